@@ -1,0 +1,253 @@
+//! What the two ends of the control socket say to each other.
+//!
+//! A client connects to the Unix socket, sends one [`Request`] as a line of JSON, and reads one
+//! [`Response`] as a line of JSON. After `watch` the daemon first answers `{"ok":"watching"}`, then
+//! sends one [`Transition`] a line until the client hangs up. Lines end with `\n`.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::hook::{HookEvent, Reason};
+use crate::core::status::{Ineligible, MemberState};
+use crate::types::{GroupName, NodeId, Priority, Role, Term};
+
+/// Longest request line, in bytes with its line feed. A longer one is answered with an error and
+/// the connection is closed.
+pub const REQUEST_MAX: usize = 1024;
+
+/// Longest response line that a client accepts, in bytes: room for a status with every member.
+pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
+
+/// What a client asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// The whole status.
+    Status,
+    /// Whether this node leads; cheaper than the status.
+    IsLeader,
+    /// One line per transition from now on.
+    Watch,
+    /// Give leadership up.
+    Yield,
+    /// Take the node out of service, or back in.
+    Maintenance {
+        /// Out of service, or back in.
+        on: bool,
+    },
+}
+
+impl Request {
+    /// Whether this changes anything, and so needs the right to command.
+    pub const fn is_command(self) -> bool {
+        matches!(self, Request::Yield | Request::Maintenance { .. })
+    }
+}
+
+/// What the daemon answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Response {
+    /// The whole status.
+    Status(Box<StatusReport>),
+    /// Whether this node leads.
+    Leader(bool),
+    /// It was done, or transitions follow.
+    Ok(Done),
+    /// It was not done.
+    Refused(Refusal),
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Done {
+    /// Transitions follow, one a line.
+    Watching,
+    /// The leader hands over.
+    Yielding,
+    /// It was yielding already; nothing changed.
+    AlreadyYielding,
+    /// The node is out of service.
+    MaintenanceOn,
+    /// The node is back in service.
+    MaintenanceOff,
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The kind, for programs.
+    pub kind: RefusalKind,
+    /// What failed, why, and what to do, for people.
+    pub message: String,
+}
+
+/// The kind of a [`Refusal`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// The line was no request.
+    Malformed,
+    /// The peer may ask but not command.
+    NotPermitted,
+    /// This node does not lead.
+    NotLeader,
+    /// The role is set by hand.
+    StaticRole,
+    /// The daemon has as many clients as it takes.
+    Busy,
+    /// The daemon tried and could not.
+    Failed,
+}
+
+/// `lanelect status --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// The daemon's version.
+    pub version: String,
+    /// The election group.
+    pub group: GroupName,
+    /// This node's id.
+    pub node_id: NodeId,
+    /// What this node does.
+    pub role: Role,
+    /// Whether it stands for leadership.
+    pub eligible: bool,
+    /// Why it does not.
+    pub ineligible_reason: Option<Ineligible>,
+    /// Why it is handing leadership over, where it is.
+    pub handing_over: Option<Reason>,
+    /// The highest term it knows.
+    pub term: Term,
+    /// The leader it follows or is.
+    pub leader: Option<LeaderReport>,
+    /// `available` or `quorum`.
+    pub mode: String,
+    /// The state of the quorum; null in available mode.
+    pub quorum: Option<serde_json::Value>,
+    /// Since the role or the leader last changed.
+    pub since_ms: u64,
+    /// Since the daemon started.
+    pub uptime_ms: u64,
+    /// Every member, this node included, ordered by id.
+    pub members: Vec<MemberReport>,
+    /// The interfaces that the group is, or should be, reached by.
+    pub interfaces: Vec<InterfaceReport>,
+    /// The hook's last run.
+    pub hook: HookReport,
+    /// Counts since the daemon started.
+    pub counters: Counters,
+}
+
+/// The leader in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaderReport {
+    /// Its id.
+    pub node_id: NodeId,
+    /// Where its declarations come from; null for this node itself without an address.
+    pub address: Option<IpAddr>,
+    /// Since its last declaration.
+    pub last_heard_ms: u64,
+}
+
+/// One member in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// Its id.
+    pub node_id: NodeId,
+    /// Where its datagrams come from.
+    pub address: Option<IpAddr>,
+    /// What it last said it does.
+    pub role: Role,
+    /// Its priority.
+    pub priority: Priority,
+    /// Whether it may lead at all.
+    pub candidate: bool,
+    /// Whether it stands now.
+    pub eligible: bool,
+    /// Whether it can be counted on.
+    pub state: MemberState,
+    /// Since its last datagram.
+    pub last_heard_ms: u64,
+}
+
+/// One interface in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceReport {
+    /// Its name.
+    pub name: String,
+    /// The address that datagrams leave with.
+    pub address: Option<IpAddr>,
+    /// Whether the group can be reached by it.
+    pub up: bool,
+    /// Why it cannot, in words; null where it can.
+    pub problem: Option<String>,
+}
+
+/// The hook in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HookReport {
+    /// Whether it runs now.
+    pub running: bool,
+    /// The event of the last run that was started.
+    pub last_event: Option<HookEvent>,
+    /// Why that run was started.
+    pub last_reason: Option<Reason>,
+    /// How the last finished run exited: its status, or 128 and the signal that ended it.
+    pub last_exit: Option<i32>,
+    /// How long the last finished run took.
+    pub last_ms: Option<u64>,
+}
+
+/// Counts since the daemon started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// Datagrams that left, counted once for each interface.
+    pub datagrams_sent: u64,
+    /// Datagrams that arrived from other nodes, accepted or not.
+    pub datagrams_received: u64,
+    /// Datagrams that the kernel refused to send.
+    pub send_errors: u64,
+    /// Datagrams that were dropped, by reason.
+    pub rejected: Rejected,
+    /// How often this node's role changed.
+    pub transitions: u64,
+}
+
+/// Datagrams dropped on arrival, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rejected {
+    /// Not a datagram of this protocol, truncated, or with trailing bytes.
+    pub malformed: u64,
+    /// Missing, unexpected or wrong authenticator.
+    pub auth: u64,
+    /// Of an earlier life, out of order, or seen before.
+    pub replayed: u64,
+    /// For another group.
+    pub foreign_group: u64,
+    /// Of a protocol version that this daemon does not speak.
+    pub version: u64,
+    /// From a node beyond the bound of the membership table.
+    pub table_full: u64,
+}
+
+/// One line of `lanelect watch --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transition {
+    /// Wall-clock time in milliseconds since 1970.
+    pub time_ms: u64,
+    /// What this node now does.
+    pub role: Role,
+    /// What it did before.
+    pub previous_role: Role,
+    /// The term of the change.
+    pub term: Term,
+    /// The leader it now follows or is.
+    pub leader: Option<NodeId>,
+    /// The leader it followed or was before.
+    pub previous_leader: Option<NodeId>,
+    /// What caused it, where this node's leadership changed.
+    pub reason: Option<Reason>,
+}

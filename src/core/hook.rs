@@ -1,0 +1,124 @@
+//! What a hook run is: the event, and the facts its environment is made of.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::{NodeId, Role, Term};
+
+/// Why the hook runs, `LANELECT_EVENT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookEvent {
+    /// The daemon started and does not lead: clean up leftovers of an earlier life.
+    Started,
+    /// This node became the leader.
+    Elected,
+    /// This node stayed the leader through a conflict, under a new term.
+    Reaffirmed,
+    /// This node no longer leads.
+    Demoted,
+}
+
+impl fmt::Display for HookEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            HookEvent::Started => "started",
+            HookEvent::Elected => "elected",
+            HookEvent::Reaffirmed => "reaffirmed",
+            HookEvent::Demoted => "demoted",
+        })
+    }
+}
+
+/// What caused a transition, one word, `LANELECT_REASON`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The daemon came up.
+    Startup,
+    /// Won an election.
+    Election,
+    /// Named as the successor by a leader that handed over.
+    Handover,
+    /// The role is set by hand.
+    Static,
+    /// A worse leader declared itself; this one leads on.
+    Conflict,
+    /// A better leader declared itself.
+    BetterLeader,
+    /// A better candidate asked for the leadership.
+    Preempted,
+    /// The operator asked the leader to step down.
+    Yield,
+    /// The daemon stops.
+    Shutdown,
+    /// The operator took the node out of service.
+    Maintenance,
+    /// No interface can reach the group.
+    InterfaceDown,
+    /// Fewer than `min_candidates` candidates are visible.
+    TooFewCandidates,
+    /// The hook failed for `elected`.
+    HookFailed,
+    /// The configuration no longer lets this node lead.
+    Reconfigured,
+}
+
+impl Reason {
+    /// The word that hooks, logs and watchers get.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::Startup => "startup",
+            Reason::Election => "election",
+            Reason::Handover => "handover",
+            Reason::Static => "static",
+            Reason::Conflict => "conflict",
+            Reason::BetterLeader => "better-leader",
+            Reason::Preempted => "preempted",
+            Reason::Yield => "yield",
+            Reason::Shutdown => "shutdown",
+            Reason::Maintenance => "maintenance",
+            Reason::InterfaceDown => "interface-down",
+            Reason::TooFewCandidates => "too-few-candidates",
+            Reason::HookFailed => "hook-failed",
+            Reason::Reconfigured => "reconfigured",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One run of the hook that the core asks for, with all that its environment says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookRun {
+    /// `LANELECT_EVENT`.
+    pub event: HookEvent,
+    /// `LANELECT_REASON`.
+    pub reason: Reason,
+    /// `LANELECT_ROLE`: `leader` or `follower`.
+    pub role: Role,
+    /// `LANELECT_TERM`.
+    pub term: Term,
+    /// `LANELECT_LEADER`.
+    pub leader: Option<NodeId>,
+    /// `LANELECT_LEADER_ADDRESS`.
+    pub leader_address: Option<IpAddr>,
+    /// `LANELECT_PREVIOUS_LEADER`.
+    pub previous_leader: Option<NodeId>,
+}
+
+/// How a hook run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookOutcome {
+    /// It exited with status 0, or no hook is configured.
+    Succeeded,
+    /// It exited otherwise, was killed, overran its time limit, or could not be started.
+    Failed,
+}

@@ -1,0 +1,5 @@
+//! The election as a pure state machine.
+
+pub mod hook;
+pub mod params;
+pub mod status;

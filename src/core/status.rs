@@ -1,0 +1,96 @@
+//! What the core tells about itself and its group.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::core::hook::Reason;
+use crate::types::{NodeId, Priority, Role, Term};
+
+/// Whether a member can be counted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberState {
+    /// Heard within the alive threshold.
+    Alive,
+    /// Not heard for one alive threshold; still counted.
+    Suspect,
+    /// Said that it stops.
+    Left,
+    /// Not heard for two alive thresholds; no longer counted.
+    Gone,
+}
+
+/// Why a node does not stand for leadership now, in the order in which they are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ineligible {
+    /// `candidate = false`.
+    Observer,
+    /// `static_role = "follower"`.
+    StaticFollower,
+    /// The daemon is stopping.
+    Stopping,
+    /// Out of service by the operator's order.
+    Maintenance,
+    /// No interface can reach the group.
+    InterfaceDown,
+    /// The hook failed for `elected`, and the hold-off runs.
+    HookFailed,
+    /// Gave leadership up on request, and waits for another leader.
+    Yielding,
+    /// Fewer than `min_candidates` candidates are visible.
+    TooFewCandidates,
+}
+
+/// The leader as this node sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaderStatus {
+    /// Its id; this node's own where it leads.
+    pub node_id: NodeId,
+    /// Where its declarations come from; none for this node itself.
+    pub address: Option<IpAddr>,
+    /// Since its last declaration; zero where this node leads.
+    pub last_heard: Duration,
+}
+
+/// One member as this node sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberStatus {
+    /// Its id.
+    pub node_id: NodeId,
+    /// Where its last datagram came from; none for this node itself.
+    pub address: Option<IpAddr>,
+    /// What it last said it does.
+    pub role: Role,
+    /// Its priority.
+    pub priority: Priority,
+    /// Whether it may lead at all.
+    pub candidate: bool,
+    /// Whether it stands now.
+    pub eligible: bool,
+    /// Whether it can be counted on.
+    pub state: MemberState,
+    /// Since its last datagram; zero for this node itself.
+    pub last_heard: Duration,
+}
+
+/// A snapshot of one node's election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// This node's id.
+    pub node_id: NodeId,
+    /// What it does.
+    pub role: Role,
+    /// Why it does not stand now; none where it does.
+    pub ineligible: Option<Ineligible>,
+    /// The highest term it knows.
+    pub term: Term,
+    /// The leader it follows or is.
+    pub leader: Option<LeaderStatus>,
+    /// Since its role or its leader last changed.
+    pub since: Duration,
+    /// Why it is handing leadership over, where it is.
+    pub handing_over: Option<Reason>,
+    /// Every member it knows, itself included, ordered by id.
+    pub members: Vec<MemberStatus>,
+}

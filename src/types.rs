@@ -1,0 +1,226 @@
+//! The nouns of an election, each a type of its own so that they cannot be mixed up.
+
+use std::fmt;
+use std::str::FromStr;
+
+use arrayvec::ArrayString;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Longest node id and group name, in bytes of UTF-8.
+pub const NAME_MAX: usize = 64;
+
+/// Why a text is no [`NodeId`] or [`GroupName`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It has no character at all.
+    #[error("is empty; give it 1 to {NAME_MAX} bytes")]
+    Empty,
+    /// It is longer than [`NAME_MAX`] bytes.
+    #[error("is longer than {NAME_MAX} bytes")]
+    TooLong,
+    /// It holds a blank or a control character.
+    #[error("holds a blank or a control character, which is not allowed")]
+    Blank,
+}
+
+/// A validated name, stored inline so that it is `Copy` and decoding one allocates nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Name(ArrayString<NAME_MAX>);
+
+impl Name {
+    fn parse(text: &str) -> Result<Self, NameError> {
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(NameError::Blank);
+        }
+        ArrayString::from(text).map(Name).map_err(|_| NameError::TooLong)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1 to {NAME_MAX} bytes of text without blanks or control characters")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Name, E> {
+        Name::parse(text).map_err(E::custom)
+    }
+}
+
+/// A public newtype around [`Name`], with the same conversions for each.
+macro_rules! name_type {
+    ($(#[$doc:meta])* $type:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(Name);
+
+        impl $type {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0.0
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Name::parse(text).map($type)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(NameVisitor).map($type)
+            }
+        }
+    };
+}
+
+name_type! {
+    /// A node's name: 1 to 64 bytes of UTF-8 without blanks or control characters, unique in its
+    /// group. Ordered by its bytes, as ties in priority are broken.
+    NodeId
+}
+
+name_type! {
+    /// An election group's name, under the same rules as [`NodeId`].
+    GroupName
+}
+
+/// A reign's number. It grows with every change of leadership that a node takes part in, and is
+/// the fencing token that hooks get.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Term(pub u64);
+
+impl Term {
+    /// The term above this one. Saturates: there is no term above the last.
+    #[must_use]
+    pub const fn next(self) -> Term {
+        Term(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How much a node wants to lead: 0 to 255, the highest leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub u8);
+
+impl Default for Priority {
+    fn default() -> Self {
+        Priority(100)
+    }
+}
+
+/// One life of a node's daemon. A later life has the higher number, so that datagrams of an
+/// earlier one are known to be old.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Incarnation(pub u64);
+
+/// A datagram's number within its sender's [`Incarnation`]; the first is 1.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Sequence(pub u64);
+
+/// What a node is doing in the election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Listening until the membership is stable or a leader is heard.
+    Starting,
+    /// Following a leader, or waiting for one.
+    Follower,
+    /// Standing in an election that is under way.
+    Candidate,
+    /// Leading.
+    Leader,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Role::Starting => "starting",
+            Role::Follower => "follower",
+            Role::Candidate => "candidate",
+            Role::Leader => "leader",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_1_to_64_bytes_without_blanks_or_control_characters() {
+        assert_eq!("web1".parse::<NodeId>().unwrap().as_str(), "web1");
+        assert!("é".repeat(32).parse::<NodeId>().is_ok());
+        assert_eq!("".parse::<NodeId>(), Err(NameError::Empty));
+        assert_eq!("x".repeat(65).parse::<NodeId>(), Err(NameError::TooLong));
+        for bad in ["a b", "a\tb", "a\u{7f}", "a\u{a0}b", "\n"] {
+            assert_eq!(bad.parse::<NodeId>(), Err(NameError::Blank), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ids_order_by_their_bytes() {
+        let id = |text: &str| text.parse::<NodeId>().unwrap();
+        assert!(id("a10") < id("a9"));
+        assert!(id("B") < id("a"));
+        assert!(id("ab") < id("abc"));
+        assert!(id("z") < id("é"));
+    }
+
+    #[test]
+    fn a_name_survives_json_with_escapes() {
+        let id: NodeId = serde_json::from_str(r#""w\u0065b""#).unwrap();
+        assert_eq!(id.as_str(), "web");
+        assert_eq!(serde_json::to_string(&id).unwrap(), r#""web""#);
+        assert!(serde_json::from_str::<NodeId>(r#""a b""#).is_err());
+    }
+
+    #[test]
+    fn the_last_term_has_none_above_it() {
+        assert_eq!(Term(7).next(), Term(8));
+        assert_eq!(Term(u64::MAX).next(), Term(u64::MAX));
+    }
+}
