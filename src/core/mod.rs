@@ -1,5 +1,27 @@
 //! The election as a pure state machine.
+//!
+//! [`Election`] holds one node's side of it. It owns no socket, file, process, clock or source of
+//! randomness: time and a seed come in, and so do datagrams and the ends of hook runs; what to
+//! send, to persist, to run and to report comes out, and the next time at which it wants to be
+//! woken.
+//!
+//! # The calling contract
+//!
+//! After every `handle_*` call or command, take [`poll_output`](Election::poll_output) until it is
+//! empty, carrying each output out in order: *what must be on disk is written before the datagrams
+//! that follow it leave*. Then sleep until [`poll_timeout`](Election::poll_timeout) at the latest.
+//! Waking early is harmless. Datagrams that wait are handed in before a timeout is, so that a
+//! daemon which was stopped for a while does not hold its own deafness against the others.
 
+pub mod election;
 pub mod hook;
+mod hook_schedule;
+pub mod membership;
+pub mod output;
 pub mod params;
+pub mod persist;
+pub mod rank;
 pub mod status;
+pub mod timers;
+
+pub use election::Election;

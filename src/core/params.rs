@@ -80,6 +80,54 @@ impl Params {
     }
 }
 
+/// What follows from the settings.
+impl Params {
+    /// How long the leader, or a better candidate, has to answer a proposal before its silence
+    /// says that it is not there: a quarter of the election.
+    pub fn answer_time(&self) -> Duration {
+        self.leader_election_duration / 4
+    }
+
+    /// How much later each worse candidate stands than the next better one: long enough to hear of
+    /// the better one first.
+    pub fn candidacy_slot(&self) -> Duration {
+        self.leader_election_duration / 8
+    }
+
+    /// The worst candidates share the last of so many slots.
+    pub const fn candidacy_slots(&self) -> u32 {
+        8
+    }
+
+    /// How long a candidate leaves the leadership to a better one that has proposed, before it
+    /// stands itself after all.
+    pub fn deference(&self) -> Duration {
+        self.leader_election_duration * 2
+    }
+
+    /// How long a node that yielded stays out unless another leader declares.
+    pub fn yield_time(&self) -> Duration {
+        self.leader_alive_threshold * 6
+    }
+
+    /// How long a connected group of running nodes may take to have exactly one leader, known to
+    /// all, from the last disturbance on: nodes that start, yield, are held off or wait for a hook
+    /// add their own times. At the worst a leader's silence has to be noticed (one alive
+    /// threshold), a node that defers waits for a better one in vain (two elections), waits for its
+    /// turn (one) and collects proposals (one), and a conflict of two leaders needs a declaration
+    /// to be noticed (two heartbeats, with the jitter).
+    pub fn settling_time(&self) -> Duration {
+        self.leader_alive_threshold
+            + self.leader_election_duration * 4
+            + self.heartbeat_interval * 2
+    }
+
+    /// The least time between two declarations, however many datagrams ask for one.
+    pub fn declaration_gap(&self) -> Duration {
+        self.heartbeat_interval / 10
+    }
+}
+
 impl Default for Params {
     /// The defaults at one heartbeat a second.
     fn default() -> Self {

@@ -20,6 +20,13 @@ pub enum MemberState {
     Gone,
 }
 
+impl MemberState {
+    /// Whether it counts as being there.
+    pub const fn is_visible(self) -> bool {
+        matches!(self, MemberState::Alive | MemberState::Suspect)
+    }
+}
+
 /// Why a node does not stand for leadership now, in the order in which they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]

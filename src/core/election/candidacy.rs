@@ -1,0 +1,122 @@
+//! Standing for leadership: propose, leave it to anybody better, or declare.
+//!
+//! The best candidate is not made to wait: it declares as soon as everyone who could be better has
+//! had the time to answer, and at once where nobody else is there. A candidate that knows of a
+//! better one which is alive but silent waits the whole election out.
+
+use super::{Election, State};
+use crate::core::hook::Reason;
+use crate::core::output::Event;
+use crate::core::params::StaticRole;
+use crate::core::rank::Rank;
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::NodeId;
+use crate::wire::message::Body;
+
+impl Election {
+    /// Opens an election, unless a leader has turned up or this node may not lead.
+    pub(super) fn stand(&mut self, now: Time) {
+        if self.state != State::Following || !self.is_eligible() {
+            return;
+        }
+        if self.params.static_role == Some(StaticRole::Leader) {
+            return self.become_leader(now, Reason::Static);
+        }
+        if self.leader.is_some() {
+            return;
+        }
+        if !self.sees_enough_candidates(now) {
+            return self.await_leader_for(now, self.params.heartbeat_interval);
+        }
+        self.state = State::Standing;
+        self.notify(Event::StoodForElection);
+        self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
+        self.timers.set(Timer::Certainty, now + self.params.answer_time());
+        self.propose(now);
+        if !self.members.any_visible(now) {
+            self.become_leader(now, Reason::Election);
+        }
+    }
+
+    /// Tells the group that this node stands; repeated once in the middle of the election.
+    pub(super) fn propose(&mut self, now: Time) {
+        if self.state != State::Standing {
+            return;
+        }
+        self.send(Body::Proposal);
+        self.last_proposed = Some(now);
+        self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
+    }
+
+    /// Everyone has had the time to answer. Without a better one alive, the election is won.
+    pub(super) fn declare_if_certain(&mut self, now: Time) {
+        if self.better_rivals(now) == 0 {
+            self.become_leader(now, Reason::Election);
+        }
+    }
+
+    /// Another node stands for leadership.
+    pub(super) fn handle_proposal(&mut self, now: Time, candidate: NodeId, rank: Rank) {
+        let better = rank > self.rank();
+        match self.state {
+            State::Leading | State::HandingOver { .. } => self.declare_soon(now),
+            State::Standing if better => self.defer_to(now, candidate),
+            State::Standing => self.answer_proposal(now),
+            State::Following if self.leader.is_none() && better => {
+                self.await_leader_for(now, self.params.deference());
+            }
+            State::Following if self.leader.is_none() => self.stand(now),
+            State::Starting { .. } | State::Following | State::Stopped => {}
+        }
+    }
+
+    /// Leaves the leadership to a better candidate, for as long as it takes to win it twice.
+    fn defer_to(&mut self, now: Time, candidate: NodeId) {
+        self.notify(Event::DeferredTo { candidate });
+        self.abandon_candidacy();
+        self.await_leader_for(now, self.params.deference());
+    }
+
+    /// A worse candidate has not heard this node's proposal: it gets it again, though no more often
+    /// than it can answer.
+    fn answer_proposal(&mut self, now: Time) {
+        let gap = self.params.answer_time();
+        if self.last_proposed.is_none_or(|last| now.since(last) >= gap) {
+            self.propose(now);
+        }
+    }
+
+    /// No longer stands, where it did.
+    pub(super) fn abandon_candidacy(&mut self) {
+        if self.state == State::Standing {
+            self.state = State::Following;
+        }
+        self.timers.clear(Timer::Repropose);
+        self.timers.clear(Timer::Certainty);
+        self.timers.clear(Timer::ElectionEnd);
+    }
+
+    /// Whether `min_candidates` are visible, this node counted; says so where that changes. A static
+    /// leader needs nobody's company.
+    pub(super) fn sees_enough_candidates(&mut self, now: Time) -> bool {
+        if self.params.static_role == Some(StaticRole::Leader) {
+            return true;
+        }
+        let visible = self.members.visible_candidates(now) + usize::from(self.params.candidate);
+        let needed = usize::from(self.params.min_candidates);
+        let short = visible < needed;
+        if short && !self.short_of_candidates {
+            self.notify(Event::TooFewCandidates { visible, needed });
+        }
+        self.short_of_candidates = short;
+        !short
+    }
+
+    /// A leader that has lost sight of too many steps down.
+    pub(super) fn check_visible_candidates(&mut self, now: Time) {
+        if self.state == State::Leading && !self.sees_enough_candidates(now) {
+            self.hand_over(now, Reason::TooFewCandidates, None);
+        }
+    }
+}

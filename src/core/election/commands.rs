@@ -1,0 +1,127 @@
+//! What operators and the host ask of an election.
+
+use super::{Election, State};
+use crate::core::hook::Reason;
+use crate::core::output::StopCause;
+use crate::core::params::{Params, StaticRole};
+use crate::core::timers::Timer;
+use crate::time::Time;
+
+/// A yield that was taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Yielding {
+    /// The leader began to hand over.
+    Began,
+    /// It was handing over or staying out already; nothing changed.
+    Already,
+}
+
+/// A yield that was not taken up; nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum YieldError {
+    /// This node does not lead. Normal: leadership may have moved meanwhile.
+    #[error("this node does not lead")]
+    NotLeader,
+    /// This node leads by `static_role`.
+    #[error("this node leads by static_role, which leaves nobody to yield to")]
+    StaticRole,
+}
+
+impl Election {
+    /// Gives leadership up, and stays out until another leader declares or the yield time is over.
+    ///
+    /// # Errors
+    ///
+    /// Where this node does not lead, or leads by `static_role`.
+    pub fn yield_leadership(&mut self, now: Time) -> Result<Yielding, YieldError> {
+        if self.exclusions.yielding || matches!(self.state, State::HandingOver { .. }) {
+            return Ok(Yielding::Already);
+        }
+        if self.state != State::Leading {
+            return Err(YieldError::NotLeader);
+        }
+        if self.params.static_role == Some(StaticRole::Leader) {
+            return Err(YieldError::StaticRole);
+        }
+        let before = self.snapshot();
+        self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = true);
+        self.conclude(now, before);
+        Ok(Yielding::Began)
+    }
+
+    /// Takes the node out of service, or back in. Outlives a restart.
+    pub fn set_maintenance(&mut self, now: Time, on: bool) {
+        if self.exclusions.maintenance == on || self.state == State::Stopped {
+            return;
+        }
+        let before = self.snapshot();
+        self.change_exclusions(now, Reason::Maintenance, |exclusions| exclusions.maintenance = on);
+        self.persist();
+        self.conclude(now, before);
+    }
+
+    /// An interface can reach the group again, or none can any more.
+    pub fn handle_links(&mut self, now: Time, up: bool) {
+        if self.exclusions.interface_down != up || self.state == State::Stopped {
+            return;
+        }
+        let before = self.snapshot();
+        self.change_exclusions(now, Reason::InterfaceDown, |exclusions| {
+            exclusions.interface_down = !up;
+        });
+        if up {
+            self.relink(now);
+        }
+        self.conclude(now, before);
+    }
+
+    /// Goes on under new settings, without giving up leadership unless they forbid it.
+    pub fn reconfigure(&mut self, now: Time, params: Params) {
+        if self.state == State::Stopped {
+            return;
+        }
+        let before = self.snapshot();
+        self.params = params;
+        self.members.set_alive_threshold(self.params.leader_alive_threshold);
+        let observer = !self.params.candidate;
+        let static_follower = self.params.static_role == Some(StaticRole::Follower);
+        self.change_exclusions(now, Reason::Reconfigured, |exclusions| {
+            exclusions.observer = observer;
+            exclusions.static_follower = static_follower;
+        });
+        self.apply_intervals(now);
+        self.conclude(now, before);
+    }
+
+    /// Ends in an orderly way: hands over, waits for the hooks, says farewell.
+    pub fn stop(&mut self, now: Time) {
+        self.stop_because(now, StopCause::Requested);
+    }
+
+    pub(super) fn stop_because(&mut self, now: Time, cause: StopCause) {
+        if self.stop_cause.is_some() {
+            return;
+        }
+        let before = self.snapshot();
+        self.stop_cause = Some(cause);
+        self.change_exclusions(now, Reason::Shutdown, |exclusions| exclusions.stopping = true);
+        self.advance_stop(now);
+        self.conclude(now, before);
+    }
+
+    /// Makes new intervals count from now on rather than after the old ones have run out.
+    fn apply_intervals(&mut self, now: Time) {
+        match self.state {
+            State::Leading | State::HandingOver { .. } => self.declare_soon(now),
+            State::Following => {
+                self.send_heartbeat(now);
+                self.watch_leader();
+                self.consider_claim(now);
+                self.resume_static_leadership(now);
+            }
+            State::Starting { .. } | State::Standing | State::Stopped => {}
+        }
+        self.timers.set(Timer::Sweep, now + self.sweep_interval());
+        self.check_visible_candidates(now);
+    }
+}

@@ -1,0 +1,165 @@
+//! What each kind of datagram does.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::{Election, State};
+use crate::core::membership::Heard;
+use crate::core::output::{Event, StopCause};
+use crate::core::rank::Rank;
+use crate::time::Time;
+use crate::types::{Incarnation, NodeId, Role};
+use crate::wire::message::{Body, Message};
+
+impl Election {
+    pub(super) fn receive(&mut self, now: Time, from: IpAddr, message: &Message) {
+        if self.state == State::Stopped {
+            return;
+        }
+        if message.sender == self.node_id {
+            return self.receive_from_namesake(now, from, message);
+        }
+        match self.members.hear(now, from, message) {
+            Heard::Stale => self.ignored.stale += 1,
+            Heard::TableFull => self.ignored.table_full += 1,
+            Heard::Knocking => self.declare_soon(now),
+            Heard::Known => self.take_in(now, from, message),
+            Heard::Joined => {
+                self.notify(Event::MemberJoined { node_id: message.sender, address: from });
+                self.take_in(now, from, message);
+            }
+        }
+    }
+
+    /// Takes in a datagram that is news.
+    fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
+        let sender = message.sender;
+        let rank = Rank::new(sender, &message.standing);
+        if let Body::Declaration { interval_us } = message.body {
+            let interval = Duration::from_micros(interval_us.into());
+            self.members.note_declaration(now, &sender, interval);
+            return self.handle_declaration(now, from, rank, message);
+        }
+        self.settle_term(now, message);
+        match message.body {
+            Body::Heartbeat => self.handle_heartbeat(now, message),
+            Body::Proposal => self.handle_proposal(now, sender, rank),
+            Body::Claim => self.handle_claim(now, sender, rank),
+            Body::Resignation { successor } => self.handle_resignation(now, sender, successor),
+            Body::Farewell { id_taken } => self.handle_farewell(now, sender, id_taken),
+            Body::Declaration { .. } | Body::Objection { .. } => {}
+        }
+    }
+
+    /// Another node leads. The best-ranked leader is followed; a worse one is told so.
+    fn handle_declaration(&mut self, now: Time, from: IpAddr, rank: Rank, message: &Message) {
+        let sender = message.sender;
+        let better = rank > self.rank();
+        match self.state {
+            State::Leading if self.rank().is_fixed() && rank.is_fixed() => {
+                self.report_static_rival(sender, from);
+            }
+            State::Leading if better => self.step_down(now, sender, message.term),
+            State::Leading => self.defend(now, sender, from, message.term),
+            State::HandingOver { .. } if better => self.step_down(now, sender, message.term),
+            State::HandingOver { .. } => self.learn_term(message.term),
+            State::Starting { .. } | State::Standing | State::Following => {
+                self.learn_term(message.term);
+                self.follow_the_best(now, sender, rank);
+            }
+            State::Stopped => {}
+        }
+    }
+
+    /// Of several active leaders the best-ranked one is followed (rule 14).
+    fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank) {
+        let current =
+            self.leader.and_then(|id| Some(Rank::new(id, &self.members.get(&id)?.standing)));
+        if self.leader == Some(sender) {
+            self.watch_leader();
+            self.consider_claim(now);
+        } else if current.is_none_or(|current| rank > current) {
+            self.follow(now, sender);
+        }
+    }
+
+    fn handle_heartbeat(&mut self, now: Time, message: &Message) {
+        if message.standing.role == Role::Starting {
+            // It asks who leads.
+            self.declare_soon(now);
+        }
+        let leader_fell =
+            self.leader == Some(message.sender) && message.standing.role != Role::Leader;
+        if leader_fell {
+            self.report_resignation(message.sender);
+            self.lose_leader(now, message.sender);
+            self.await_leader(now);
+        }
+    }
+
+    fn handle_farewell(&mut self, now: Time, sender: NodeId, id_taken: bool) {
+        self.handle_resignation(now, sender, None);
+        if id_taken {
+            self.members.forget(&sender);
+        } else {
+            self.members.note_farewell(&sender);
+            self.notify(Event::MemberLeft { node_id: sender });
+        }
+        self.check_visible_candidates(now);
+    }
+
+    /// A leader that learns of a higher term has missed another leader's reign, and takes a term
+    /// above it; everyone else just remembers it. Of two static leaders neither does, or they would
+    /// outbid each other for ever.
+    fn settle_term(&mut self, now: Time, message: &Message) {
+        if self.state != State::Leading {
+            self.learn_term(message.term);
+        } else if message.term > self.term && !self.has_static_rival(now) {
+            self.reaffirm(message.term);
+            self.declare_soon(now);
+        }
+    }
+
+    fn has_static_rival(&self, now: Time) -> bool {
+        self.rank().is_fixed() && self.members.best_active_leader(now).is_some_and(Rank::is_fixed)
+    }
+
+    pub(super) fn report_resignation(&mut self, leader: NodeId) {
+        self.notify(Event::LeaderResigned { leader });
+    }
+
+    /// A datagram under this node's own id: its own, come back by multicast loopback, or another
+    /// daemon's that was given the same id. The one that is past its start-up stays, of two alike
+    /// the one whose life began first; it tells the other, naming its life, to stop.
+    fn receive_from_namesake(&mut self, now: Time, from: IpAddr, message: &Message) {
+        if message.incarnation == self.incarnation {
+            return;
+        }
+        if let Body::Objection { newcomer } = message.body {
+            if newcomer == self.incarnation {
+                self.stop_because(now, StopCause::NodeIdTaken { holder: from });
+            }
+            return;
+        }
+        let (starts, they_start) =
+            (self.role() == Role::Starting, message.standing.role == Role::Starting);
+        let here_first = match (starts, they_start) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => self.incarnation < message.incarnation,
+        };
+        if here_first {
+            self.object(now, from, message.incarnation);
+        }
+    }
+
+    fn object(&mut self, now: Time, newcomer_address: IpAddr, newcomer: Incarnation) {
+        let gap = self.params.declaration_gap();
+        if self.last_objected.is_some_and(|last| now.since(last) < gap) {
+            return;
+        }
+        self.last_objected = Some(now);
+        self.notify(Event::NodeIdContested { newcomer: newcomer_address });
+        self.send(Body::Objection { newcomer });
+    }
+}

@@ -1,0 +1,162 @@
+//! Whether this node may lead now, and what happens when that changes.
+
+use std::time::Duration;
+
+use super::{Election, State};
+use crate::core::hook::{HookOutcome, Reason};
+use crate::core::output::Event;
+use crate::core::params::{OnElectedFailure, Params, StaticRole};
+use crate::core::status::Ineligible;
+use crate::core::timers::Timer;
+use crate::time::Time;
+
+/// The time out after a failed hook doubles up to this, or is as long as configured.
+const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
+
+/// What keeps a node from standing. Any of them is enough.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exclusions {
+    pub(super) observer: bool,
+    pub(super) static_follower: bool,
+    pub(super) stopping: bool,
+    pub(super) maintenance: bool,
+    pub(super) interface_down: bool,
+    pub(super) held_off: bool,
+    pub(super) yielding: bool,
+}
+
+impl Exclusions {
+    pub(super) fn new(params: &Params, maintenance: bool, links_up: bool) -> Self {
+        Exclusions {
+            observer: !params.candidate,
+            static_follower: params.static_role == Some(StaticRole::Follower),
+            stopping: false,
+            maintenance,
+            interface_down: !links_up,
+            held_off: false,
+            yielding: false,
+        }
+    }
+
+    /// The first that holds, in the order in which they are reported.
+    pub(super) fn first(&self) -> Option<Ineligible> {
+        [
+            (self.observer, Ineligible::Observer),
+            (self.static_follower, Ineligible::StaticFollower),
+            (self.stopping, Ineligible::Stopping),
+            (self.maintenance, Ineligible::Maintenance),
+            (self.interface_down, Ineligible::InterfaceDown),
+            (self.held_off, Ineligible::HookFailed),
+            (self.yielding, Ineligible::Yielding),
+        ]
+        .into_iter()
+        .find_map(|(holds, why)| holds.then_some(why))
+    }
+}
+
+impl Election {
+    /// Whether this node may stand for leadership now.
+    pub fn is_eligible(&self) -> bool {
+        self.exclusions.first().is_none()
+    }
+
+    /// Applies `change` to what keeps this node from standing, and acts on the outcome: a leader
+    /// hands over for `reason`, a candidate withdraws, a node that may stand again does when its
+    /// turn comes.
+    pub(super) fn change_exclusions(
+        &mut self,
+        now: Time,
+        reason: Reason,
+        change: impl FnOnce(&mut Exclusions),
+    ) {
+        let was_eligible = self.is_eligible();
+        let was_following = self.state == State::Following;
+        change(&mut self.exclusions);
+        let eligible = self.is_eligible();
+        if eligible == was_eligible {
+            return;
+        }
+        if eligible {
+            self.rejoin_candidates(now);
+        } else {
+            self.withdraw(now, reason);
+        }
+        if was_following {
+            // Those who rank this node learn of it now rather than with the next heartbeat.
+            self.send_heartbeat(now);
+        }
+    }
+
+    fn withdraw(&mut self, now: Time, reason: Reason) {
+        self.abandon_candidacy();
+        self.timers.clear(Timer::Candidacy);
+        self.timers.clear(Timer::Claim);
+        self.hand_over(now, reason, None);
+    }
+
+    fn rejoin_candidates(&mut self, now: Time) {
+        self.await_leader(now);
+        self.consider_claim(now);
+        self.resume_static_leadership(now);
+    }
+
+    /// A node that was cut off starts listening anew, or gives the others' leader the time to be
+    /// heard.
+    pub(super) fn relink(&mut self, now: Time) {
+        if matches!(self.state, State::Starting { .. }) {
+            return self.begin_startup(now);
+        }
+        let turn = self.turn(now);
+        self.await_leader_for(now, self.params.leader_alive_threshold + turn);
+    }
+
+    /// A yield counts from the resignation on.
+    pub(super) fn begin_yield_time(&mut self, now: Time) {
+        if self.exclusions.yielding {
+            let end = now + self.params.yield_time();
+            self.no_claim_before = end;
+            self.timers.set(Timer::YieldEnd, end);
+        }
+    }
+
+    /// Nobody else has taken the leadership: this node may have it back.
+    pub(super) fn end_yield(&mut self, now: Time) {
+        self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = false);
+    }
+
+    /// Another leader is there, so a yield has done what it was for.
+    pub(super) fn finish_yield(&mut self, now: Time) {
+        self.timers.clear(Timer::YieldEnd);
+        self.end_yield(now);
+    }
+
+    pub(super) fn end_holdoff(&mut self, now: Time) {
+        self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = false);
+    }
+
+    /// A leader whose hook failed for `elected` is no use: it stays out, for longer every time.
+    pub(super) fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
+        match outcome {
+            HookOutcome::Succeeded => self.failures_in_a_row = 0,
+            HookOutcome::Failed
+                if self.state == State::Leading
+                    && self.params.on_elected_failure == OnElectedFailure::Resign =>
+            {
+                let holdoff = self.next_holdoff();
+                self.notify(Event::HeldOff { holdoff });
+                self.timers.set(Timer::HoldoffEnd, now + holdoff);
+                self.change_exclusions(now, Reason::HookFailed, |exclusions| {
+                    exclusions.held_off = true;
+                });
+            }
+            HookOutcome::Failed => {}
+        }
+    }
+
+    fn next_holdoff(&mut self) -> Duration {
+        let base = self.params.failure_holdoff;
+        let doubled = base.saturating_mul(1 << self.failures_in_a_row.min(20));
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        doubled.min(HOLDOFF_MAX.max(base))
+    }
+}

@@ -1,0 +1,112 @@
+//! Giving leadership up in an orderly way: the demote hook first, then the resignation, so that
+//! the successor's `elected` never starts before this node's `demoted` has ended.
+
+use super::{Election, State};
+use crate::core::hook::{HookEvent, Reason};
+use crate::core::output::{Output, StopCause};
+use crate::core::rank::Rank;
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::NodeId;
+use crate::wire::message::Body;
+
+impl Election {
+    /// Begins to hand over. Until the demote hook has ended this node keeps declaring, so that
+    /// nobody takes over early.
+    pub(super) fn hand_over(&mut self, now: Time, reason: Reason, successor: Option<NodeId>) {
+        if self.state != State::Leading {
+            return;
+        }
+        self.state = State::HandingOver { reason, successor };
+        self.set_leader(None);
+        self.cause = Some(reason);
+        self.schedule_hook(HookEvent::Demoted, reason);
+        self.advance_handover(now);
+    }
+
+    /// Resigns, once the scripts have let go.
+    pub(super) fn advance_handover(&mut self, now: Time) {
+        if let State::HandingOver { successor, .. } = self.state
+            && self.hooks.is_idle()
+        {
+            self.resign(now, successor);
+        }
+    }
+
+    /// Names the successor and goes back to following.
+    fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
+        self.timers.clear(Timer::Declare);
+        self.state = State::Following;
+        self.begin_yield_time(now);
+        let successor = self.choose_successor(now, asked_for_it);
+        self.send(Body::Resignation { successor });
+        self.schedule_heartbeat(now);
+        self.await_successor(now, successor);
+    }
+
+    /// The candidate that asked for the leadership, if it is still there, or else the best one.
+    fn choose_successor(&self, now: Time, asked_for_it: Option<NodeId>) -> Option<NodeId> {
+        let best = || self.members.rivals(now).max().map(Rank::node_id);
+        asked_for_it.filter(|id| self.members.is_rival(now, id)).or_else(best)
+    }
+
+    /// A node has resigned in favour of `successor`.
+    pub(super) fn handle_resignation(
+        &mut self,
+        now: Time,
+        resigned: NodeId,
+        successor: Option<NodeId>,
+    ) {
+        self.members.note_resigned(&resigned);
+        let leaderless = self.leader.is_none_or(|leader| leader == resigned);
+        let takes_part =
+            matches!(self.state, State::Starting { .. } | State::Following | State::Standing);
+        if !leaderless || !takes_part {
+            return;
+        }
+        if self.leader.is_some() {
+            self.report_resignation(resigned);
+            self.lose_leader(now, resigned);
+        }
+        if self.leader.is_some() {
+            return;
+        }
+        if successor == Some(self.node_id) && self.is_eligible() {
+            self.become_leader(now, Reason::Handover);
+        } else {
+            self.await_successor(now, successor);
+        }
+    }
+
+    /// The successor has one election's time to declare before this node stands in its turn.
+    fn await_successor(&mut self, now: Time, successor: Option<NodeId>) {
+        let head_start = successor.map(|_| self.params.leader_election_duration);
+        let turn = self.turn(now);
+        self.await_leader_for(now, head_start.unwrap_or_default() + turn);
+    }
+
+    /// A better candidate asks this leader to hand over.
+    pub(super) fn handle_claim(&mut self, now: Time, claimant: NodeId, rank: Rank) {
+        if rank > self.rank() && self.members.is_rival(now, &claimant) {
+            self.hand_over(now, Reason::Preempted, Some(claimant));
+        }
+    }
+
+    /// Ends, once leadership is handed over and no hook runs any more.
+    pub(super) fn advance_stop(&mut self, now: Time) {
+        let Some(cause) = self.stop_cause else { return };
+        if self.holds_leadership() || self.state == State::Stopped || !self.hooks.is_idle() {
+            return;
+        }
+        let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
+        // A newcomer was never counted under the id it used; a farewell would speak for its holder.
+        if !(id_taken && matches!(self.state, State::Starting { .. })) {
+            self.send(Body::Farewell { id_taken });
+        }
+        self.state = State::Stopped;
+        self.set_leader(None);
+        self.timers.clear_all();
+        self.since = now;
+        self.outputs.push_back(Output::Stopped(cause));
+    }
+}

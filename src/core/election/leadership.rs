@@ -1,0 +1,135 @@
+//! Leading: declare, answer whoever doubts it, and settle conflicts with other leaders.
+//!
+//! Two leaders meet after a partition heals. The better-ranked one stays, takes a term above both
+//! and is `reaffirmed`, because the other's scripts may have taken things over meanwhile. The worse
+//! one steps down when it hears a better declaration; the term in its heartbeats then shows the
+//! winner, which may never have heard of it, that there was a conflict to settle.
+
+use std::net::IpAddr;
+
+use super::{Election, State, at_least_a_millisecond};
+use crate::core::hook::{HookEvent, Reason};
+use crate::core::output::Event;
+use crate::core::params::StaticRole;
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::{NodeId, Term};
+use crate::wire::message::Body;
+
+impl Election {
+    /// Takes the leadership under a new term, unless this node may not lead after all.
+    pub(super) fn become_leader(&mut self, now: Time, reason: Reason) {
+        self.leave_startup(now);
+        self.abandon_candidacy();
+        if !self.is_eligible() || !self.sees_enough_candidates(now) {
+            return self.await_leader_for(now, self.params.heartbeat_interval);
+        }
+        for timer in [Timer::Silence, Timer::Candidacy, Timer::Claim, Timer::Heartbeat] {
+            self.timers.clear(timer);
+        }
+        self.state = State::Leading;
+        self.set_leader(Some(self.node_id));
+        self.reported_rival = None;
+        self.cause = Some(reason);
+        self.take_next_term();
+        self.declare(now);
+        self.schedule_hook(HookEvent::Elected, reason);
+    }
+
+    /// Tells the group who leads, and again an interval later.
+    pub(super) fn declare(&mut self, now: Time) {
+        if !self.holds_leadership() {
+            return;
+        }
+        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
+        let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
+        self.send(Body::Declaration { interval_us });
+        self.last_declared = Some(now);
+        self.timers.set(Timer::Declare, now + interval);
+    }
+
+    /// Declares at once, or as soon as the last declaration is a gap ago: one declaration answers
+    /// everyone who asks meanwhile. Does nothing where this node is not seen as the leader.
+    pub(super) fn declare_soon(&mut self, now: Time) {
+        if !self.holds_leadership() {
+            return;
+        }
+        let earliest = self.last_declared.map_or(now, |last| last + self.params.declaration_gap());
+        if earliest <= now {
+            self.declare(now);
+        } else {
+            self.timers.set_no_later(Timer::Declare, earliest);
+        }
+    }
+
+    /// Whether the group is to see this node as its leader.
+    pub(super) const fn holds_leadership(&self) -> bool {
+        matches!(self.state, State::Leading | State::HandingOver { .. })
+    }
+
+    /// Another leader, worse than this one, has declared under `term`.
+    pub(super) fn defend(&mut self, now: Time, rival: NodeId, address: IpAddr, term: Term) {
+        if self.reported_rival.replace(rival) != Some(rival) {
+            self.notify(Event::RivalLeader { rival, address });
+        }
+        if term >= self.term {
+            self.reaffirm(term);
+        }
+        self.declare_soon(now);
+    }
+
+    /// Leads on, under a term above `term`.
+    pub(super) fn reaffirm(&mut self, term: Term) {
+        self.term = self.term.max(term);
+        self.take_next_term();
+        self.cause = Some(Reason::Conflict);
+        self.schedule_hook(HookEvent::Reaffirmed, Reason::Conflict);
+    }
+
+    /// A better leader has declared under `term`: follow it at once.
+    pub(super) fn step_down(&mut self, now: Time, better: NodeId, term: Term) {
+        let led = self.state == State::Leading;
+        self.timers.clear(Timer::Declare);
+        self.state = State::Following;
+        self.follow(now, better);
+        if led {
+            self.cause = Some(Reason::BetterLeader);
+            self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
+        }
+        self.concede(term);
+        self.send_heartbeat(now);
+    }
+
+    /// Makes sure that the winner of a conflict, which leads under `term`, sees a term above its
+    /// own, and so takes one above both.
+    fn concede(&mut self, term: Term) {
+        if self.term == term {
+            self.take_next_term();
+        } else {
+            self.learn_term(term);
+        }
+    }
+
+    /// Takes in a term that another node knows.
+    pub(super) fn learn_term(&mut self, term: Term) {
+        if term > self.term {
+            self.term = term;
+            self.persist();
+        }
+    }
+
+    /// Another node leads by `static_role` too. Neither gives way; people have to decide.
+    pub(super) fn report_static_rival(&mut self, rival: NodeId, address: IpAddr) {
+        if self.reported_rival.replace(rival) != Some(rival) {
+            self.notify(Event::RivalStaticLeader { rival, address });
+        }
+    }
+
+    /// A static leader that may lead does, whoever else leads.
+    pub(super) fn resume_static_leadership(&mut self, now: Time) {
+        let fixed = self.params.static_role == Some(StaticRole::Leader);
+        if fixed && self.state == State::Following && self.is_eligible() {
+            self.timers.set(Timer::Candidacy, now);
+        }
+    }
+}

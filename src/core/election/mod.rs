@@ -1,0 +1,402 @@
+//! One node's election.
+//!
+//! ```text
+//!                 membership stable, or nobody heard for the grace period
+//!   ┌──────────┐ ──────────────────────────────────────────────▶ ┌──────────┐
+//!   │ Starting │      declaration heard                           │ Following│◀──┐
+//!   └──────────┘ ───────────────────────────────────────────────▶└──────────┘   │
+//!                                    no leader, and eligible      │   ▲          │
+//!                                                                 ▼   │ better candidate,
+//!                                                             ┌──────────┐ or a leader
+//!                                                             │ Standing │      │
+//!                                                             └──────────┘      │
+//!                     nobody better, or named as successor        │             │
+//!                                                                 ▼             │
+//!   ┌──────────────┐  yield, preempted, stop, ineligible      ┌─────────┐       │
+//!   │ HandingOver  │ ◀──────────────────────────────────────── │ Leading │ ──────┤
+//!   └──────────────┘                                           └─────────┘ better leader
+//!          └──────────── demote hook ended: resign ─────────────────────────────┘
+//! ```
+//!
+//! Each arrow has its own file: [`startup`], [`following`], [`candidacy`], [`leadership`],
+//! [`handover`]; [`datagrams`] says what each kind of datagram does.
+
+mod candidacy;
+mod commands;
+mod datagrams;
+mod eligibility;
+mod following;
+mod handover;
+mod leadership;
+mod report;
+mod startup;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
+use crate::core::hook_schedule::HookSchedule;
+use crate::core::membership::Members;
+use crate::core::output::{Event, Output, StopCause, Transition};
+use crate::core::params::{Params, StaticRole};
+use crate::core::persist::PersistentState;
+use crate::core::rank::Rank;
+use crate::core::timers::{Deadline, Timer, Timers};
+use crate::time::Time;
+use crate::types::{Incarnation, NodeId, Role, Sequence, Term};
+use crate::wire::message::{Body, Flags, Message, Standing};
+
+pub use commands::{YieldError, Yielding};
+use eligibility::Exclusions;
+
+/// What an election starts from.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// This node's id.
+    pub node_id: NodeId,
+    /// This life's number; above every earlier one's.
+    pub incarnation: Incarnation,
+    /// What an earlier life persisted; the default where there was none.
+    pub persisted: PersistentState,
+    /// The settings.
+    pub params: Params,
+    /// Whether an interface can reach the group.
+    pub links_up: bool,
+    /// Seeds the jitter of heartbeats. The same seed and inputs give the same outputs.
+    pub seed: u64,
+}
+
+/// Datagrams that were handed in and meant nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ignored {
+    /// Of an earlier life, out of order, or seen before.
+    pub stale: u64,
+    /// From a node beyond [`MEMBERS_MAX`](crate::core::membership::MEMBERS_MAX).
+    pub table_full: u64,
+}
+
+/// Where in its life an election is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Listens; `sampled` is the membership's state at the last sample.
+    Starting { sampled: Option<u64> },
+    /// Follows `Election::leader`, or waits for a leader where that is none.
+    Following,
+    /// Has proposed itself and collects proposals.
+    Standing,
+    /// Leads.
+    Leading,
+    /// Led, and keeps the group informed until its demote hook has ended.
+    HandingOver { reason: Reason, successor: Option<NodeId> },
+    /// Over.
+    Stopped,
+}
+
+/// One node's side of the election.
+///
+/// Invariants, kept by the methods that change the state:
+/// * `leader` is this node exactly while it is `Leading`.
+/// * In `Following`, one of these holds: there is a leader and `Timer::Silence` is set; there is
+///   none and `Timer::Candidacy` is set; or the node is not eligible.
+/// * `term` never shrinks, and is persisted before a datagram shows it as this node's reign.
+#[derive(Debug, Clone)]
+pub struct Election {
+    node_id: NodeId,
+    incarnation: Incarnation,
+    params: Params,
+    rng: fastrand::Rng,
+    state: State,
+    exclusions: Exclusions,
+    term: Term,
+    leader: Option<NodeId>,
+    previous_leader: Option<NodeId>,
+    /// Why leadership last changed hands here; goes into the next [`Transition`].
+    cause: Option<Reason>,
+    since: Time,
+    members: Members,
+    timers: Timers,
+    hooks: HookSchedule,
+    /// `elected` hooks that failed since one last succeeded.
+    failures_in_a_row: u32,
+    /// A better candidate that yielded leaves the successor alone until then.
+    no_claim_before: Time,
+    /// Whether too few candidates were visible when it last mattered.
+    short_of_candidates: bool,
+    /// The rival leader that was reported last.
+    reported_rival: Option<NodeId>,
+    sequence: Sequence,
+    last_declared: Option<Time>,
+    last_proposed: Option<Time>,
+    last_objected: Option<Time>,
+    stop_cause: Option<StopCause>,
+    ignored: Ignored,
+    outputs: VecDeque<Output>,
+}
+
+impl Election {
+    /// Starts listening at `now`. The first outputs persist the new incarnation, say hello, and
+    /// run the hook for `started`.
+    pub fn new(setup: Setup, now: Time) -> Self {
+        let Setup { node_id, incarnation, persisted, params, links_up, seed } = setup;
+        let mut election = Election {
+            node_id,
+            incarnation,
+            members: Members::new(params.leader_alive_threshold),
+            exclusions: Exclusions::new(&params, persisted.maintenance, links_up),
+            params,
+            rng: fastrand::Rng::with_seed(seed),
+            state: State::Starting { sampled: None },
+            term: persisted.term,
+            leader: None,
+            previous_leader: None,
+            cause: None,
+            since: now,
+            timers: Timers::default(),
+            hooks: HookSchedule::default(),
+            failures_in_a_row: 0,
+            no_claim_before: now,
+            short_of_candidates: false,
+            reported_rival: None,
+            sequence: Sequence::default(),
+            last_declared: None,
+            last_proposed: None,
+            last_objected: None,
+            stop_cause: None,
+            ignored: Ignored::default(),
+            outputs: VecDeque::new(),
+        };
+        election.persist();
+        election.schedule_hook(HookEvent::Started, Reason::Startup);
+        election.begin_startup(now);
+        election
+    }
+
+    /// This node's id.
+    pub const fn node_id(&self) -> NodeId {
+        self.node_id
+    }
+
+    /// What this node does. One that hands over is a follower already: its scripts are being told
+    /// to let go.
+    pub const fn role(&self) -> Role {
+        match self.state {
+            State::Starting { .. } => Role::Starting,
+            State::Following | State::HandingOver { .. } | State::Stopped => Role::Follower,
+            State::Standing => Role::Candidate,
+            State::Leading => Role::Leader,
+        }
+    }
+
+    /// Whether this node leads.
+    pub const fn is_leader(&self) -> bool {
+        matches!(self.state, State::Leading)
+    }
+
+    /// The leader that this node follows or is.
+    pub const fn leader(&self) -> Option<NodeId> {
+        self.leader
+    }
+
+    /// The highest term that this node knows.
+    pub const fn term(&self) -> Term {
+        self.term
+    }
+
+    /// The settings in force.
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Whether the node is out of service by the operator's order.
+    pub const fn in_maintenance(&self) -> bool {
+        self.exclusions.maintenance
+    }
+
+    /// Datagrams that meant nothing.
+    pub const fn ignored(&self) -> Ignored {
+        self.ignored
+    }
+
+    /// The next thing to do, if any.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and why.
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        self.timers.next()
+    }
+
+    /// A datagram arrived from `from`.
+    pub fn handle_datagram(&mut self, now: Time, from: IpAddr, message: &Message) {
+        let before = self.snapshot();
+        self.receive(now, from, message);
+        self.conclude(now, before);
+    }
+
+    /// Time has passed. Does at most one thing per [`Timer`]; whatever is still due then shows in
+    /// [`poll_timeout`](Self::poll_timeout).
+    pub fn handle_timeout(&mut self, now: Time) {
+        for _ in 0..Timer::COUNT {
+            let Some(timer) = self.timers.take_due(now) else { return };
+            let before = self.snapshot();
+            self.fire(now, timer);
+            self.conclude(now, before);
+        }
+    }
+
+    /// The hook run that was asked for last has ended.
+    pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
+        let before = self.snapshot();
+        let finished = self.hooks.finish();
+        if finished.is_some_and(|run| run.event == HookEvent::Elected) {
+            self.judge_elected_hook(now, outcome);
+        }
+        self.start_next_hook();
+        self.advance_handover(now);
+        self.advance_stop(now);
+        self.conclude(now, before);
+    }
+
+    fn fire(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Sample => self.sample_membership(now),
+            Timer::Grace => self.end_startup(now),
+            Timer::Silence => self.give_leader_up(now),
+            Timer::Candidacy => self.stand(now),
+            Timer::Repropose => self.propose(now),
+            Timer::Certainty => self.declare_if_certain(now),
+            Timer::ElectionEnd => self.become_leader(now, Reason::Election),
+            Timer::Declare => self.declare(now),
+            Timer::Heartbeat => self.send_heartbeat(now),
+            Timer::Claim => self.claim(now),
+            Timer::YieldEnd => self.end_yield(now),
+            Timer::HoldoffEnd => self.end_holdoff(now),
+            Timer::Sweep => self.sweep(now),
+        }
+    }
+
+    /// Sends `body` with the next sequence number. Nothing is sent once the election is over.
+    fn send(&mut self, body: Body) {
+        if self.state == State::Stopped {
+            return;
+        }
+        self.sequence.0 += 1;
+        self.outputs.push_back(Output::Transmit(Message {
+            sender: self.node_id,
+            incarnation: self.incarnation,
+            sequence: self.sequence,
+            term: self.term,
+            standing: self.standing(),
+            body,
+        }));
+    }
+
+    /// What this node tells about itself.
+    fn standing(&self) -> Standing {
+        let role = match self.state {
+            State::HandingOver { .. } => Role::Leader,
+            _ => self.role(),
+        };
+        let eligible = self.is_eligible();
+        let fixed = self.params.static_role == Some(StaticRole::Leader) && eligible;
+        let flags = Flags::default()
+            .with(Flags::CANDIDATE, self.params.candidate)
+            .with(Flags::ELIGIBLE, eligible)
+            .with(Flags::FIXED, fixed);
+        Standing { role, priority: self.params.priority, flags }
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::new(self.node_id, &self.standing())
+    }
+
+    /// How many of the living are better. Candidacies are staggered by it: the best goes first,
+    /// and the others hear of it before their turn comes.
+    fn better_rivals(&self, now: Time) -> usize {
+        let own = self.rank();
+        self.members.rivals(now).filter(|rival| *rival > own).count()
+    }
+
+    fn persist(&mut self) {
+        self.outputs.push_back(Output::Persist(PersistentState {
+            term: self.term,
+            incarnation: self.incarnation,
+            maintenance: self.exclusions.maintenance,
+        }));
+    }
+
+    /// Takes a term above every known one, for a reign of this node.
+    fn take_next_term(&mut self) {
+        self.term = self.term.next();
+        self.persist();
+    }
+
+    fn set_leader(&mut self, leader: Option<NodeId>) {
+        if self.leader != leader && self.leader.is_some() {
+            self.previous_leader = self.leader;
+        }
+        self.leader = leader;
+    }
+
+    fn schedule_hook(&mut self, event: HookEvent, reason: Reason) {
+        let leads = matches!(event, HookEvent::Elected | HookEvent::Reaffirmed);
+        self.hooks.push(HookRun {
+            event,
+            reason,
+            role: if leads { Role::Leader } else { Role::Follower },
+            term: self.term,
+            leader: self.leader,
+            leader_address: self.leader.and_then(|id| Some(self.members.get(&id)?.address)),
+            previous_leader: self.previous_leader,
+        });
+        self.start_next_hook();
+    }
+
+    fn start_next_hook(&mut self) {
+        if let Some(run) = self.hooks.start_next() {
+            self.outputs.push_back(Output::RunHook(run));
+        }
+    }
+
+    fn notify(&mut self, event: Event) {
+        self.outputs.push_back(Output::Notify(event));
+    }
+
+    const fn snapshot(&self) -> Snapshot {
+        Snapshot { role: self.role(), leader: self.leader, term: self.term }
+    }
+
+    /// Tells what the call that began at `before` changed.
+    fn conclude(&mut self, now: Time, before: Snapshot) {
+        let after = self.snapshot();
+        let reason = self.cause.take();
+        let reaffirmed = after.role == Role::Leader && after.term != before.term;
+        if (after.role, after.leader) == (before.role, before.leader) && !reaffirmed {
+            return;
+        }
+        self.since = if reaffirmed && before.role == Role::Leader { self.since } else { now };
+        self.notify(Event::Transition(Transition {
+            role: after.role,
+            previous_role: before.role,
+            term: after.term,
+            leader: after.leader,
+            previous_leader: before.leader,
+            reason,
+        }));
+    }
+}
+
+/// What [`Election::conclude`] compares.
+#[derive(Debug, Clone, Copy)]
+struct Snapshot {
+    role: Role,
+    leader: Option<NodeId>,
+    term: Term,
+}
+
+/// `part` of an interval as announced or waited for: never zero, so that no timer spins.
+fn at_least_a_millisecond(interval: Duration) -> Duration {
+    interval.max(Duration::from_millis(1))
+}

@@ -1,0 +1,81 @@
+//! What an election tells about itself.
+
+use std::time::Duration;
+
+use super::{Election, State};
+use crate::core::membership::Member;
+use crate::core::status::{Ineligible, LeaderStatus, MemberState, MemberStatus, Status};
+use crate::time::Time;
+use crate::types::NodeId;
+use crate::wire::message::Flags;
+
+impl Election {
+    /// A snapshot at `now`.
+    pub fn status(&self, now: Time) -> Status {
+        Status {
+            node_id: self.node_id,
+            role: self.role(),
+            ineligible: self.ineligible(),
+            term: self.term,
+            leader: self.leader.map(|leader| self.leader_status(now, leader)),
+            since: now.since(self.since),
+            handing_over: match self.state {
+                State::HandingOver { reason, .. } => Some(reason),
+                _ => None,
+            },
+            members: self.member_statuses(now),
+        }
+    }
+
+    /// Why this node does not stand for leadership now; none where it does.
+    pub fn ineligible(&self) -> Option<Ineligible> {
+        let short = self.short_of_candidates.then_some(Ineligible::TooFewCandidates);
+        self.exclusions.first().or(short)
+    }
+
+    fn leader_status(&self, now: Time, node_id: NodeId) -> LeaderStatus {
+        let member = self.members.get(&node_id);
+        let declared = member.and_then(|member| member.last_declared);
+        LeaderStatus {
+            node_id,
+            address: member.map(|member| member.address),
+            last_heard: declared.map_or(Duration::ZERO, |declared| now.since(declared)),
+        }
+    }
+
+    fn member_statuses(&self, now: Time) -> Vec<MemberStatus> {
+        let others = self
+            .members
+            .iter(now)
+            .map(|(id, member, state)| member_status(now, *id, member, state));
+        let mut members: Vec<_> = others.chain([self.own_status()]).collect();
+        members.sort_unstable_by_key(|member| member.node_id);
+        members
+    }
+
+    fn own_status(&self) -> MemberStatus {
+        MemberStatus {
+            node_id: self.node_id,
+            address: None,
+            role: self.role(),
+            priority: self.params.priority,
+            candidate: self.params.candidate,
+            eligible: self.is_eligible(),
+            state: MemberState::Alive,
+            last_heard: Duration::ZERO,
+        }
+    }
+}
+
+fn member_status(now: Time, node_id: NodeId, member: &Member, state: MemberState) -> MemberStatus {
+    MemberStatus {
+        node_id,
+        address: Some(member.address),
+        role: member.standing.role,
+        priority: member.standing.priority,
+        candidate: member.standing.flags.contains(Flags::CANDIDATE),
+        eligible: member.is_eligible(),
+        state,
+        last_heard: now.since(member.last_heard),
+    }
+}

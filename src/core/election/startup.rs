@@ -1,0 +1,58 @@
+//! Start-up: listen before speaking up (rule 1 of Fabric's election).
+//!
+//! A starting node says hello at every sample, and a leader that hears it declares at once. While
+//! a node starts, its datagrams never displace a member that is still visible under the same id,
+//! and the holder of the id, if it lives, objects: the newcomer then refuses to run.
+
+use super::{Election, State, at_least_a_millisecond};
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::wire::message::Body;
+
+impl Election {
+    pub(super) fn begin_startup(&mut self, now: Time) {
+        self.state = State::Starting { sampled: None };
+        self.timers.set(Timer::Grace, now + self.params.startup_grace_period);
+        self.timers.set(Timer::Sweep, now + self.sweep_interval());
+        self.say_hello(now);
+    }
+
+    /// Start-up ends where two samples in a row find the same members.
+    pub(super) fn sample_membership(&mut self, now: Time) {
+        let State::Starting { sampled } = &mut self.state else { return };
+        let seen = Some(self.members.changes());
+        if *sampled == seen && !self.exclusions.interface_down {
+            self.end_startup(now);
+        } else {
+            *sampled = seen;
+            self.say_hello(now);
+        }
+    }
+
+    /// From now on this node takes part: with no leader in sight, it stands when its turn comes.
+    /// A node that cannot hear anybody goes on starting, however long that takes.
+    pub(super) fn end_startup(&mut self, now: Time) {
+        if self.exclusions.interface_down {
+            return;
+        }
+        self.leave_startup(now);
+        self.await_leader(now);
+    }
+
+    /// Ends start-up, where it is not over already, and begins to send heartbeats.
+    pub(super) fn leave_startup(&mut self, now: Time) {
+        if !matches!(self.state, State::Starting { .. }) {
+            return;
+        }
+        self.timers.clear(Timer::Sample);
+        self.timers.clear(Timer::Grace);
+        self.state = State::Following;
+        self.send_heartbeat(now);
+    }
+
+    fn say_hello(&mut self, now: Time) {
+        self.send(Body::Heartbeat);
+        let interval = at_least_a_millisecond(self.params.membership_sample_interval);
+        self.timers.set(Timer::Sample, now + interval);
+    }
+}

@@ -1,0 +1,186 @@
+//! The order in which a host's hooks see the world: one at a time, strictly alternating, and the
+//! last run matching the node's final state, however fast leadership comes and goes meanwhile.
+
+use std::collections::VecDeque;
+
+use crate::core::hook::{HookEvent, HookRun};
+
+/// What runs, and what runs next.
+///
+/// Invariant: in the order running, then pending, `elected` and `demoted` alternate, `reaffirmed`
+/// comes only while the scripts are on the leader's side, and `started` only first. What happened
+/// and was undone before its hook could run is left out, so at most three runs are pending.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HookSchedule {
+    running: Option<HookRun>,
+    pending: VecDeque<HookRun>,
+}
+
+impl HookSchedule {
+    /// Takes in that `run.event` happened.
+    pub(crate) fn push(&mut self, run: HookRun) {
+        match run.event {
+            HookEvent::Started | HookEvent::Elected => self.pending.push_back(run),
+            HookEvent::Reaffirmed => self.push_reaffirmed(run),
+            HookEvent::Demoted => self.push_demoted(run),
+        }
+    }
+
+    /// The run to start now, if any. It counts as running until [`finish`](Self::finish).
+    pub(crate) fn start_next(&mut self) -> Option<HookRun> {
+        if self.running.is_some() {
+            return None;
+        }
+        self.running = self.pending.pop_front();
+        self.running
+    }
+
+    /// Takes in that the running hook ended, and returns what it was.
+    pub(crate) const fn finish(&mut self) -> Option<HookRun> {
+        self.running.take()
+    }
+
+    /// Whether nothing runs and nothing waits to.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_none() && self.pending.is_empty()
+    }
+
+    /// An `elected` that has not run yet takes over the new term; an older `reaffirmed` is moot.
+    fn push_reaffirmed(&mut self, run: HookRun) {
+        match self.pending.back_mut() {
+            Some(elected) if elected.event == HookEvent::Elected => elected.term = run.term,
+            Some(older) if older.event == HookEvent::Reaffirmed => *older = run,
+            _ => self.pending.push_back(run),
+        }
+    }
+
+    /// An `elected` that has not run yet need not run at all, nor need its `demoted`: the scripts
+    /// are still on the follower's side, or an earlier `demoted` that waits puts them there.
+    fn push_demoted(&mut self, run: HookRun) {
+        match self.pending.back_mut() {
+            Some(elected) if elected.event == HookEvent::Elected => {
+                self.pending.pop_back();
+            }
+            Some(moot) if moot.event == HookEvent::Reaffirmed => *moot = run,
+            _ => self.pending.push_back(run),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::hook::Reason;
+    use crate::types::{Role, Term};
+    use HookEvent::{Demoted, Elected, Reaffirmed, Started};
+    use proptest::prelude::*;
+
+    fn run(event: HookEvent, term: u64) -> HookRun {
+        HookRun {
+            event,
+            reason: Reason::Election,
+            role: Role::Follower,
+            term: Term(term),
+            leader: None,
+            leader_address: None,
+            previous_leader: None,
+        }
+    }
+
+    fn drain(schedule: &mut HookSchedule) -> Vec<(HookEvent, u64)> {
+        let mut runs = Vec::new();
+        loop {
+            runs.extend(schedule.finish().map(|run| (run.event, run.term.0)));
+            if schedule.start_next().is_none() {
+                return runs;
+            }
+        }
+    }
+
+    #[test]
+    fn one_hook_runs_at_a_time() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        assert_eq!(schedule.start_next().unwrap().event, Elected);
+        schedule.push(run(Demoted, 1));
+        assert_eq!(schedule.start_next(), None);
+        assert_eq!(schedule.finish().unwrap().event, Elected);
+        assert_eq!(schedule.start_next().unwrap().event, Demoted);
+    }
+
+    #[test]
+    fn a_reign_that_came_and_went_while_a_hook_ran_is_left_out() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Started, 0));
+        schedule.start_next();
+        schedule.push(run(Elected, 1));
+        schedule.push(run(Demoted, 1));
+        assert_eq!(drain(&mut schedule), [(Started, 0)]);
+    }
+
+    #[test]
+    fn a_loss_while_elected_runs_is_never_left_out() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        schedule.start_next();
+        schedule.push(run(Demoted, 1));
+        schedule.push(run(Elected, 3));
+        schedule.push(run(Reaffirmed, 5));
+        assert_eq!(drain(&mut schedule), [(Elected, 1), (Demoted, 1), (Elected, 5)]);
+    }
+
+    #[test]
+    fn the_newest_reaffirmed_stands_for_older_ones() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        schedule.start_next();
+        schedule.push(run(Reaffirmed, 2));
+        schedule.push(run(Reaffirmed, 3));
+        assert_eq!(drain(&mut schedule), [(Elected, 1), (Reaffirmed, 3)]);
+    }
+
+    proptest! {
+        /// Whatever happens while hooks are slow: strict alternation, and the right last state.
+        #[test]
+        fn hooks_alternate_and_end_where_the_node_is(steps in prop::collection::vec(0..4u8, 0..60)) {
+            let mut schedule = HookSchedule::default();
+            schedule.push(run(Started, 0));
+            let (mut leads, mut term) = (false, 0);
+            let mut seen = Vec::new();
+            for step in steps {
+                match step {
+                    0 => {
+                        seen.extend(schedule.finish().map(|run| run.event));
+                    }
+                    1 => {
+                        schedule.start_next();
+                    }
+                    2 => {
+                        term += 1;
+                        schedule.push(run(if leads { Demoted } else { Elected }, term));
+                        leads = !leads;
+                    }
+                    _ if leads => {
+                        term += 1;
+                        schedule.push(run(Reaffirmed, term));
+                    }
+                    _ => {}
+                }
+                prop_assert!(schedule.pending.len() <= 3);
+            }
+            seen.extend(drain(&mut schedule).into_iter().map(|(event, _)| event));
+            prop_assert!(schedule.is_idle());
+            prop_assert_eq!(seen.remove(0), Started);
+            let mut leading = false;
+            for event in seen {
+                match event {
+                    Elected => prop_assert!(!std::mem::replace(&mut leading, true)),
+                    Demoted => prop_assert!(std::mem::replace(&mut leading, false)),
+                    Reaffirmed => prop_assert!(leading),
+                    Started => prop_assert!(false, "started twice"),
+                }
+            }
+            prop_assert_eq!(leading, leads);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Who is better: the one comparison that every election and every conflict is decided by.
+
+use std::cmp::Ordering;
+
+use crate::types::{NodeId, Priority};
+use crate::wire::message::{Flags, Standing};
+
+/// A node's claim to leadership. The greater one is better.
+///
+/// A static leader is better than every elected node; then the higher priority wins; then the
+/// lower id, in byte order. Ids are unique in a group, so the order is total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rank {
+    fixed: bool,
+    priority: Priority,
+    node_id: NodeId,
+}
+
+impl Rank {
+    /// The rank of `node_id`, going by what it says of itself.
+    pub const fn new(node_id: NodeId, standing: &Standing) -> Self {
+        Rank { fixed: standing.flags.contains(Flags::FIXED), priority: standing.priority, node_id }
+    }
+
+    /// Whose rank it is.
+    pub const fn node_id(self) -> NodeId {
+        self.node_id
+    }
+
+    /// Whether it is a static leader's.
+    pub const fn is_fixed(self) -> bool {
+        self.fixed
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.fixed
+            .cmp(&other.fixed)
+            .then(self.priority.cmp(&other.priority))
+            .then(other.node_id.cmp(&self.node_id))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Role;
+
+    fn rank(fixed: bool, priority: u8, id: &str) -> Rank {
+        let flags = Flags::default().with(Flags::FIXED, fixed);
+        let standing = Standing { role: Role::Follower, priority: Priority(priority), flags };
+        Rank::new(id.parse().unwrap(), &standing)
+    }
+
+    /// Each row beats the next, though everything after the deciding field speaks against it.
+    #[test]
+    fn the_first_field_that_differs_decides() {
+        let best_first = [
+            rank(true, 0, "z"),
+            rank(false, 255, "z"),
+            rank(false, 100, "a"),
+            rank(false, 100, "b"),
+            rank(false, 0, "a"),
+        ];
+        for pair in best_first.windows(2) {
+            assert!(pair[0] > pair[1], "{pair:?}");
+            assert!(pair[1] < pair[0], "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn a_rank_equals_only_itself() {
+        assert_eq!(rank(false, 7, "a").cmp(&rank(false, 7, "a")), Ordering::Equal);
+        assert_ne!(rank(false, 7, "a"), rank(false, 7, "b"));
+    }
+}

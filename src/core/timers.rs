@@ -1,0 +1,149 @@
+//! One table of absolute deadlines, one next wake.
+
+use crate::time::Time;
+
+/// What a deadline is for; an election has at most one of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// Start-up samples the membership.
+    Sample,
+    /// Start-up waits no longer.
+    Grace,
+    /// The leader counts as gone.
+    Silence,
+    /// This node stands for leadership.
+    Candidacy,
+    /// A proposal is repeated, in case it was lost.
+    Repropose,
+    /// Everyone better who lives has had the time to answer a proposal.
+    Certainty,
+    /// Proposals are no longer collected.
+    ElectionEnd,
+    /// The leader declares.
+    Declare,
+    /// A follower tells that it is there.
+    Heartbeat,
+    /// A better candidate asks a worse leader to hand over.
+    Claim,
+    /// A yield has lasted long enough.
+    YieldEnd,
+    /// The time out after a failed hook is over.
+    HoldoffEnd,
+    /// Members are looked over for silent ones.
+    Sweep,
+}
+
+impl Timer {
+    /// How many there are.
+    pub const COUNT: usize = Timer::Sweep as usize + 1;
+
+    const ALL: [Timer; Timer::COUNT] = [
+        Timer::Sample,
+        Timer::Grace,
+        Timer::Silence,
+        Timer::Candidacy,
+        Timer::Repropose,
+        Timer::Certainty,
+        Timer::ElectionEnd,
+        Timer::Declare,
+        Timer::Heartbeat,
+        Timer::Claim,
+        Timer::YieldEnd,
+        Timer::HoldoffEnd,
+        Timer::Sweep,
+    ];
+}
+
+/// When the election wants to be woken, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub timer: Timer,
+}
+
+/// The deadlines of one election.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timers([Option<Time>; Timer::COUNT]);
+
+impl Timers {
+    /// Sets `timer` to fire at `at`, instead of when it was set to before.
+    pub(crate) const fn set(&mut self, timer: Timer, at: Time) {
+        self.0[timer as usize] = Some(at);
+    }
+
+    /// Sets `timer` to fire at `at`, unless it fires earlier anyway.
+    pub(crate) fn set_no_later(&mut self, timer: Timer, at: Time) {
+        let slot = &mut self.0[timer as usize];
+        *slot = Some(slot.map_or(at, |set| set.min(at)));
+    }
+
+    /// Keeps `timer` from firing.
+    pub(crate) const fn clear(&mut self, timer: Timer) {
+        self.0[timer as usize] = None;
+    }
+
+    /// Keeps every timer from firing.
+    pub(crate) fn clear_all(&mut self) {
+        *self = Timers::default();
+    }
+
+    /// When `timer` fires.
+    pub(crate) const fn get(&self, timer: Timer) -> Option<Time> {
+        self.0[timer as usize]
+    }
+
+    /// The earliest deadline; of equal ones, the first in the order of [`Timer`].
+    pub(crate) fn next(&self) -> Option<Deadline> {
+        Timer::ALL
+            .into_iter()
+            .filter_map(|timer| self.get(timer).map(|at| Deadline { at, timer }))
+            .min_by_key(|deadline| deadline.at)
+    }
+
+    /// Clears and returns the earliest timer that is due at `now`.
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Timer> {
+        let Deadline { timer, .. } = self.next().filter(|deadline| deadline.at <= now)?;
+        self.clear(timer);
+        Some(timer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_timer_has_its_own_slot() {
+        for (index, timer) in Timer::ALL.into_iter().enumerate() {
+            assert_eq!(timer as usize, index);
+        }
+    }
+
+    #[test]
+    fn due_timers_come_earliest_first_and_only_once() {
+        let mut timers = Timers::default();
+        timers.set(Timer::Declare, Time::from_millis(20));
+        timers.set(Timer::Sweep, Time::from_millis(10));
+        timers.set(Timer::Silence, Time::from_millis(30));
+        let now = Time::from_millis(20);
+        assert_eq!(timers.take_due(now), Some(Timer::Sweep));
+        assert_eq!(timers.take_due(now), Some(Timer::Declare));
+        assert_eq!(timers.take_due(now), None);
+        assert_eq!(
+            timers.next(),
+            Some(Deadline { at: Time::from_millis(30), timer: Timer::Silence })
+        );
+    }
+
+    #[test]
+    fn set_no_later_only_moves_a_deadline_forward() {
+        let mut timers = Timers::default();
+        timers.set_no_later(Timer::Declare, Time::from_millis(20));
+        timers.set_no_later(Timer::Declare, Time::from_millis(30));
+        assert_eq!(timers.get(Timer::Declare), Some(Time::from_millis(20)));
+        timers.set_no_later(Timer::Declare, Time::from_millis(10));
+        assert_eq!(timers.get(Timer::Declare), Some(Time::from_millis(10)));
+    }
+}

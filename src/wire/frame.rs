@@ -1,0 +1,127 @@
+//! How a message is laid out in a datagram, and the one place where bytes become messages.
+//!
+//! ```text
+//!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1..
+//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬──────┬ ─ ─ ─ ┐
+//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ body │  tag   
+//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴──────┴ ─ ─ ─ ┘
+//! ```
+//!
+//! Integers of more than a byte are postcard varints, texts a varint length and UTF-8. `seal` is 0
+//! for an open datagram and 1 for one that ends in a 16-byte authenticator over all bytes before
+//! it. `docs/protocol.md` has the whole description.
+
+use serde::de::DeserializeOwned;
+
+use crate::types::{GroupName, NAME_MAX};
+use crate::wire::auth::Keyring;
+use crate::wire::message::Message;
+
+/// The protocol version that this build speaks.
+pub const VERSION: u8 = 1;
+
+/// Length of the authenticator, in bytes.
+pub const TAG_LEN: usize = 16;
+
+/// No datagram is longer than this, in bytes: two names in the header and one in the body, three
+/// varints of ten bytes, nine bytes of the rest, and the authenticator.
+pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 3 * 10 + 9 + TAG_LEN;
+
+/// The datagram carries no authenticator.
+const SEAL_OPEN: u8 = 0;
+/// The datagram ends in HMAC-SHA-256, truncated to [`TAG_LEN`].
+const SEAL_HMAC: u8 = 1;
+
+/// Why a datagram was dropped. All of these are normal on a shared network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Reject {
+    /// Truncated, followed by trailing bytes, or no datagram of this protocol at all.
+    #[error("malformed")]
+    Malformed,
+    /// Of another protocol version.
+    #[error("of an unknown protocol version")]
+    Version,
+    /// For another group.
+    #[error("for another group")]
+    ForeignGroup,
+    /// Not sealed although this node has keys.
+    #[error("not authenticated, though this node has a key")]
+    Unsealed,
+    /// Sealed although this node has no key.
+    #[error("authenticated, though this node has no key")]
+    Sealed,
+    /// Sealed with a key that this node does not have, or changed on its way.
+    #[error("wrongly authenticated")]
+    Forged,
+}
+
+/// Encodes and decodes the datagrams of one group.
+#[derive(Debug)]
+pub struct Codec {
+    group: GroupName,
+    keyring: Option<Keyring>,
+}
+
+impl Codec {
+    /// A codec for `group`; with keys, everything is sealed and only sealed datagrams count.
+    pub fn new(group: GroupName, keyring: Option<Keyring>) -> Self {
+        Codec { group, keyring }
+    }
+
+    /// Writes `message` as a datagram into `buffer`, which is cleared first.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: a message always fits. The error is postcard's.
+    pub fn encode(&self, message: &Message, buffer: &mut Vec<u8>) -> postcard::Result<()> {
+        let seal = if self.keyring.is_some() { SEAL_HMAC } else { SEAL_OPEN };
+        buffer.clear();
+        postcard::to_io(&(VERSION, seal, self.group, message), &mut *buffer)?;
+        if let Some(keyring) = &self.keyring {
+            let tag = keyring.tag(buffer);
+            buffer.extend_from_slice(&tag);
+        }
+        Ok(())
+    }
+
+    /// Reads a datagram.
+    ///
+    /// # Errors
+    ///
+    /// Says why the datagram does not count. The group is looked at before the authenticator, so
+    /// that a neighbouring group with another key is foreign and not an attack.
+    pub fn decode(&self, datagram: &[u8]) -> Result<Message, Reject> {
+        let [version, seal, rest @ ..] = datagram else { return Err(Reject::Malformed) };
+        if *version != VERSION {
+            return Err(Reject::Version);
+        }
+        let (group, rest) = take::<GroupName>(rest)?;
+        if group != self.group {
+            return Err(Reject::ForeignGroup);
+        }
+        let message = self.open(datagram, *seal, rest)?;
+        match take::<Message>(message)? {
+            (message, []) => Ok(message),
+            _ => Err(Reject::Malformed),
+        }
+    }
+
+    /// Checks the seal of `datagram` and cuts the authenticator off its tail `rest`.
+    fn open<'a>(&self, datagram: &[u8], seal: u8, rest: &'a [u8]) -> Result<&'a [u8], Reject> {
+        match (seal, &self.keyring) {
+            (SEAL_OPEN, None) => Ok(rest),
+            (SEAL_OPEN, Some(_)) => Err(Reject::Unsealed),
+            (SEAL_HMAC, None) => Err(Reject::Sealed),
+            (SEAL_HMAC, Some(keyring)) => {
+                let (message, tag) = rest.split_last_chunk::<TAG_LEN>().ok_or(Reject::Malformed)?;
+                let sealed = &datagram[..datagram.len() - TAG_LEN];
+                if keyring.verify(sealed, tag) { Ok(message) } else { Err(Reject::Forged) }
+            }
+            _ => Err(Reject::Malformed),
+        }
+    }
+}
+
+fn take<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Reject> {
+    postcard::take_from_bytes(bytes).map_err(|_| Reject::Malformed)
+}

@@ -1,0 +1,265 @@
+//! What must hold at every step, whatever happens.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use lanelect::core::election::Election;
+use lanelect::core::hook::{HookEvent, HookRun};
+use lanelect::core::output::{Event, Transition};
+use lanelect::core::params::StaticRole;
+use lanelect::core::persist::PersistentState;
+use lanelect::core::rank::Rank;
+use lanelect::time::Time;
+use lanelect::types::{Incarnation, NodeId, Sequence, Term};
+use lanelect::wire::message::{Body, Flags, Message, Standing};
+
+use crate::network::Network;
+use crate::world::{Host, node_id};
+
+/// Something that must not happen, and did.
+#[derive(Debug, Clone)]
+pub struct Violation(String);
+
+impl Violation {
+    pub fn new(what: String) -> Self {
+        Violation(what)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is known about one host, over all its lives.
+#[derive(Debug, Clone, Default)]
+struct Record {
+    /// In this life: the last hook that was started, and whether it still runs.
+    last_hook: Option<HookEvent>,
+    hook_runs: bool,
+    /// The highest term a hook has seen, and the highest of a reign.
+    hook_term: Term,
+    reign: Option<Term>,
+    /// In this life: each node's newest datagram so far, by life and number.
+    newest: BTreeMap<NodeId, (Incarnation, Sequence)>,
+    /// In this life: when each node's newest declaration was taken in, by the host's own clock.
+    declarations: BTreeMap<NodeId, Time>,
+    sequence: Sequence,
+    last_sent: Option<Message>,
+    stopped: bool,
+}
+
+/// Watches every host at every step.
+#[derive(Debug)]
+pub struct Checkers {
+    records: Vec<Record>,
+    /// True time of the last fault or command.
+    disturbed_at: u64,
+    /// After so long without either, on a calm network, the election must have settled.
+    pub settling_time: u64,
+    /// Whether anything changed since the leaders were last counted.
+    uncounted: bool,
+}
+
+impl Checkers {
+    pub fn new(hosts: usize) -> Self {
+        Checkers {
+            records: vec![Record::default(); hosts],
+            disturbed_at: 0,
+            settling_time: u64::MAX,
+            uncounted: true,
+        }
+    }
+
+    /// The last fault, command or failed hook.
+    pub fn disturb(&mut self, now: u64) {
+        self.disturbed_at = now;
+        self.uncounted = true;
+    }
+
+    pub fn note_start(&mut self, host: usize) {
+        let record = &mut self.records[host];
+        *record = Record { hook_term: record.hook_term, reign: record.reign, ..Record::default() };
+    }
+
+    pub fn note_stopped(&mut self, host: usize) {
+        self.records[host].stopped = true;
+        self.uncounted = true;
+    }
+
+    pub fn note_delivery(&mut self, host: usize, now: Time, message: &Message) {
+        let record = &mut self.records[host];
+        let number = (message.incarnation, message.sequence);
+        let newest = record.newest.entry(message.sender).or_default();
+        let overtaken = number <= *newest;
+        *newest = number.max(*newest);
+        if matches!(message.body, Body::Declaration { .. }) && !overtaken {
+            record.declarations.insert(message.sender, now);
+        }
+    }
+
+    pub fn last_sent(&self, host: usize) -> Option<Message> {
+        self.records[host].last_sent
+    }
+
+    /// Terms and lives on disk only grow.
+    pub fn note_persist(
+        &self,
+        host: usize,
+        before: &PersistentState,
+        after: &PersistentState,
+    ) -> Result<(), Violation> {
+        let shrinks = after.term < before.term || after.incarnation < before.incarnation;
+        refuse(shrinks, || {
+            format!("{} persists less than before: {before:?} → {after:?}", node_id(host))
+        })
+    }
+
+    /// Nothing is sent after the end, numbers only grow, and no term is told before it is on disk.
+    pub fn note_sent(
+        &mut self,
+        host: usize,
+        message: &Message,
+        disk: &PersistentState,
+    ) -> Result<(), Violation> {
+        let record = &mut self.records[host];
+        let id = node_id(host);
+        refuse(record.stopped, || format!("{id} sends {:?} after it stopped", message.body))?;
+        refuse(message.sequence <= record.sequence, || format!("{id} repeats a sequence number"))?;
+        refuse(message.term > disk.term, || format!("{id} tells a term that is not on disk"))?;
+        record.sequence = message.sequence;
+        record.last_sent = Some(*message);
+        Ok(())
+    }
+
+    /// Hooks run one at a time, alternate, and see terms that only grow.
+    pub fn note_hook_start(&mut self, host: usize, run: &HookRun) -> Result<(), Violation> {
+        use HookEvent::{Demoted, Elected, Reaffirmed, Started};
+        let record = &mut self.records[host];
+        let id = node_id(host);
+        refuse(record.hook_runs, || format!("{id} starts {} while a hook runs", run.event))?;
+        let fits = matches!(
+            (record.last_hook, run.event),
+            (None, Started)
+                | (Some(Started | Demoted), Elected)
+                | (Some(Elected | Reaffirmed), Reaffirmed | Demoted)
+        );
+        refuse(!fits, || format!("{id} runs {} after {:?}", run.event, record.last_hook))?;
+        refuse(run.term < record.hook_term, || format!("{id} runs a hook under a shrunken term"))?;
+        if matches!(run.event, Elected | Reaffirmed) {
+            let again = record.reign.is_some_and(|reign| run.term <= reign);
+            refuse(again, || format!("{id} reigns again under term {}", run.term))?;
+            record.reign = Some(run.term);
+        }
+        record.hook_term = run.term;
+        record.last_hook = Some(run.event);
+        record.hook_runs = true;
+        Ok(())
+    }
+
+    pub fn note_hook_end(&mut self, host: usize) {
+        self.records[host].hook_runs = false;
+    }
+
+    /// A leader is given up only after it has really been silent, and nothing changes in a group
+    /// that has settled.
+    pub fn note_event(
+        &mut self,
+        index: usize,
+        local: Time,
+        now: u64,
+        event: &Event,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        match event {
+            Event::LeaderSilent { leader, .. } => {
+                let threshold = host.params.leader_alive_threshold;
+                let heard = self.records[index].declarations.get(leader);
+                let silent = heard.is_none_or(|heard| local.since(*heard) >= threshold);
+                refuse(!silent, || format!("{} gave up {leader}, which it hears", host.node_id))
+            }
+            Event::Transition(Transition { role, leader, .. }) => {
+                self.uncounted = true;
+                let settled = now > self.disturbed_at.saturating_add(self.settling_time);
+                let id = host.node_id;
+                refuse(settled, || format!("{id} becomes {role} under {leader:?} without cause"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A group that has had the time to settle has exactly the leader it should.
+    pub fn check_step(
+        &mut self,
+        now: u64,
+        hosts: &[Host],
+        network: &Network,
+    ) -> Result<(), Violation> {
+        if !network.weather.is_calm() {
+            self.disturb(now);
+        }
+        let settled_at = self.disturbed_at.saturating_add(self.settling_time);
+        if !self.uncounted || now <= settled_at {
+            return Ok(());
+        }
+        self.uncounted = false;
+        let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
+        let Some(cliques) = network.cliques(&up) else {
+            // Some hear each other one way only: no promise covers that.
+            self.disturb(now);
+            return Ok(());
+        };
+        cliques.iter().try_for_each(|clique| check_clique(clique, hosts))
+    }
+}
+
+/// In a connected group that has settled there is exactly one leader, known to all; or none, where
+/// nobody may lead; or every static leader.
+fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
+    let elections: Vec<&Election> =
+        clique.iter().filter_map(|host| hosts[*host].election.as_ref()).collect();
+    let candidates = elections.iter().filter(|election| election.params().candidate).count();
+    let leads_by_order =
+        |election: &&&Election| election.params().static_role == Some(StaticRole::Leader);
+    let may_lead = |election: &&&Election| {
+        let needed = usize::from(election.params().min_candidates);
+        election.is_eligible() && (candidates >= needed || leads_by_order(election))
+    };
+    let able: Vec<&Election> = elections.iter().filter(may_lead).copied().collect();
+    let ordered: Vec<NodeId> =
+        able.iter().filter(leads_by_order).map(|election| election.node_id()).collect();
+    let leaders: Vec<NodeId> =
+        elections.iter().filter(|e| e.is_leader()).map(|e| e.node_id()).collect();
+    let expected = if able.is_empty() { 0 } else { ordered.len().max(1) };
+    refuse(leaders.len() != expected, || {
+        let ids: Vec<_> = elections.iter().map(|e| (e.node_id(), e.role(), e.leader())).collect();
+        format!("{} leaders instead of {expected} among {ids:?}", leaders.len())
+    })?;
+    refuse(!ordered.is_empty() && ordered != leaders, || {
+        format!("{leaders:?} lead instead of the static {ordered:?}")
+    })?;
+    let [leader] = leaders[..] else { return Ok(()) };
+    for election in &elections {
+        refuse(election.leader() != Some(leader), || {
+            format!("{} follows {:?}, not {leader}", election.node_id(), election.leader())
+        })?;
+    }
+    let all_preempt = elections.iter().all(|election| election.params().preempt);
+    let best = able.iter().map(|election| rank(election)).max();
+    refuse(all_preempt && best.is_some_and(|best| best.node_id() != leader), || {
+        format!("{leader} leads though {best:?} preempts")
+    })
+}
+
+/// A running election's rank, from its public settings.
+pub fn rank(election: &Election) -> Rank {
+    let fixed = election.params().static_role == Some(StaticRole::Leader);
+    let flags = Flags::default().with(Flags::FIXED, fixed);
+    let standing = Standing { role: election.role(), priority: election.params().priority, flags };
+    Rank::new(election.node_id(), &standing)
+}
+
+fn refuse(bad: bool, what: impl FnOnce() -> String) -> Result<(), Violation> {
+    if bad { Err(Violation::new(what())) } else { Ok(()) }
+}

@@ -1,0 +1,115 @@
+//! The simulated network: who hears whom, how late, how often, and in which order.
+
+use fastrand::Rng;
+
+/// How datagrams fare on every link that is up. Times in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Weather {
+    /// Shortest delay.
+    pub delay_min: u64,
+    /// Longest delay; the spread reorders.
+    pub delay_max: u64,
+    /// Probability that a datagram is lost on its way to one host.
+    pub loss: f64,
+    /// Probability that it arrives twice.
+    pub duplication: f64,
+}
+
+impl Weather {
+    /// Nothing is lost, doubled or late.
+    pub const CALM: Weather =
+        Weather { delay_min: 50_000, delay_max: 100_000, loss: 0.0, duplication: 0.0 };
+
+    /// Whether every datagram arrives.
+    pub fn is_calm(&self) -> bool {
+        self.loss == 0.0
+    }
+}
+
+/// Which host hears which.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// The weather now.
+    pub weather: Weather,
+    /// `cut[from][to]`: nothing gets from the one to the other.
+    cut: Vec<Vec<bool>>,
+    /// Hosts whose interface is down.
+    unplugged: Vec<bool>,
+}
+
+impl Network {
+    /// `hosts` hosts that all hear each other.
+    pub fn new(hosts: usize) -> Self {
+        Network {
+            weather: Weather::CALM,
+            cut: vec![vec![false; hosts]; hosts],
+            unplugged: vec![false; hosts],
+        }
+    }
+
+    /// Mends everything but unplugged hosts.
+    pub fn heal(&mut self) {
+        self.cut.iter_mut().for_each(|row| row.fill(false));
+    }
+
+    /// Cuts one direction.
+    pub fn cut_one_way(&mut self, from: usize, to: usize) {
+        self.cut[from][to] = from != to;
+    }
+
+    /// Splits the hosts: those with equal colours hear each other, the others do not.
+    pub fn partition(&mut self, colours: &[usize]) {
+        for (from, row) in self.cut.iter_mut().enumerate() {
+            for (to, cut) in row.iter_mut().enumerate() {
+                *cut = colours[from] != colours[to];
+            }
+        }
+    }
+
+    /// Takes a host's interface down, or brings it up.
+    pub fn set_unplugged(&mut self, host: usize, unplugged: bool) {
+        self.unplugged[host] = unplugged;
+    }
+
+    /// Whether a host's interface is up.
+    pub fn is_plugged(&self, host: usize) -> bool {
+        !self.unplugged[host]
+    }
+
+    /// Whether datagrams get from one host to another at all. A host always hears itself.
+    pub fn connects(&self, from: usize, to: usize) -> bool {
+        from == to || !(self.cut[from][to] || self.unplugged[from] || self.unplugged[to])
+    }
+
+    /// The delays after which a datagram arrives: none where it is lost, two where it is doubled.
+    pub fn deliveries(&self, rng: &mut Rng, from: usize, to: usize) -> [Option<u64>; 2] {
+        let Weather { delay_min, delay_max, loss, duplication } = self.weather;
+        if !self.connects(from, to) || (from != to && loss > 0.0 && rng.f64() < loss) {
+            return [None, None];
+        }
+        let mut delay = || Some(delay_min + rng.u64(0..=delay_max - delay_min));
+        let (first, second) = (delay(), delay());
+        if duplication > 0.0 && rng.f64() < duplication {
+            [first.min(second), first.max(second)]
+        } else {
+            [first, None]
+        }
+    }
+
+    /// The connected components, where everyone in each hears everyone else; none where some link
+    /// works one way only or some path needs a detour.
+    pub fn cliques(&self, hosts: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let mut components: Vec<Vec<usize>> = Vec::new();
+        for &host in hosts {
+            let both = |other: &usize| self.connects(host, *other) && self.connects(*other, host);
+            let either = |other: &usize| self.connects(host, *other) || self.connects(*other, host);
+            let mut touched = components.iter_mut().filter(|c| c.iter().any(either));
+            match (touched.next(), touched.next()) {
+                (None, _) => components.push(vec![host]),
+                (Some(component), None) if component.iter().all(both) => component.push(host),
+                _ => return None,
+            }
+        }
+        Some(components)
+    }
+}

@@ -1,0 +1,245 @@
+//! Random groups under random faults, each wholly determined by its seed: faults first, with every
+//! checker watching, then everything is mended and the group must settle within its bound.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use lanelect::core::Election;
+use lanelect::core::params::{OnElectedFailure, Params, StaticRole};
+use lanelect::types::Priority;
+
+use crate::checkers::Violation;
+use crate::network::Weather;
+use crate::world::{HookHabit, Sabotage, World};
+
+/// The clocks' largest drift: 1 %.
+const DRIFT_PPB: i64 = 10_000_000;
+
+/// What one run came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Simulated time, in nanoseconds.
+    pub simulated: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Faults and commands.
+    pub disturbances: u64,
+}
+
+/// Runs the scenario of `seed`.
+pub fn run(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Result<Tally, Violation> {
+    let mut scenario = Scenario::new(seed, trace, sabotage);
+    scenario.play()?;
+    Ok(Tally {
+        simulated: scenario.world.now,
+        sent: scenario.world.sent,
+        disturbances: scenario.disturbances,
+    })
+}
+
+struct Scenario {
+    rng: Rng,
+    world: World,
+    heartbeat: u64,
+    disturbances: u64,
+}
+
+impl Scenario {
+    fn new(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let settings = choose_settings(&mut rng);
+        let heartbeat = nanos(settings[0].0.heartbeat_interval);
+        let settling_time = settings.iter().map(|(p, h)| settling_time(p, h)).max().unwrap_or(0);
+        let drift = if rng.bool() { DRIFT_PPB } else { 0 };
+        let mut world = World::new(rng.u64(..), settings, drift);
+        world.trace = trace;
+        world.sabotage = sabotage;
+        world.checkers.settling_time = settling_time;
+        Scenario { rng, world, heartbeat, disturbances: 0 }
+    }
+
+    fn play(&mut self) -> Result<(), Violation> {
+        self.world.network.weather = self.choose_weather();
+        for host in 0..self.world.hosts.len() {
+            if self.rng.u8(0..4) > 0 {
+                self.world.start(host)?;
+            }
+            self.let_pass(0..2)?;
+        }
+        for _ in 0..self.rng.usize(3..25) {
+            self.disturb()?;
+            self.disturbances += 1;
+            match self.rng.u8(0..8) {
+                0 => self.world.run_for(self.world.checkers.settling_time * 5 / 4)?,
+                1..=3 => self.let_pass(0..40)?,
+                _ => self.let_pass(0..4)?,
+            }
+        }
+        self.mend()?;
+        self.world.run_for(self.world.checkers.settling_time * 3 / 2)
+    }
+
+    /// Lets so many heartbeats' time pass.
+    fn let_pass(&mut self, heartbeats: std::ops::Range<u64>) -> Result<(), Violation> {
+        let longest = heartbeats.end * self.heartbeat;
+        self.world.run_for(self.rng.u64(heartbeats.start * self.heartbeat..=longest))
+    }
+
+    /// One fault or command.
+    fn disturb(&mut self) -> Result<(), Violation> {
+        let hosts = self.world.hosts.len();
+        let host = self.rng.usize(0..hosts);
+        self.world.checkers.disturb(self.world.now);
+        match self.rng.u8(0..20) {
+            0..=1 => self.world.crash(host),
+            2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
+            2 => {
+                self.world.crash(host);
+                return self.world.start(host);
+            }
+            3 => return self.world.command(host, "is stopped", Election::stop),
+            4..=5 => self.world.pause(host),
+            6..=7 => return self.world.resume(host),
+            8..=9 => self.partition(),
+            10 => self.world.network.cut_one_way(host, self.rng.usize(0..hosts)),
+            11 => self.world.network.heal(),
+            12 => self.world.network.weather = self.choose_weather(),
+            13 => self.world.network.weather = Weather::CALM,
+            14..=15 => {
+                return self.world.command(host, "yields", |election, now| {
+                    let _ = election.yield_leadership(now);
+                });
+            }
+            16 => {
+                let on = self.rng.bool();
+                return self.world.command(host, "maintenance", |election, now| {
+                    election.set_maintenance(now, on);
+                });
+            }
+            17 => {
+                let up = self.rng.bool();
+                return self.world.plug(host, up);
+            }
+            18 => return self.reload(host),
+            _ => {
+                self.world.network.heal();
+                self.world.network.weather = Weather::CALM;
+            }
+        }
+        Ok(())
+    }
+
+    fn partition(&mut self) {
+        let colours: Vec<usize> = self.world.hosts.iter().map(|_| self.rng.usize(0..2)).collect();
+        self.world.network.partition(&colours);
+    }
+
+    fn reload(&mut self, host: usize) -> Result<(), Violation> {
+        let mut params = self.world.hosts[host].params.clone();
+        params.priority = choose_priority(&mut self.rng);
+        self.world.hosts[host].params = params.clone();
+        self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))
+    }
+
+    fn choose_weather(&mut self) -> Weather {
+        let delay_min = self.rng.u64(20_000..=self.heartbeat / 100);
+        let delay_max = match self.rng.u8(0..4) {
+            0 => delay_min,
+            1..=2 => delay_min + self.heartbeat / 100,
+            _ => delay_min + self.heartbeat * 3,
+        };
+        let loss = [0.0, 0.0, 0.05, 0.3][self.rng.usize(0..4)];
+        let duplication = [0.0, 0.3][self.rng.usize(0..2)];
+        let late = delay_max > self.heartbeat / 10;
+        // A datagram that may be three heartbeats late is as good as lost to the promises.
+        Weather { delay_min, delay_max, loss: if late { 0.05 } else { loss }, duplication }
+    }
+
+    /// Mends every fault; hooks no longer fail.
+    fn mend(&mut self) -> Result<(), Violation> {
+        self.world.network.heal();
+        self.world.network.weather = Weather::CALM;
+        for host in 0..self.world.hosts.len() {
+            self.world.hosts[host].hooks.failure = 0.0;
+            self.world.plug(host, true)?;
+            self.world.resume(host)?;
+            if !self.world.hosts[host].is_alive() {
+                self.world.start(host)?;
+            }
+            self.world.command(host, "back in service", |election, now| {
+                election.set_maintenance(now, false);
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn choose_settings(rng: &mut Rng) -> Vec<(Params, HookHabit)> {
+    let hosts = rng.usize(1..=7);
+    let shared = choose_shared(rng, hosts);
+    let slow = nanos(shared.heartbeat_interval) * [0, 1, 10][rng.usize(0..3)];
+    let failure = [0.0, 0.0, 0.2][rng.usize(0..3)];
+    let static_group = rng.u8(0..12) == 0;
+    (0..hosts)
+        .map(|_| {
+            let mut params = shared.clone();
+            params.priority = choose_priority(rng);
+            params.candidate = rng.u8(0..6) > 0;
+            if static_group {
+                params.static_role = match rng.u8(0..4) {
+                    0 => Some(StaticRole::Leader),
+                    1 => Some(StaticRole::Follower),
+                    _ => None,
+                };
+                params.candidate |= params.static_role.is_some();
+            }
+            (params, HookHabit { longest: slow, failure })
+        })
+        .collect()
+}
+
+/// What a group's nodes have in common.
+fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
+    let heartbeat = Duration::from_millis([20, 100, 1000, 2500][rng.usize(0..4)]);
+    let mut params = Params::new(heartbeat);
+    if rng.bool() {
+        params.leader_alive_threshold = heartbeat * rng.u32(2..=6);
+        params.leader_election_duration = heartbeat * rng.u32(1..=8) / 4;
+        params.membership_sample_interval = heartbeat * rng.u32(1..=4) / 2;
+        params.startup_grace_period = heartbeat * rng.u32(3..=15);
+    }
+    params.preempt = rng.u8(0..4) == 0;
+    params.preempt_delay = heartbeat * rng.u32(0..3);
+    params.min_candidates = if rng.u8(0..4) == 0 { rng.u16(1..=hosts as u16) } else { 1 };
+    params.failure_holdoff = heartbeat * rng.u32(1..20);
+    if rng.u8(0..4) == 0 {
+        params.on_elected_failure = OnElectedFailure::Ignore;
+    }
+    params
+}
+
+fn choose_priority(rng: &mut Rng) -> Priority {
+    Priority([0, 100, 100, 100, 101, 255][rng.usize(0..6)])
+}
+
+/// How long a group under these settings may take to settle after the last disturbance: the bound
+/// of the documentation, and the time that nodes may stay out by their own or the operator's will.
+fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
+    let own = nanos(params.settling_time() + params.startup_grace_period + params.preempt_delay);
+    let out = nanos(params.yield_time()) + nanos(params.failure_holdoff) * 64;
+    // A clock that runs 1 % slow makes everything take 1 % longer.
+    (own + out + hooks.longest * 4) * 102 / 100
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+impl Tally {
+    /// Adds another run's counts to these.
+    pub fn add(&mut self, other: &Tally) {
+        self.simulated += other.simulated;
+        self.sent += other.sent;
+        self.disturbances += other.disturbances;
+    }
+}
