@@ -5,3 +5,4 @@ pub mod control_api;
 pub mod core;
 pub mod time;
 pub mod types;
+pub mod wire;
