@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{BoolValueParser, RangedI64ValueParser, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use toml::Value;
 
@@ -19,10 +20,10 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  lanelect demo                                a whole election on this machine, loopback only
-  lanelect run --config /etc/lanelect/web.toml the daemon, in the foreground
-  lanelect status --group web                  who leads
-  lanelect is-leader --group web && backup.sh  only where this node leads";
+  lanelect demo                                 a whole election on this machine, loopback only
+  lanelect run --config /etc/lanelect/web.toml  the daemon, in the foreground
+  lanelect status --group web                   who leads
+  lanelect is-leader --group web && ./backup    only where this node leads";
 
 const RUN_HELP: &str = "\
 Every config key is also a flag, and a flag wins over the file. Logs go to stderr; LANELECT_LOG
@@ -177,7 +178,7 @@ pub struct DaemonArgs {
     #[arg(long, value_name = "PATH", conflicts_with = "group")]
     socket: Option<PathBuf>,
     /// The daemon's group, at its default socket /run/lanelect/NAME.sock
-    #[arg(long, value_name = "NAME", default_value = "default", value_parser = config::parse_group)]
+    #[arg(long, value_name = "NAME", default_value = config::DEFAULT_GROUP, value_parser = config::parse_group)]
     group: GroupName,
 }
 
@@ -232,29 +233,20 @@ impl FromArgMatches for ConfigFlags {
 
 fn flag(setting: &'static Setting) -> Arg {
     let flag = Arg::new(setting.name).long(setting.flag).help(setting.help);
+    let text = || StringValueParser::new().map(Value::from);
     match setting.kind {
-        Kind::Text => flag.value_name("TEXT").value_parser(text),
-        Kind::Path => flag.value_name("PATH").value_parser(text),
-        Kind::Duration => flag.value_name("DURATION").value_parser(text),
-        Kind::Integer => {
-            flag.value_name("NUMBER").allow_negative_numbers(true).value_parser(integer)
+        Kind::Text => flag.value_name("TEXT").value_parser(text()),
+        Kind::Path => flag.value_name("PATH").value_parser(text()),
+        Kind::Duration => flag.value_name("DURATION").value_parser(text()),
+        Kind::Names => flag.value_name("NAME").value_parser(text()).action(ArgAction::Append),
+        Kind::Boolean => {
+            flag.value_name("BOOLEAN").value_parser(BoolValueParser::new().map(Value::from))
         }
-        Kind::Boolean => flag.value_name("true|false").value_parser(boolean),
-        Kind::Names => flag.value_name("NAME").action(ArgAction::Append).value_parser(text),
+        Kind::Integer => flag
+            .value_name("NUMBER")
+            .value_parser(RangedI64ValueParser::<i64>::new().map(Value::from))
+            .allow_negative_numbers(true),
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "clap's value parsers may fail")]
-fn text(text: &str) -> Result<Value, String> {
-    Ok(Value::from(text))
-}
-
-fn integer(text: &str) -> Result<Value, String> {
-    text.parse::<i64>().map(Value::from).map_err(|_| "give a whole number".to_owned())
-}
-
-fn boolean(text: &str) -> Result<Value, String> {
-    text.parse::<bool>().map(Value::from).map_err(|_| "give true or false".to_owned())
 }
 
 #[cfg(test)]

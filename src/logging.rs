@@ -27,9 +27,10 @@ pub fn init() {
 fn write_record(out: &mut impl Write, record: &Record<'_>, journal: bool) -> io::Result<()> {
     let message = record.args().to_string();
     for line in message.lines() {
-        match journal {
-            true => writeln!(out, "<{}>{line}", priority(record.level()))?,
-            false => writeln!(out, "{:<5} {line}", word(record.level()))?,
+        if journal {
+            writeln!(out, "<{}>{line}", priority(record.level()))?;
+        } else {
+            writeln!(out, "{:<5} {line}", word(record.level()))?;
         }
     }
     Ok(())

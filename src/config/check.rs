@@ -23,7 +23,6 @@ const HOOK_TIMEOUT: RangeInclusive<Duration> = millis(100)..=secs(3600);
 /// Not zero: a node whose hook keeps failing would take leadership back at once, each time.
 const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
 
-const DEFAULT_GROUP: &str = "default";
 const DEFAULT_MULTICAST: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69)), 7669);
 const DEFAULT_HEARTBEAT: Duration = secs(1);
@@ -38,7 +37,7 @@ const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
 /// are checked, so that one mistake is not reported twice.
 pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config, Vec<Problem>> {
     let mut checker = Checker { written, problems };
-    let group = checker.text_or("group", || Ok(DEFAULT_GROUP.to_owned()), values::group);
+    let group = checker.text_or("group", || Ok(super::DEFAULT_GROUP.to_owned()), values::group);
     let node_id = checker.text_or("node_id", values::hostname, values::node_id);
     let interfaces = checker.interfaces();
     let multicast = checker.text("multicast", values::multicast).unwrap_or(DEFAULT_MULTICAST);
@@ -48,9 +47,12 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let hook_socket = checker.text("hook_socket", values::socket_path);
     let key_file = checker.text("key_file", values::path);
     let state_dir = checker.text("state_dir", values::path);
-    let socket = checker.text("socket", values::socket_path);
+    let socket = checker
+        .text("socket", values::socket_path)
+        .or_else(|| group.as_ref().map(default_socket))
+        .unwrap_or_default();
     let socket_group = checker.text("socket_group", values::unix_group);
-    if hook_socket.is_some() && hook_socket == socket {
+    if hook_socket.as_ref() == Some(&socket) {
         checker.refuse("hook_socket", "is the same path as socket; give each its own");
     }
     match (group, node_id) {
@@ -65,7 +67,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
             hook_socket,
             key_file,
             state_dir: state_dir.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE_DIR)),
-            socket: socket.unwrap_or_else(|| default_socket(&group)),
+            socket,
             socket_group,
         }),
         _ => Err(checker.problems),
@@ -295,4 +297,115 @@ const fn millis(count: u64) -> Duration {
 
 const fn secs(count: u64) -> Duration {
     Duration::from_secs(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    fn load(text: &str) -> Result<Config, Vec<Problem>> {
+        let (written, problems) = file::parse(text).map_err(|problem| vec![problem])?;
+        check(&written, problems)
+    }
+
+    fn config(text: &str) -> Config {
+        load(&format!("node_id = \"n1\"\n{text}")).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_those_that_are_documented() {
+        let config = config("");
+        assert_eq!(config.group.as_str(), "default");
+        assert_eq!(config.interfaces, [""; 0]);
+        assert_eq!(config.multicast.to_string(), "239.255.76.69:7669");
+        assert_eq!(config.election, Params::new(secs(1)));
+        assert_eq!(config.election.startup_grace_period, secs(15));
+        assert_eq!(config.hook_timeout, secs(30));
+        assert_eq!(config.state_dir, PathBuf::from("/var/lib/lanelect"));
+        assert_eq!(config.socket, PathBuf::from("/run/lanelect/default.sock"));
+        assert_eq!(
+            (config.hook, config.hook_socket, config.key_file, config.socket_group),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn the_node_is_called_by_its_hostname_unless_it_is_named() {
+        let hostname = values::hostname().unwrap();
+        assert_eq!(load("").unwrap().node_id.as_str(), hostname);
+    }
+
+    #[test]
+    fn the_socket_follows_the_group() {
+        assert_eq!(config("group = \"web\"").socket, PathBuf::from("/run/lanelect/web.sock"));
+    }
+
+    #[test]
+    fn the_heartbeat_alone_rescales_what_is_derived_and_nothing_that_is_given() {
+        let params = config("heartbeat_interval = \"100ms\"").election;
+        assert_eq!(params, Params::new(millis(100)));
+        let text = "heartbeat_interval = \"100ms\"\nleader_alive_threshold = \"1.5s\"";
+        assert_eq!(config(text).election.leader_alive_threshold, millis(1500));
+    }
+
+    #[test]
+    fn keys_beside_the_preset_win_over_it() {
+        let fabric = config("preset = \"fabric\"").election;
+        assert_eq!(fabric.heartbeat_interval, secs(5));
+        assert_eq!(fabric.leader_alive_threshold, secs(10));
+        assert_eq!(fabric.leader_election_duration, secs(5));
+        assert_eq!(fabric.startup_grace_period, secs(15));
+        assert_eq!(fabric.membership_sample_interval, secs(1));
+        let text =
+            "preset = \"fabric\"\nheartbeat_interval = \"2s\"\nstartup_grace_period = \"3s\"";
+        let mixed = config(text).election;
+        assert_eq!(mixed.heartbeat_interval, secs(2));
+        assert_eq!(mixed.startup_grace_period, secs(3));
+        assert_eq!(mixed.leader_alive_threshold, secs(10));
+    }
+
+    #[test]
+    fn interfaces_are_a_list_or_a_single_name() {
+        assert_eq!(config("interface = \"eth0\"").interfaces, ["eth0"]);
+        assert_eq!(config("interface = [\"eth0\", \"eth1.7\"]").interfaces, ["eth0", "eth1.7"]);
+    }
+
+    #[test]
+    fn a_group_may_have_an_ipv6_address() {
+        assert_eq!(config("multicast = \"[ff02::1]:99\"").multicast.to_string(), "[ff02::1]:99");
+    }
+
+    #[test]
+    fn every_problem_is_reported_once_and_at_its_place() {
+        let text = "node_id = \"a b\"\npriority = 300\nheartbeat_interval = \"5ms\"\n\
+                    leader_alive_threshold = \"100ms\"\nfence = \"x\"";
+        let problems = load(text).unwrap_err();
+        let mut told: Vec<_> =
+            problems.iter().map(|p| (p.place, p.key.as_deref().unwrap_or_default())).collect();
+        told.sort_by_key(|(_, key)| *key);
+        let expected = [
+            (Place::Line(5), "fence"),
+            (Place::Line(3), "heartbeat_interval"),
+            (Place::Line(1), "node_id"),
+            (Place::Line(2), "priority"),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn bounds_are_inclusive() {
+        for good in [
+            "heartbeat_interval = \"10ms\"",
+            "heartbeat_interval = \"1m\"",
+            "leader_alive_threshold = \"2s\"",
+            "priority = 0",
+            "priority = 255",
+            "min_candidates = 1000",
+            "preempt_delay = \"0s\"",
+            "interface = \"123456789012345\"",
+        ] {
+            config(good);
+        }
+    }
 }

@@ -25,6 +25,9 @@ pub use file::{CONFIG_MAX, Overrides};
 pub use settings::{Kind, SETTINGS, Setting};
 pub use values::{INTERFACES_MAX, group as parse_group};
 
+/// The group of a node that is told none.
+pub const DEFAULT_GROUP: &str = "default";
+
 /// Where control sockets are by default, one for each group.
 pub const SOCKET_DIR: &str = "/run/lanelect";
 
@@ -106,4 +109,35 @@ impl ConfigSource {
 /// The control socket of a group whose `socket` is not set.
 pub fn default_socket(group: &GroupName) -> PathBuf {
     Path::new(SOCKET_DIR).join(format!("{group}.sock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let (written, problems) = file::parse(text).unwrap();
+        check::check(&written, problems).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_read_at_start_needs_a_restart() {
+        let old = config("");
+        assert_eq!(old.changes_needing_restart(&old), [""; 0]);
+        let hot = "priority = 9\nhook = \"x\"\nhook_timeout = \"1s\"\npreempt = true";
+        assert_eq!(old.changes_needing_restart(&config(hot)), [""; 0]);
+        for (text, keys) in [
+            ("group = \"x\"", &["group", "socket"][..]),
+            ("node_id = \"another-name\"", &["node_id"]),
+            ("interface = \"x\"", &["interface"]),
+            ("multicast = \"239.1.1.1:1\"", &["multicast"]),
+            ("hook_socket = \"/x\"", &["hook_socket"]),
+            ("key_file = \"/x\"", &["key_file"]),
+            ("state_dir = \"/x\"", &["state_dir"]),
+            ("socket = \"/x\"", &["socket"]),
+            ("socket_group = \"x\"", &["socket_group"]),
+        ] {
+            assert_eq!(old.changes_needing_restart(&config(text)), keys, "{text}");
+        }
+    }
 }

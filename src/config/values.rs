@@ -164,3 +164,60 @@ pub(super) fn socket_path(text: &str) -> Result<PathBuf, String> {
 fn without_nul(text: &str) -> Result<&str, String> {
     if text.contains('\0') { Err("holds a NUL character; remove it".to_owned()) } else { Ok(text) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_must_do_as_a_file_name() {
+        assert!(group("web.1").is_ok());
+        for bad in ["", ".", "..", "a/b", "/", "a b", "a\0", &"x".repeat(65)] {
+            assert!(group(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_group_address_is_multicast_and_has_a_port() {
+        for good in ["224.0.0.0:1", "239.255.255.255:65535", "[ff02::1]:7669"] {
+            assert!(multicast(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "239.1.1.1",
+            "239.1.1.1:0",
+            "239.1.1.1:65536",
+            "192.168.1.1:7669",
+            "240.0.0.1:7669",
+            "ff02::1:7669",
+            "[fe80::1]:7669",
+            "[ff02::1%2]:7669",
+            "host:7669",
+        ] {
+            assert!(multicast(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn interfaces_have_names_that_the_kernel_knows_each_once_and_not_too_many() {
+        let list = |names: &[&str]| interfaces(names.iter().map(|&name| name.to_owned()).collect());
+        assert!(list(&["eth0", "br-lan.7", "123456789012345"]).is_ok());
+        for bad in [&[][..], &[""], &["1234567890123456"], &["a/b"], &["a b"], &[".."], &["a", "a"]]
+        {
+            assert!(list(bad).is_err(), "{bad:?}");
+        }
+        let many: Vec<_> = (0..=INTERFACES_MAX).map(|i| format!("eth{i}")).collect();
+        assert!(interfaces(many.clone()).is_err());
+        assert!(interfaces(many.into_iter().skip(1).collect()).is_ok());
+    }
+
+    #[test]
+    fn paths_and_commands_can_be_handed_to_the_system() {
+        assert!(path("a").is_ok() && command("x").is_ok() && unix_group("adm").is_ok());
+        assert!(path("").is_err() && path("a\0b").is_err());
+        assert!(command(" \n").is_err() && command("a\0b").is_err());
+        assert!(unix_group("").is_err() && unix_group("a:b").is_err());
+        assert!(socket_path(&"s".repeat(SOCKET_PATH_MAX)).is_ok());
+        assert!(socket_path(&"s".repeat(SOCKET_PATH_MAX + 1)).is_err());
+    }
+}
