@@ -135,13 +135,16 @@ impl<'a> Checker<'a> {
         let least = params.heartbeat_interval * 2;
         if params.leader_alive_threshold < least {
             let message = format!(
-                "{} is less than twice the heartbeat_interval of {}, so that one lost declaration \
-                 would start an election; give {} or more",
+                "a leader_alive_threshold of {} is less than twice the heartbeat_interval of {}, \
+                 so that one lost declaration would start an election; give it {} or more",
                 duration::format(params.leader_alive_threshold),
                 duration::format(params.heartbeat_interval),
                 duration::format(least),
             );
-            self.refuse("leader_alive_threshold", &message);
+            // Where the threshold is the preset's, it is the interval that was given.
+            let given = self.written.contains_key("leader_alive_threshold");
+            let key = if given { "leader_alive_threshold" } else { "heartbeat_interval" };
+            self.refuse(key, &message);
         }
     }
 
