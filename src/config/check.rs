@@ -1,0 +1,414 @@
+//! From values as written to a checked [`Config`], or to a list of all that is wrong with them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::Value;
+
+use super::error::{Place, Problem};
+use super::file::Written;
+use super::{Config, default_socket, duration, values};
+use crate::core::params::{Params, StaticRole};
+use crate::types::Priority;
+
+const HEARTBEAT: RangeInclusive<Duration> = millis(10)..=secs(60);
+/// For what waits: nothing shorter than the event loop's clock tick, nothing longer than an hour.
+const WAIT: RangeInclusive<Duration> = millis(1)..=secs(3600);
+const PREEMPT_DELAY: RangeInclusive<Duration> = Duration::ZERO..=secs(3600);
+/// A hook gets time to start a process, and must not block the next run for ever.
+const HOOK_TIMEOUT: RangeInclusive<Duration> = millis(100)..=secs(3600);
+/// Not zero: a node whose hook keeps failing would take leadership back at once, each time.
+const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
+
+const DEFAULT_MULTICAST: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69)), 7669);
+const DEFAULT_HEARTBEAT: Duration = secs(1);
+const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
+const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
+
+/// Checks `written`, whose reading found `problems` already.
+///
+/// # Errors
+///
+/// Every problem that was found. A value that is wrong is taken for its default while the others
+/// are checked, so that one mistake is not reported twice.
+pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config, Vec<Problem>> {
+    let mut checker = Checker { written, problems };
+    let group = checker.text_or("group", || Ok(super::DEFAULT_GROUP.to_owned()), values::group);
+    let node_id = checker.text_or("node_id", values::hostname, values::node_id);
+    let interfaces = checker.interfaces();
+    let multicast = checker.text("multicast", values::multicast).unwrap_or(DEFAULT_MULTICAST);
+    let election = checker.election();
+    let hook = checker.text("hook", values::command);
+    let hook_timeout = checker.duration("hook_timeout", HOOK_TIMEOUT);
+    let hook_socket = checker.text("hook_socket", values::socket_path);
+    let key_file = checker.text("key_file", values::path);
+    let state_dir = checker.text("state_dir", values::path);
+    let socket = checker
+        .text("socket", values::socket_path)
+        .or_else(|| group.as_ref().map(default_socket))
+        .unwrap_or_default();
+    let socket_group = checker.text("socket_group", values::unix_group);
+    if hook_socket.as_ref() == Some(&socket) {
+        checker.refuse("hook_socket", "is the same path as socket; give each its own");
+    }
+    match (group, node_id) {
+        (Some(group), Some(node_id)) if checker.problems.is_empty() => Ok(Config {
+            group,
+            node_id,
+            interfaces,
+            multicast,
+            election,
+            hook,
+            hook_timeout: hook_timeout.unwrap_or(DEFAULT_HOOK_TIMEOUT),
+            hook_socket,
+            key_file,
+            state_dir: state_dir.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE_DIR)),
+            socket,
+            socket_group,
+        }),
+        _ => Err(checker.problems),
+    }
+}
+
+/// Reads values by key and collects what is wrong with them.
+struct Checker<'a> {
+    written: &'a Written,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    fn election(&mut self) -> Params {
+        self.text("mode", values::mode);
+        let fabric = self.text("preset", values::preset).is_some();
+        let mut params = self.timing(fabric);
+        if let Some(priority) = self.integer("priority", 0..=255) {
+            params.priority = Priority(priority);
+        }
+        if let Some(candidate) = self.boolean("candidate") {
+            params.candidate = candidate;
+        }
+        params.static_role = self.text("static_role", values::static_role);
+        if let Some(candidates) = self.integer("min_candidates", 1..=1000) {
+            params.min_candidates = candidates;
+        }
+        if let Some(preempt) = self.boolean("preempt") {
+            params.preempt = preempt;
+        }
+        if let Some(action) = self.text("on_elected_failure", values::on_elected_failure) {
+            params.on_elected_failure = action;
+        }
+        self.role_conflicts(&params);
+        params
+    }
+
+    fn timing(&mut self, fabric: bool) -> Params {
+        let heartbeat = self.duration("heartbeat_interval", HEARTBEAT);
+        let mut params = if fabric {
+            fabric_preset(heartbeat)
+        } else {
+            Params::new(heartbeat.unwrap_or(DEFAULT_HEARTBEAT))
+        };
+        for (key, bounds, value) in [
+            ("leader_alive_threshold", WAIT, &mut params.leader_alive_threshold),
+            ("leader_election_duration", WAIT, &mut params.leader_election_duration),
+            ("startup_grace_period", WAIT, &mut params.startup_grace_period),
+            ("membership_sample_interval", WAIT, &mut params.membership_sample_interval),
+            ("preempt_delay", PREEMPT_DELAY, &mut params.preempt_delay),
+            ("failure_holdoff", HOLDOFF, &mut params.failure_holdoff),
+        ] {
+            if let Some(given) = self.duration(key, bounds) {
+                *value = given;
+            }
+        }
+        self.threshold_spares_a_lost_declaration(&params);
+        params
+    }
+
+    fn threshold_spares_a_lost_declaration(&mut self, params: &Params) {
+        if self.refused("heartbeat_interval") || self.refused("leader_alive_threshold") {
+            return;
+        }
+        let least = params.heartbeat_interval * 2;
+        if params.leader_alive_threshold < least {
+            let message = format!(
+                "a leader_alive_threshold of {} is less than twice the heartbeat_interval of {}, \
+                 so that one lost declaration would start an election; give it {} or more",
+                duration::format(params.leader_alive_threshold),
+                duration::format(params.heartbeat_interval),
+                duration::format(least),
+            );
+            // Where the threshold is the preset's, it is the interval that was given.
+            let given = self.written.contains_key("leader_alive_threshold");
+            let key = if given { "leader_alive_threshold" } else { "heartbeat_interval" };
+            self.refuse(key, &message);
+        }
+    }
+
+    fn role_conflicts(&mut self, params: &Params) {
+        let leads = params.static_role == Some(StaticRole::Leader);
+        if params.static_role.is_some() && params.preempt {
+            self.refuse("preempt", "has no meaning beside static_role; remove one of them");
+        }
+        if leads && !params.candidate {
+            self.refuse("static_role", "\"leader\" contradicts candidate = false; remove one");
+        }
+        if leads && params.min_candidates > 1 {
+            let message = "has no meaning beside static_role = \"leader\", which leads whatever \
+                           it sees; remove one of them";
+            self.refuse("min_candidates", message);
+        }
+        if params.static_role.is_none() && !params.candidate && params.preempt {
+            self.refuse("preempt", "has no meaning beside candidate = false; remove one of them");
+        }
+    }
+
+    fn interfaces(&mut self) -> Vec<String> {
+        let names = match self.value("interface") {
+            None => return Vec::new(),
+            Some(Value::String(name)) => Some(vec![name.clone()]),
+            Some(Value::Array(values)) => {
+                values.iter().map(|value| value.as_str().map(str::to_owned)).collect()
+            }
+            Some(_) => None,
+        };
+        let checked = names
+            .ok_or_else(|| "must be an array of names such as [\"eth0\", \"eth1\"]".to_owned())
+            .and_then(values::interfaces);
+        self.keep("interface", checked).unwrap_or_default()
+    }
+
+    /// The text at `key`, or the default, through `parse`; none where it is wrong.
+    fn text_or<T>(
+        &mut self,
+        key: &'static str,
+        default: impl FnOnce() -> Result<String, String>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        if self.written.contains_key(key) {
+            return self.text(key, parse);
+        }
+        let parsed = default().and_then(|text| parse(&text));
+        self.keep(key, parsed)
+    }
+
+    fn text<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let parsed = match self.value(key)? {
+            Value::String(text) => parse(text),
+            other => Err(format!("must be a string in quotes, not {}", kind_of(other))),
+        };
+        self.keep(key, parsed)
+    }
+
+    fn duration(
+        &mut self,
+        key: &'static str,
+        bounds: RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        let parsed = match self.value(key)? {
+            Value::String(text) => duration::parse(text).and_then(|given| {
+                if bounds.contains(&given) {
+                    return Ok(given);
+                }
+                let (least, most) =
+                    (duration::format(*bounds.start()), duration::format(*bounds.end()));
+                Err(format!("{text:?} is out of range; give {least} to {most}"))
+            }),
+            other => Err(format!("must be a string such as \"250ms\", not {}", kind_of(other))),
+        };
+        self.keep(key, parsed)
+    }
+
+    fn integer<T>(&mut self, key: &'static str, bounds: RangeInclusive<T>) -> Option<T>
+    where
+        T: TryFrom<i64> + PartialOrd + fmt::Display,
+    {
+        let range = || format!("a whole number from {} to {}", bounds.start(), bounds.end());
+        let parsed = match self.value(key)? {
+            Value::Integer(number) => T::try_from(*number)
+                .ok()
+                .filter(|number| bounds.contains(number))
+                .ok_or_else(|| format!("{number} is out of range; give {}", range())),
+            other => Err(format!("must be {}, not {}", range(), kind_of(other))),
+        };
+        self.keep(key, parsed)
+    }
+
+    fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let parsed = match self.value(key)? {
+            Value::Boolean(flag) => Ok(*flag),
+            other => Err(format!("must be true or false, not {}", kind_of(other))),
+        };
+        self.keep(key, parsed)
+    }
+
+    fn value(&self, key: &'static str) -> Option<&'a Value> {
+        self.written.get(key).map(|given| &given.value)
+    }
+
+    fn keep<T>(&mut self, key: &'static str, parsed: Result<T, String>) -> Option<T> {
+        parsed.map_err(|message| self.refuse(key, &message)).ok()
+    }
+
+    fn refused(&self, key: &str) -> bool {
+        self.problems.iter().any(|problem| problem.key.as_deref() == Some(key))
+    }
+
+    fn refuse(&mut self, key: &'static str, message: &str) {
+        let place = self.written.get(key).map_or(Place::Default, |given| given.place);
+        self.problems.push(Problem {
+            place,
+            key: Some(key.to_owned()),
+            message: message.to_owned(),
+        });
+    }
+}
+
+fn fabric_preset(heartbeat: Option<Duration>) -> Params {
+    Params {
+        leader_alive_threshold: secs(10),
+        leader_election_duration: secs(5),
+        startup_grace_period: secs(15),
+        membership_sample_interval: secs(1),
+        ..Params::new(heartbeat.unwrap_or(secs(5)))
+    }
+}
+
+/// What a TOML value is, for "must be …, not …".
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "a string",
+        Value::Integer(_) => "an integer",
+        Value::Float(_) => "a float",
+        Value::Boolean(_) => "a boolean",
+        Value::Datetime(_) => "a date",
+        Value::Array(_) => "an array",
+        Value::Table(_) => "a table",
+    }
+}
+
+const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+const fn secs(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    fn load(text: &str) -> Result<Config, Vec<Problem>> {
+        let (written, problems) = file::parse(text).map_err(|problem| vec![problem])?;
+        check(&written, problems)
+    }
+
+    fn config(text: &str) -> Config {
+        load(&format!("node_id = \"n1\"\n{text}")).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_those_that_are_documented() {
+        let config = config("");
+        assert_eq!(config.group.as_str(), "default");
+        assert_eq!(config.interfaces, [""; 0]);
+        assert_eq!(config.multicast.to_string(), "239.255.76.69:7669");
+        assert_eq!(config.election, Params::new(secs(1)));
+        assert_eq!(config.election.startup_grace_period, secs(15));
+        assert_eq!(config.hook_timeout, secs(30));
+        assert_eq!(config.state_dir, PathBuf::from("/var/lib/lanelect"));
+        assert_eq!(config.socket, PathBuf::from("/run/lanelect/default.sock"));
+        assert_eq!(
+            (config.hook, config.hook_socket, config.key_file, config.socket_group),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn the_node_is_called_by_its_hostname_unless_it_is_named() {
+        let hostname = values::hostname().unwrap();
+        assert_eq!(load("").unwrap().node_id.as_str(), hostname);
+    }
+
+    #[test]
+    fn the_socket_follows_the_group() {
+        assert_eq!(config("group = \"web\"").socket, PathBuf::from("/run/lanelect/web.sock"));
+    }
+
+    #[test]
+    fn the_heartbeat_alone_rescales_what_is_derived_and_nothing_that_is_given() {
+        let params = config("heartbeat_interval = \"100ms\"").election;
+        assert_eq!(params, Params::new(millis(100)));
+        let text = "heartbeat_interval = \"100ms\"\nleader_alive_threshold = \"1.5s\"";
+        assert_eq!(config(text).election.leader_alive_threshold, millis(1500));
+    }
+
+    #[test]
+    fn keys_beside_the_preset_win_over_it() {
+        let fabric = config("preset = \"fabric\"").election;
+        assert_eq!(fabric.heartbeat_interval, secs(5));
+        assert_eq!(fabric.leader_alive_threshold, secs(10));
+        assert_eq!(fabric.leader_election_duration, secs(5));
+        assert_eq!(fabric.startup_grace_period, secs(15));
+        assert_eq!(fabric.membership_sample_interval, secs(1));
+        let text =
+            "preset = \"fabric\"\nheartbeat_interval = \"2s\"\nstartup_grace_period = \"3s\"";
+        let mixed = config(text).election;
+        assert_eq!(mixed.heartbeat_interval, secs(2));
+        assert_eq!(mixed.startup_grace_period, secs(3));
+        assert_eq!(mixed.leader_alive_threshold, secs(10));
+    }
+
+    #[test]
+    fn interfaces_are_a_list_or_a_single_name() {
+        assert_eq!(config("interface = \"eth0\"").interfaces, ["eth0"]);
+        assert_eq!(config("interface = [\"eth0\", \"eth1.7\"]").interfaces, ["eth0", "eth1.7"]);
+    }
+
+    #[test]
+    fn a_group_may_have_an_ipv6_address() {
+        assert_eq!(config("multicast = \"[ff02::1]:99\"").multicast.to_string(), "[ff02::1]:99");
+    }
+
+    #[test]
+    fn every_problem_is_reported_once_and_at_its_place() {
+        let text = "node_id = \"a b\"\npriority = 300\nheartbeat_interval = \"5ms\"\n\
+                    leader_alive_threshold = \"100ms\"\nfence = \"x\"";
+        let problems = load(text).unwrap_err();
+        let mut told: Vec<_> =
+            problems.iter().map(|p| (p.place, p.key.as_deref().unwrap_or_default())).collect();
+        told.sort_by_key(|(_, key)| *key);
+        let expected = [
+            (Place::Line(5), "fence"),
+            (Place::Line(3), "heartbeat_interval"),
+            (Place::Line(1), "node_id"),
+            (Place::Line(2), "priority"),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn bounds_are_inclusive() {
+        for good in [
+            "heartbeat_interval = \"10ms\"",
+            "heartbeat_interval = \"1m\"",
+            "leader_alive_threshold = \"2s\"",
+            "priority = 0",
+            "priority = 255",
+            "min_candidates = 1000",
+            "preempt_delay = \"0s\"",
+            "interface = \"123456789012345\"",
+        ] {
+            config(good);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The effective configuration, written as a file that would read back to the same.
+
+use std::fmt;
+
+use toml::Value;
+
+use super::{Config, SETTINGS, duration};
+use crate::core::params::{OnElectedFailure, StaticRole};
+
+impl Config {
+    /// The configuration as TOML with every default filled in, one key a line. A key without any
+    /// value is a comment. Holds no secrets: `key_file` is a path.
+    pub fn to_toml(&self) -> String {
+        self.to_string()
+    }
+
+    /// The value of a key; none where it has none. A preset is spelled out in the keys it sets.
+    fn value_of(&self, key: &str) -> Option<Value> {
+        let election = &self.election;
+        let time = |value| Some(Value::from(duration::format(value)));
+        let text = |value: &str| Some(Value::from(value));
+        let path = |value: &std::path::Path| Some(Value::from(value.to_string_lossy().as_ref()));
+        match key {
+            "group" => text(self.group.as_str()),
+            "node_id" => text(self.node_id.as_str()),
+            "priority" => Some(Value::from(election.priority.0)),
+            "candidate" => Some(Value::from(election.candidate)),
+            "interface" if self.interfaces.is_empty() => None,
+            "interface" => Some(Value::from(self.interfaces.clone())),
+            "multicast" => text(&self.multicast.to_string()),
+            "heartbeat_interval" => time(election.heartbeat_interval),
+            "leader_alive_threshold" => time(election.leader_alive_threshold),
+            "leader_election_duration" => time(election.leader_election_duration),
+            "startup_grace_period" => time(election.startup_grace_period),
+            "membership_sample_interval" => time(election.membership_sample_interval),
+            "static_role" => election.static_role.map(|role| Value::from(role_word(role))),
+            "mode" => text("available"),
+            "min_candidates" => Some(Value::from(u32::from(election.min_candidates))),
+            "preempt" => Some(Value::from(election.preempt)),
+            "preempt_delay" => time(election.preempt_delay),
+            "hook" => self.hook.as_deref().and_then(text),
+            "hook_timeout" => time(self.hook_timeout),
+            "hook_socket" => self.hook_socket.as_deref().and_then(path),
+            "on_elected_failure" => text(failure_word(election.on_elected_failure)),
+            "failure_holdoff" => time(election.failure_holdoff),
+            "key_file" => self.key_file.as_deref().and_then(path),
+            "state_dir" => path(&self.state_dir),
+            "socket" => path(&self.socket),
+            "socket_group" => self.socket_group.as_deref().and_then(text),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for setting in SETTINGS.iter().filter(|setting| setting.name != "preset") {
+            match self.value_of(setting.name) {
+                Some(value) => writeln!(f, "{} = {value}", setting.name)?,
+                None => writeln!(f, "# {} is not set", setting.name)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+const fn role_word(role: StaticRole) -> &'static str {
+    match role {
+        StaticRole::Leader => "leader",
+        StaticRole::Follower => "follower",
+    }
+}
+
+const fn failure_word(action: OnElectedFailure) -> &'static str {
+    match action {
+        OnElectedFailure::Resign => "resign",
+        OnElectedFailure::Ignore => "ignore",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::super::{Config, check, file};
+    use crate::core::params::{OnElectedFailure, Params, StaticRole};
+    use crate::types::Priority;
+
+    /// A duration from `least_ms` on, in odd nanoseconds too.
+    fn duration(least_ms: u64) -> impl Strategy<Value = Duration> {
+        (least_ms..=50_000, 0..1_000_000_u64)
+            .prop_map(|(ms, ns)| Duration::from_millis(ms) + Duration::from_nanos(ns))
+    }
+
+    fn role() -> impl Strategy<Value = (Option<StaticRole>, bool, bool, u16)> {
+        prop_oneof![
+            (any::<bool>(), 1..=1000_u16).prop_map(|(preempt, least)| (None, true, preempt, least)),
+            (1..=1000_u16).prop_map(|least| (None, false, false, least)),
+            Just((Some(StaticRole::Leader), true, false, 1)),
+            (any::<bool>(), 1..=1000_u16).prop_map(|(candidate, least)| (
+                Some(StaticRole::Follower),
+                candidate,
+                false,
+                least
+            )),
+        ]
+    }
+
+    fn params() -> impl Strategy<Value = Params> {
+        let durations = (duration(10), duration(1), duration(1), duration(1));
+        let others = (duration(0), duration(1), any::<u8>(), any::<bool>());
+        (durations, others, role()).prop_map(|(durations, others, role)| {
+            let (heartbeat, election, grace, sample) = durations;
+            let (preempt_delay, holdoff, priority, resign) = others;
+            let (static_role, candidate, preempt, min_candidates) = role;
+            Params {
+                priority: Priority(priority),
+                candidate,
+                static_role,
+                heartbeat_interval: heartbeat,
+                leader_alive_threshold: heartbeat * 2 + sample,
+                leader_election_duration: election,
+                startup_grace_period: grace,
+                membership_sample_interval: sample,
+                min_candidates,
+                preempt,
+                preempt_delay,
+                on_elected_failure: match resign {
+                    true => OnElectedFailure::Resign,
+                    false => OnElectedFailure::Ignore,
+                },
+                failure_holdoff: holdoff,
+            }
+        })
+    }
+
+    fn config() -> impl Strategy<Value = Config> {
+        let path = || "/[a-zA-Z0-9 \"'\\\\é/]{1,30}";
+        let names = ("[a-z0-9\"'\\\\=#é]{1,20}", "[^\\s\\pC]{1,15}");
+        let interfaces = prop::collection::btree_set("[a-z0-9\"#]{1,15}", 0..4);
+        let hook = prop::option::of("[^\\x00]{0,40}[a-z\"'\\\\]\\n?");
+        let paths = (prop::option::of(path()), prop::option::of(path()), path(), path());
+        let rest = (prop::option::of("[a-z_]{1,9}"), duration(100), any::<bool>());
+        (names, interfaces, hook, paths, rest, params()).prop_map(
+            |(names, interfaces, hook, paths, rest, election)| Config {
+                group: names.0.parse().unwrap(),
+                node_id: names.1.parse().unwrap(),
+                interfaces: interfaces.into_iter().collect(),
+                multicast: match rest.2 {
+                    true => "[ff15::7]:9".parse().unwrap(),
+                    false => "224.0.1.2:65535".parse().unwrap(),
+                },
+                election,
+                hook,
+                hook_timeout: rest.1,
+                hook_socket: paths.0.map(|path| PathBuf::from(path + ".hook")),
+                key_file: paths.1.map(PathBuf::from),
+                state_dir: paths.2.into(),
+                socket: paths.3.into(),
+                socket_group: rest.0,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn the_effective_configuration_reads_back_to_itself(config in config()) {
+            let text = config.to_toml();
+            let (written, problems) = file::parse(&text).unwrap();
+            prop_assert_eq!(check::check(&written, problems), Ok(config), "{}", text);
+        }
+    }
+}

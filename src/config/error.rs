@@ -1,0 +1,86 @@
+//! What is wrong with a configuration, told so that it can be mended.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no configuration. Nothing was changed by the attempt to load it.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read, or not as text.
+    #[error("cannot read the config file {}: {source}", .file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is longer than any configuration.
+    #[error(
+        "the config file {} is longer than {} bytes; is it the right file?",
+        .file.display(),
+        super::file::CONFIG_MAX
+    )]
+    TooLong {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Keys or values are wrong; displayed one a line.
+    #[error("{}", Listing(.file.as_ref(), .problems))]
+    Invalid {
+        /// The file that was read, if one was.
+        file: Option<PathBuf>,
+        /// All that was found, in the order of the keys' table.
+        problems: Vec<Problem>,
+    },
+}
+
+/// Where a value was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On a line of the file, counted from 1.
+    Line(usize),
+    /// As a flag, named here without its dashes.
+    Flag(&'static str),
+    /// Nowhere: it is a default.
+    Default,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it was given.
+    pub place: Place,
+    /// The key, or none where the file is no TOML.
+    pub key: Option<String>,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+/// Problems as `FILE:LINE: KEY: MESSAGE` or `--FLAG: MESSAGE`, one a line.
+struct Listing<'a>(Option<&'a PathBuf>, &'a [Problem]);
+
+impl fmt::Display for Listing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Listing(file, problems) = self;
+        for (index, problem) in problems.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            match (problem.place, file) {
+                (Place::Flag(flag), _) => write!(f, "--{flag}: ")?,
+                (Place::Line(line), Some(file)) => write!(f, "{}:{line}: ", file.display())?,
+                (Place::Line(line), None) => write!(f, "line {line}: ")?,
+                (Place::Default, Some(file)) => write!(f, "{}: ", file.display())?,
+                (Place::Default, None) => {}
+            }
+            match (&problem.key, problem.place) {
+                (None, _) | (_, Place::Flag(_)) => {}
+                (Some(key), Place::Line(_)) => write!(f, "{key}: ")?,
+                (Some(key), Place::Default) => write!(f, "{key} (not set): ")?,
+            }
+            f.write_str(&problem.message)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! The configuration as it was written: values by key, each with its place, not yet checked.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use toml::{Spanned, Value};
+
+use super::error::{ConfigError, Place, Problem};
+use super::settings::{self, Setting, UNSUPPORTED};
+
+/// Longest config file, in bytes. The longest sensible one, with comments, is a tenth of that.
+pub const CONFIG_MAX: usize = 64 * 1024;
+
+/// One value as it was given.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Given {
+    pub(super) value: Value,
+    pub(super) place: Place,
+}
+
+/// All values that were given, by key. Every key is one of [`settings::SETTINGS`].
+pub(super) type Written = BTreeMap<&'static str, Given>;
+
+/// Values given on the command line. They win over the file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overrides(Written);
+
+impl Overrides {
+    /// Gives `setting` this value, of the TOML type that the file would have.
+    pub fn set(&mut self, setting: &'static Setting, value: impl Into<Value>) {
+        let given = Given { value: value.into(), place: Place::Flag(setting.flag) };
+        self.0.insert(setting.name, given);
+    }
+
+    pub(super) fn apply_to(&self, written: &mut Written) {
+        written.extend(self.0.iter().map(|(name, given)| (*name, given.clone())));
+    }
+}
+
+/// Reads a file to the end.
+///
+/// # Errors
+///
+/// [`ConfigError::Read`] and [`ConfigError::TooLong`].
+pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |source| ConfigError::Read { file: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(CONFIG_MAX as u64 + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() > CONFIG_MAX {
+        return Err(ConfigError::TooLong { file: path.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8 text")))
+}
+
+/// The values in a TOML text, and a problem for each key that is none of ours.
+///
+/// # Errors
+///
+/// The first place where the text is not TOML.
+pub(super) fn parse(text: &str) -> Result<(Written, Vec<Problem>), Problem> {
+    let table: BTreeMap<Spanned<String>, Spanned<Value>> =
+        toml::from_str(text).map_err(|error| syntax_problem(text, &error))?;
+    let mut written = Written::new();
+    let mut problems = Vec::new();
+    for (key, value) in table {
+        let place = Place::Line(line_of(text, key.span().start));
+        match settings::find(key.get_ref()) {
+            Some(setting) => {
+                written.insert(setting.name, Given { value: value.into_inner(), place });
+            }
+            None => problems.push(unknown_key(key.into_inner(), place)),
+        }
+    }
+    Ok((written, problems))
+}
+
+fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
+    let line = line_of(text, error.span().map_or(0, |span| span.start));
+    Problem {
+        place: Place::Line(line),
+        key: None,
+        message: format!("not TOML: {}", error.message()),
+    }
+}
+
+fn unknown_key(key: String, place: Place) -> Problem {
+    let message = if UNSUPPORTED.contains(&key.as_str()) {
+        "is not supported by this version of lanelect; remove it".to_owned()
+    } else {
+        match settings::find(&key.replace('-', "_").to_lowercase()) {
+            Some(setting) => format!("unknown key; did you mean {}?", setting.name),
+            None => "unknown key; `lanelect run --help` lists every key as a flag".to_owned(),
+        }
+    };
+    Problem { place, key: Some(key), message }
+}
+
+/// The line, counted from 1, of a byte of `text`.
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_with_the_lines_of_their_keys() {
+        let (written, problems) =
+            parse("# top\ngroup = \"web\"\n\ninterface = [\n\"a\",\n\"b\"]\n").unwrap();
+        assert_eq!(problems, []);
+        assert_eq!(written["group"].place, Place::Line(2));
+        assert_eq!(written["interface"].place, Place::Line(4));
+    }
+
+    #[test]
+    fn every_unknown_or_unsupported_key_is_reported_with_its_line() {
+        let text = "colour = 1\npriority = 3\nheartbeat-interval = \"1s\"\n[fence]\nx = 1\n";
+        let (written, problems) = parse(text).unwrap();
+        assert_eq!(written.len(), 1);
+        let told = |key: &str| problems.iter().find(|p| p.key.as_deref() == Some(key)).unwrap();
+        assert_eq!(told("colour").place, Place::Line(1));
+        assert!(told("heartbeat-interval").message.contains("heartbeat_interval"));
+        assert_eq!(told("fence").place, Place::Line(4));
+        assert!(told("fence").message.contains("not supported by this version"));
+        assert_eq!(problems.len(), 3);
+    }
+
+    #[test]
+    fn what_is_no_toml_is_reported_with_its_line() {
+        for (text, line) in [
+            ("group = \"a\"\npriority = = 3", 2),
+            ("group = \"a\"\ngroup = \"b\"", 2),
+            ("\n\ngroup = \"a", 3),
+            ("priority = 99999999999999999999", 1),
+        ] {
+            let problem = parse(text).unwrap_err();
+            assert_eq!(problem.place, Place::Line(line), "{text}: {problem:?}");
+        }
+    }
+}

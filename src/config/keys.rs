@@ -1,0 +1,178 @@
+//! Shared keys: reading `key_file`, and making a fresh key.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use zeroize::Zeroizing;
+
+use crate::wire::auth::{KEY_LEN, Key, KeyError, Keyring};
+
+/// Longest key file, in bytes: as many keys as a keyring takes, and many comments.
+pub const KEY_FILE_MAX: usize = 16 * 1024;
+
+/// Permission bits that let anyone but the owner at the file.
+const OTHERS: u32 = 0o077;
+
+/// Why there are no keys. Nothing was changed by the attempt to read them.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyFileError {
+    /// It could not be read, or not as text.
+    #[error("cannot read key_file {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a directory, a device or a pipe.
+    #[error("key_file {} is not a regular file", .path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Group or others may read or write it, the daemon's own group included.
+    #[error(
+        "key_file {path} is open to others than its owner (mode {mode:04o}); \
+         run: chmod go= {path}",
+        path = .path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It is longer than [`KEY_FILE_MAX`] bytes.
+    #[error("key_file {} is longer than {KEY_FILE_MAX} bytes; is it the right file?", .path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It holds no keys, or something else besides.
+    #[error("key_file {}: {source}", .path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line at fault.
+        source: KeyError,
+    },
+}
+
+/// Reads the keys in the file at `path`. Never blocks on it: a pipe is refused.
+///
+/// # Errors
+///
+/// A [`KeyFileError`] where the file cannot be read, where anyone but its owner can, and where it
+/// does not hold keys.
+pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
+    let unreadable = |source| KeyFileError::Read { path: path.to_owned(), source };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)
+        .map_err(unreadable)?;
+    // What was opened is checked, not the path: that may be another file by now.
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(KeyFileError::NotAFile { path: path.to_owned() });
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & OTHERS != 0 {
+        return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
+    }
+    let text = read_secret(&mut file).map_err(unreadable)?;
+    if text.len() > KEY_FILE_MAX {
+        return Err(KeyFileError::TooLong { path: path.to_owned() });
+    }
+    let text = std::str::from_utf8(&text).map_err(|_| unreadable(io::Error::other("not UTF-8")))?;
+    Keyring::parse(text).map_err(|source| KeyFileError::Invalid { path: path.to_owned(), source })
+}
+
+/// A fresh key from the system's random source.
+///
+/// # Errors
+///
+/// Where the system has no random source.
+pub fn generate() -> Result<Key, getrandom::Error> {
+    let mut bytes = Zeroizing::new([0; KEY_LEN]);
+    getrandom::fill(&mut *bytes)?;
+    Ok(Key::new(*bytes))
+}
+
+/// At most one byte more than [`KEY_FILE_MAX`], into memory that is wiped afterwards.
+fn read_secret(file: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
+    // The whole capacity at once: growing would leave copies behind that nobody wipes.
+    let mut bytes = Zeroizing::new(vec![0; KEY_FILE_MAX + 1]);
+    let mut length = 0;
+    while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn key_file(content: &[u8], mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn a_generated_key_can_be_read_back() {
+        let key = generate().unwrap();
+        let (_dir, path) = key_file(key.to_hex().as_bytes(), 0o600);
+        let ring = load(&path).unwrap();
+        assert_eq!(ring.tag(b"x"), Keyring::new(&key, &[]).unwrap().tag(b"x"));
+        assert_ne!(*key.to_hex(), *generate().unwrap().to_hex());
+    }
+
+    #[test]
+    fn a_file_that_others_can_open_is_refused_with_the_command_that_mends_it() {
+        let hex = generate().unwrap().to_hex();
+        for mode in [0o640, 0o604, 0o620, 0o601, 0o644, 0o666] {
+            let (_dir, path) = key_file(hex.as_bytes(), mode);
+            let error = load(&path).unwrap_err();
+            assert!(matches!(error, KeyFileError::Exposed { mode: told, .. } if told == mode));
+            assert!(error.to_string().contains(&format!("chmod go= {}", path.display())));
+            assert!(!error.to_string().contains(hex.as_str()));
+        }
+    }
+
+    #[test]
+    fn files_that_hold_no_keys_are_refused() {
+        let (_dir, empty) = key_file(b"# none yet\n", 0o600);
+        let error = load(&empty).unwrap_err();
+        assert!(matches!(error, KeyFileError::Invalid { source: KeyError::Empty, .. }));
+        let (_dir, long) = key_file(&[b'\n'; KEY_FILE_MAX + 1], 0o600);
+        assert!(matches!(load(&long).unwrap_err(), KeyFileError::TooLong { .. }));
+        let (_dir, binary) = key_file(&[0xff; 64], 0o600);
+        assert!(matches!(load(&binary).unwrap_err(), KeyFileError::Read { .. }));
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_without_waiting_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(load(dir.path()).unwrap_err(), KeyFileError::NotAFile { .. }));
+        assert!(matches!(load(&dir.path().join("no")).unwrap_err(), KeyFileError::Read { .. }));
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        assert!(matches!(load(&pipe).unwrap_err(), KeyFileError::NotAFile { .. }));
+    }
+}

@@ -1,0 +1,143 @@
+//! From a file and flags to a checked configuration.
+//!
+//! [`SETTINGS`] lists the keys. `file` reads them as they were written, `check` turns them into a
+//! [`Config`] or tells everything that is wrong with them, and [`Config::to_toml`] writes the
+//! effective ones back. Keys that are shared secrets stay in their own file, which `keys` reads.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::core::params::Params;
+use crate::types::{GroupName, NodeId};
+
+mod check;
+mod duration;
+mod effective;
+mod error;
+mod file;
+pub mod keys;
+mod settings;
+mod values;
+
+pub use error::{ConfigError, Place, Problem};
+pub use file::{CONFIG_MAX, Overrides};
+pub use settings::{Kind, SETTINGS, Setting};
+pub use values::{INTERFACES_MAX, group as parse_group};
+
+/// The group of a node that is told none.
+pub const DEFAULT_GROUP: &str = "default";
+
+/// Where control sockets are by default, one for each group.
+pub const SOCKET_DIR: &str = "/run/lanelect";
+
+/// A checked configuration: every value is in its bounds and contradicts no other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The election group. Also good as a file name.
+    pub group: GroupName,
+    /// This node.
+    pub node_id: NodeId,
+    /// The interfaces to send and listen on, at most [`INTERFACES_MAX`], each once. Empty: the one
+    /// that the kernel routes the group by.
+    pub interfaces: Vec<String>,
+    /// The group's address and port. Always multicast, never port 0, without a scope id.
+    pub multicast: SocketAddr,
+    /// What the election is set to.
+    pub election: Params,
+    /// The hook's command line for `/bin/sh -c`.
+    pub hook: Option<String>,
+    /// After which the hook's process group is ended.
+    pub hook_timeout: Duration,
+    /// The hook runner's socket; none where the daemon runs the hook itself.
+    pub hook_socket: Option<PathBuf>,
+    /// The file of shared keys; none where datagrams are not authenticated.
+    pub key_file: Option<PathBuf>,
+    /// The directory of what must survive a restart.
+    pub state_dir: PathBuf,
+    /// The control socket.
+    pub socket: PathBuf,
+    /// The Unix group that may command, not only query.
+    pub socket_group: Option<String>,
+}
+
+impl Config {
+    /// The keys whose values differ in `new` but are only read at start. The election's settings,
+    /// `hook` and `hook_timeout` are never among them: they change in a running daemon.
+    pub fn changes_needing_restart(&self, new: &Config) -> Vec<&'static str> {
+        [
+            ("group", self.group != new.group),
+            ("node_id", self.node_id != new.node_id),
+            ("interface", self.interfaces != new.interfaces),
+            ("multicast", self.multicast != new.multicast),
+            ("hook_socket", self.hook_socket != new.hook_socket),
+            ("key_file", self.key_file != new.key_file),
+            ("state_dir", self.state_dir != new.state_dir),
+            ("socket", self.socket != new.socket),
+            ("socket_group", self.socket_group != new.socket_group),
+        ]
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+    }
+}
+
+/// Where a configuration comes from, kept so that a reload reads the same places again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ConfigSource {
+    /// The file; none where flags and defaults are all there is.
+    pub file: Option<PathBuf>,
+    /// The flags. They win over the file, on every reload too.
+    pub overrides: Overrides,
+}
+
+impl ConfigSource {
+    /// Reads and checks the configuration as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be read, and everything that is wrong in it and in the flags.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        let text = self.file.as_deref().map_or_else(|| Ok(String::new()), file::read)?;
+        let invalid = |problems| ConfigError::Invalid { file: self.file.clone(), problems };
+        let (mut written, problems) = file::parse(&text).map_err(|p| invalid(vec![p]))?;
+        self.overrides.apply_to(&mut written);
+        check::check(&written, problems).map_err(invalid)
+    }
+}
+
+/// The control socket of a group whose `socket` is not set.
+pub fn default_socket(group: &GroupName) -> PathBuf {
+    Path::new(SOCKET_DIR).join(format!("{group}.sock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let (written, problems) = file::parse(text).unwrap();
+        check::check(&written, problems).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_read_at_start_needs_a_restart() {
+        let old = config("");
+        assert_eq!(old.changes_needing_restart(&old), [""; 0]);
+        let hot = "priority = 9\nhook = \"x\"\nhook_timeout = \"1s\"\npreempt = true";
+        assert_eq!(old.changes_needing_restart(&config(hot)), [""; 0]);
+        for (text, keys) in [
+            ("group = \"x\"", &["group", "socket"][..]),
+            ("node_id = \"another-name\"", &["node_id"]),
+            ("interface = \"x\"", &["interface"]),
+            ("multicast = \"239.1.1.1:1\"", &["multicast"]),
+            ("hook_socket = \"/x\"", &["hook_socket"]),
+            ("key_file = \"/x\"", &["key_file"]),
+            ("state_dir = \"/x\"", &["state_dir"]),
+            ("socket = \"/x\"", &["socket"]),
+            ("socket_group = \"x\"", &["socket_group"]),
+        ] {
+            assert_eq!(old.changes_needing_restart(&config(text)), keys, "{text}");
+        }
+    }
+}

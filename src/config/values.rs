@@ -1,0 +1,223 @@
+//! The value of each key, read from its text. An error says what is wrong and what to do, in words
+//! that follow the key's name.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::core::params::{OnElectedFailure, StaticRole};
+use crate::types::{GroupName, NodeId};
+
+/// Most interfaces that a group spans. Every datagram is sent once for each.
+pub const INTERFACES_MAX: usize = 16;
+
+/// Longest interface name that the kernel knows, in bytes.
+const INTERFACE_NAME_MAX: usize = 15;
+
+/// Longest path of a Unix socket, in bytes: what `sockaddr_un` holds, without the final zero.
+const SOCKET_PATH_MAX: usize = 107;
+
+/// The group's name, as the configuration and the commands take it: it must also do as the name
+/// of a file.
+///
+/// # Errors
+///
+/// What is wrong with it, in words.
+pub fn group(text: &str) -> Result<GroupName, String> {
+    if text.contains(['/', '\0']) || text == "." || text == ".." {
+        return Err(format!("{text:?} does not do as a file name; leave out '/' and lone dots"));
+    }
+    text.parse().map_err(|error| format!("{text:?} {error}"))
+}
+
+pub(super) fn hostname() -> Result<String, String> {
+    let unusable = |why: &str| format!("the hostname cannot stand in for it: {why}; set node_id");
+    let name = nix::unistd::gethostname().map_err(|errno| unusable(errno.desc()))?;
+    let name = name.into_string().map_err(|_| unusable("it is not UTF-8"))?;
+    match name.parse::<NodeId>() {
+        Ok(_) => Ok(name),
+        Err(error) => Err(unusable(&format!("it {error}"))),
+    }
+}
+
+pub(super) fn node_id(text: &str) -> Result<NodeId, String> {
+    text.parse().map_err(|error| format!("{text:?} {error}"))
+}
+
+pub(super) fn multicast(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| {
+        format!(
+            "{text:?} is not an address with a port such as 239.255.76.69:7669 or \
+             [ff02::4c45]:7669"
+        )
+    })?;
+    if !address.ip().is_multicast() {
+        return Err(format!(
+            "{} is not a multicast address; IPv4 has 224.0.0.0 to 239.255.255.255, IPv6 ff00::/8",
+            address.ip()
+        ));
+    }
+    if address.port() == 0 {
+        return Err("has port 0; give the port that every node of the group uses".to_owned());
+    }
+    match address {
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => {
+            Err(format!("{text:?} names an interface by its number; set interface instead"))
+        }
+        _ => Ok(address),
+    }
+}
+
+pub(super) fn interfaces(names: Vec<String>) -> Result<Vec<String>, String> {
+    if names.is_empty() {
+        return Err("is empty; name an interface, or remove the key".to_owned());
+    }
+    if names.len() > INTERFACES_MAX {
+        return Err(format!("names {} interfaces; {INTERFACES_MAX} at most", names.len()));
+    }
+    for (index, name) in names.iter().enumerate() {
+        let alien = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+        if !(1..=INTERFACE_NAME_MAX).contains(&name.len())
+            || name.contains(alien)
+            || name == "."
+            || name == ".."
+        {
+            return Err(format!(
+                "{name:?} is no interface name: 1 to {INTERFACE_NAME_MAX} bytes without blanks, \
+                 '/' and ':'"
+            ));
+        }
+        if names.iter().take(index).any(|earlier| earlier == name) {
+            return Err(format!("names {name:?} twice; name it once"));
+        }
+    }
+    Ok(names)
+}
+
+pub(super) fn mode(text: &str) -> Result<(), String> {
+    match text {
+        "available" => Ok(()),
+        "quorum" => Err("\"quorum\" is not supported by this version of lanelect; remove it, or \
+                         give \"available\""
+            .to_owned()),
+        _ => Err(no_choice(text, "\"available\"")),
+    }
+}
+
+pub(super) fn preset(text: &str) -> Result<(), String> {
+    match text {
+        "fabric" => Ok(()),
+        _ => Err(no_choice(text, "\"fabric\", or remove the key")),
+    }
+}
+
+pub(super) fn static_role(text: &str) -> Result<StaticRole, String> {
+    match text {
+        "leader" => Ok(StaticRole::Leader),
+        "follower" => Ok(StaticRole::Follower),
+        _ => Err(no_choice(text, "\"leader\" or \"follower\"")),
+    }
+}
+
+pub(super) fn on_elected_failure(text: &str) -> Result<OnElectedFailure, String> {
+    match text {
+        "resign" => Ok(OnElectedFailure::Resign),
+        "ignore" => Ok(OnElectedFailure::Ignore),
+        _ => Err(no_choice(text, "\"resign\" or \"ignore\"")),
+    }
+}
+
+fn no_choice(text: &str, choices: &str) -> String {
+    format!("{text:?} is unknown; give {choices}")
+}
+
+pub(super) fn command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("is empty; give a command line, or remove the key".to_owned());
+    }
+    without_nul(text).map(str::to_owned)
+}
+
+pub(super) fn unix_group(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+        return Err(format!("{text:?} is no name of a Unix group, as `getent group` lists them"));
+    }
+    Ok(text.to_owned())
+}
+
+pub(super) fn path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        return Err("is empty; give a path, or remove the key".to_owned());
+    }
+    without_nul(text).map(PathBuf::from)
+}
+
+pub(super) fn socket_path(text: &str) -> Result<PathBuf, String> {
+    if text.len() > SOCKET_PATH_MAX {
+        return Err(format!(
+            "is a path of {} bytes; a socket's has {SOCKET_PATH_MAX} at most",
+            text.len()
+        ));
+    }
+    path(text)
+}
+
+fn without_nul(text: &str) -> Result<&str, String> {
+    if text.contains('\0') { Err("holds a NUL character; remove it".to_owned()) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_must_do_as_a_file_name() {
+        assert!(group("web.1").is_ok());
+        for bad in ["", ".", "..", "a/b", "/", "a b", "a\0", &"x".repeat(65)] {
+            assert!(group(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_group_address_is_multicast_and_has_a_port() {
+        for good in ["224.0.0.0:1", "239.255.255.255:65535", "[ff02::1]:7669"] {
+            assert!(multicast(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "239.1.1.1",
+            "239.1.1.1:0",
+            "239.1.1.1:65536",
+            "192.168.1.1:7669",
+            "240.0.0.1:7669",
+            "ff02::1:7669",
+            "[fe80::1]:7669",
+            "[ff02::1%2]:7669",
+            "host:7669",
+        ] {
+            assert!(multicast(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn interfaces_have_names_that_the_kernel_knows_each_once_and_not_too_many() {
+        let list = |names: &[&str]| interfaces(names.iter().map(|&name| name.to_owned()).collect());
+        assert!(list(&["eth0", "br-lan.7", "123456789012345"]).is_ok());
+        for bad in [&[][..], &[""], &["1234567890123456"], &["a/b"], &["a b"], &[".."], &["a", "a"]]
+        {
+            assert!(list(bad).is_err(), "{bad:?}");
+        }
+        let many: Vec<_> = (0..=INTERFACES_MAX).map(|i| format!("eth{i}")).collect();
+        assert!(interfaces(many.clone()).is_err());
+        assert!(interfaces(many.into_iter().skip(1).collect()).is_ok());
+    }
+
+    #[test]
+    fn paths_and_commands_can_be_handed_to_the_system() {
+        assert!(path("a").is_ok() && command("x").is_ok() && unix_group("adm").is_ok());
+        assert!(path("").is_err() && path("a\0b").is_err());
+        assert!(command(" \n").is_err() && command("a\0b").is_err());
+        assert!(unix_group("").is_err() && unix_group("a:b").is_err());
+        assert!(socket_path(&"s".repeat(SOCKET_PATH_MAX)).is_ok());
+        assert!(socket_path(&"s".repeat(SOCKET_PATH_MAX + 1)).is_err());
+    }
+}

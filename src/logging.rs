@@ -1,0 +1,94 @@
+//! The log on stderr: `<priority>message` for the journal, `level message` for people.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use env_logger::Builder;
+use log::{Level, Record};
+
+/// Variables that say what is logged, the first that is set wins. Their values are filters such as
+/// `debug` or `info,lanelect::daemon=trace`.
+const FILTER_VARIABLES: [&str; 2] = ["LANELECT_LOG", "RUST_LOG"];
+
+/// Starts logging to stderr. A second call changes nothing.
+pub fn init() {
+    let filters = FILTER_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
+    let journal = std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream));
+    let mut builder = Builder::new();
+    builder.parse_filters(filters.as_deref().unwrap_or("info"));
+    builder.format(move |out, record| write_record(out, record, journal));
+    // Fails only where there is a logger already, and that one is as good.
+    let _ = builder.try_init();
+}
+
+/// Every line gets the prefix: the journal reads each as a message of its own.
+fn write_record(out: &mut impl Write, record: &Record<'_>, journal: bool) -> io::Result<()> {
+    let message = record.args().to_string();
+    for line in message.lines() {
+        if journal {
+            writeln!(out, "<{}>{line}", priority(record.level()))?;
+        } else {
+            writeln!(out, "{:<5} {line}", word(record.level()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The level as syslog and sd-daemon(3) number it.
+const fn priority(level: Level) -> u8 {
+    match level {
+        Level::Error => 3,
+        Level::Warn => 4,
+        Level::Info => 6,
+        Level::Debug | Level::Trace => 7,
+    }
+}
+
+const fn word(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warn => "warn",
+        Level::Info => "info",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    }
+}
+
+/// Whether `stream`, the device and inode that systemd connected to the journal, is still our
+/// stderr: the variable is inherited, stderr may have been redirected since.
+fn is_stderr(stream: &str) -> bool {
+    let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
+    stderr
+        .and_then(|file| file.metadata())
+        .is_ok_and(|found| stream == format!("{}:{}", found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(level: Level, message: &str, journal: bool) -> String {
+        let mut out = Vec::new();
+        let args = format_args!("{message}");
+        let record = Record::builder().level(level).args(args).build();
+        write_record(&mut out, &record, journal).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_journal_gets_a_priority_on_every_line_and_people_the_level() {
+        assert_eq!(written(Level::Warn, "a\nb", true), "<4>a\n<4>b\n");
+        assert_eq!(written(Level::Info, "a", false), "info  a\n");
+    }
+
+    #[test]
+    fn only_the_very_stream_that_stderr_is_counts_as_the_journal() {
+        let stderr = File::from(io::stderr().as_fd().try_clone_to_owned().unwrap());
+        let found = stderr.metadata().unwrap();
+        assert!(is_stderr(&format!("{}:{}", found.dev(), found.ino())));
+        assert!(!is_stderr(&format!("{}:{}", found.dev(), found.ino() + 1)));
+        assert!(!is_stderr(""));
+    }
+}

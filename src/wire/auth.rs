@@ -1,0 +1,275 @@
+//! Authentication of datagrams: HMAC-SHA-256 under shared keys, truncated to [`TAG_LEN`] bytes.
+//!
+//! A [`Keyring`] signs with its first key and accepts every one of them, so that a group changes
+//! its keys without a gap: add the new key as the second everywhere, then make it the first
+//! everywhere, then drop the old one. Nothing here reads a file or a random source.
+
+use std::fmt::{self, Write as _};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use zeroize::{Zeroize, Zeroizing};
+
+/// A key's length in bytes; it is written as twice as many hexadecimal digits.
+pub const KEY_LEN: usize = 32;
+
+/// A tag's length in bytes: half of SHA-256's output, which no one guesses within the life of a
+/// datagram.
+pub const TAG_LEN: usize = 16;
+
+/// Most keys in a [`Keyring`]. Changing keys needs two; a forged datagram costs one HMAC for each.
+pub const KEYS_MAX: usize = 8;
+
+/// One shared key. Wiped from memory when dropped, and never printed by `Debug`.
+#[derive(Clone)]
+pub struct Key([u8; KEY_LEN]);
+
+impl Key {
+    /// The key made of these bytes, which are to come from a random source.
+    pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
+        Key(bytes)
+    }
+
+    /// The key as [`Keyring::parse`] reads it: 64 lower-case hexadecimal digits.
+    pub fn to_hex(&self) -> Zeroizing<String> {
+        // The whole capacity at once: growing would leave copies behind that nobody wipes.
+        let mut hex = Zeroizing::new(String::with_capacity(2 * KEY_LEN));
+        for byte in self.0 {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
+    }
+
+    fn from_hex(text: &str) -> Option<Self> {
+        if text.len() != 2 * KEY_LEN {
+            return None;
+        }
+        let mut key = Key([0; KEY_LEN]);
+        for (byte, digits) in key.0.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = digits.iter().try_fold(0, |high, &digit| {
+                let low = char::from(digit).to_digit(16)?;
+                Some(high << 4 | low as u8)
+            })?;
+        }
+        Some(key)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(redacted)")
+    }
+}
+
+/// Why a text holds no keys. Names lines, never what is on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The text holds blank lines and comments at most.
+    #[error("it holds no key; `lanelect keygen` prints one")]
+    Empty,
+    /// A line is neither a key, nor blank, nor a comment.
+    #[error(
+        "line {line} is not a key of {} hexadecimal digits; `lanelect keygen` prints one",
+        2 * KEY_LEN
+    )]
+    Malformed {
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// There are more than [`KEYS_MAX`] keys.
+    #[error("line {line} holds one key too many; keep at most {KEYS_MAX}")]
+    TooMany {
+        /// The line of the first key beyond the bound, counted from 1.
+        line: usize,
+    },
+}
+
+/// The keys of a group: the first signs, all verify.
+///
+/// Each key's inner and outer hash are prepared once, so that a tag costs one short hash.
+#[derive(Clone)]
+pub struct Keyring {
+    signing: Hmac<Sha256>,
+    also_accepted: Vec<Hmac<Sha256>>,
+}
+
+impl Keyring {
+    /// The keyring that signs with `signing` and also accepts what `others` signed.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError::TooMany`] for more than [`KEYS_MAX`] keys, counting one a line.
+    pub fn new(signing: &Key, others: &[Key]) -> Result<Self, KeyError> {
+        if others.len() >= KEYS_MAX {
+            return Err(KeyError::TooMany { line: KEYS_MAX + 1 });
+        }
+        Ok(Keyring {
+            signing: prepare(signing),
+            also_accepted: others.iter().map(prepare).collect(),
+        })
+    }
+
+    /// Reads keys as hexadecimal digits, one a line. Blank lines and lines that start with `#` are
+    /// skipped, and so are blanks around a key.
+    ///
+    /// # Errors
+    ///
+    /// A [`KeyError`] that names the first line at fault, never its content.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let mut keys = Vec::with_capacity(KEYS_MAX);
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let number = number + 1;
+            let key = Key::from_hex(line).ok_or(KeyError::Malformed { line: number })?;
+            if keys.len() == KEYS_MAX {
+                return Err(KeyError::TooMany { line: number });
+            }
+            keys.push(key);
+        }
+        let (signing, others) = keys.split_first().ok_or(KeyError::Empty)?;
+        Keyring::new(signing, others)
+    }
+
+    /// The tag that proves that `bytes` come from a holder of the first key.
+    pub fn tag(&self, bytes: &[u8]) -> [u8; TAG_LEN] {
+        let full = self.signing.clone().chain_update(bytes).finalize().into_bytes();
+        let mut tag = [0; TAG_LEN];
+        for (short, long) in tag.iter_mut().zip(full) {
+            *short = long;
+        }
+        tag
+    }
+
+    /// Whether `tag` is the tag of `bytes` under one of the keys.
+    ///
+    /// `bytes` are to be those received, not a re-encoding of them. The time taken tells which key
+    /// matched, but nothing about a tag that does not match.
+    pub fn verify(&self, bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
+        std::iter::once(&self.signing)
+            .chain(&self.also_accepted)
+            .any(|key| key.clone().chain_update(bytes).verify_truncated_left(tag).is_ok())
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyring({} keys, redacted)", 1 + self.also_accepted.len())
+    }
+}
+
+fn prepare(key: &Key) -> Hmac<Sha256> {
+    // HMAC's own key is a block of its hash; a shorter one is the same filled up with zeros.
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    for (to, from) in block.iter_mut().zip(key.0) {
+        *to = from;
+    }
+    let prepared = Hmac::new(&block);
+    block.as_mut_slice().zeroize();
+    prepared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(fill: u8) -> Key {
+        Key::new([fill; KEY_LEN])
+    }
+
+    fn ring(fills: &[u8]) -> Keyring {
+        let text: Vec<_> = fills.iter().map(|&fill| key(fill).to_hex().to_string()).collect();
+        Keyring::parse(&text.join("\n")).unwrap()
+    }
+
+    #[test]
+    fn the_tag_is_the_first_half_of_hmac_sha_256() {
+        // Computed independently: HMAC-SHA-256 of "lanelect" under the bytes 0 to 31.
+        let bytes: [u8; KEY_LEN] = std::array::from_fn(|i| i as u8);
+        let ring = Keyring::new(&Key::new(bytes), &[]).unwrap();
+        let expected = [
+            0x60, 0x31, 0x6e, 0xfb, 0xb5, 0x1e, 0xef, 0x33, 0x15, 0x56, 0x23, 0x11, 0x84, 0x1e,
+            0x62, 0xf9,
+        ];
+        assert_eq!(ring.tag(b"lanelect"), expected);
+        assert!(ring.verify(b"lanelect", &expected));
+    }
+
+    #[test]
+    fn every_flipped_bit_of_message_or_tag_is_noticed() {
+        let ring = ring(&[1]);
+        let message = *b"a datagram";
+        let tag = ring.tag(&message);
+        assert!(ring.verify(&message, &tag));
+        for bit in 0..8 * message.len() {
+            let mut forged = message;
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert!(!ring.verify(&forged, &tag), "bit {bit} of the message");
+        }
+        for bit in 0..8 * TAG_LEN {
+            let mut forged = tag;
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert!(!ring.verify(&message, &forged), "bit {bit} of the tag");
+        }
+    }
+
+    #[test]
+    fn the_first_key_signs_and_all_verify_so_that_keys_change_without_a_gap() {
+        let (old, both, turned, new) = (ring(&[1]), ring(&[1, 2]), ring(&[2, 1]), ring(&[2]));
+        for (sender, receiver) in
+            [(&old, &both), (&both, &turned), (&turned, &both), (&turned, &new)]
+        {
+            assert!(receiver.verify(b"x", &sender.tag(b"x")));
+        }
+        assert!(!new.verify(b"x", &both.tag(b"x")), "the second key must not sign");
+        assert!(!old.verify(b"x", &new.tag(b"x")));
+    }
+
+    #[test]
+    fn a_key_file_may_have_comments_blank_lines_and_blanks_around_keys() {
+        let hex = key(0xab).to_hex();
+        let text = format!("# ours\r\n\r\n  {}  \r\n#end", hex.to_uppercase());
+        assert!(Keyring::parse(&text).unwrap().verify(b"x", &ring(&[0xab]).tag(b"x")));
+    }
+
+    #[test]
+    fn errors_name_the_line_and_never_its_content() {
+        let good = key(7).to_hex().to_string();
+        assert_eq!(Keyring::parse("\n# nothing\n").unwrap_err(), KeyError::Empty);
+        let short = &good[1..];
+        let signed = format!("+{}", &good[1..]);
+        let wide = "é".repeat(KEY_LEN);
+        for bad in
+            [short, &format!("{good}0"), &signed, &wide, &"g".repeat(64), &format!("{good} x")]
+        {
+            let error = Keyring::parse(&format!("{good}\n\n{bad}\n")).unwrap_err();
+            assert_eq!(error, KeyError::Malformed { line: 3 }, "{bad}");
+            assert!(!error.to_string().contains(bad));
+        }
+    }
+
+    #[test]
+    fn a_keyring_is_bounded() {
+        let line = format!("{}\n", *key(7).to_hex());
+        assert!(Keyring::parse(&line.repeat(KEYS_MAX)).is_ok());
+        let error = Keyring::parse(&line.repeat(KEYS_MAX + 1)).unwrap_err();
+        assert_eq!(error, KeyError::TooMany { line: KEYS_MAX + 1 });
+        let nine = [const { Key::new([0; KEY_LEN]) }; KEYS_MAX];
+        assert!(Keyring::new(&key(1), &nine).is_err());
+    }
+
+    #[test]
+    fn debug_output_holds_no_secret() {
+        assert_eq!(format!("{:?}", key(7)), "Key(redacted)");
+        assert_eq!(format!("{:?}", ring(&[7, 8])), "Keyring(2 keys, redacted)");
+    }
+}
