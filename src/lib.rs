@@ -1,6 +1,7 @@
 //! Elects one leader among the hosts of a LAN over UDP multicast.
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod control_api;
 pub mod core;
 pub mod daemon;
