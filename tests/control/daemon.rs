@@ -33,11 +33,13 @@ pub(crate) fn home() -> (TempDir, PathBuf) {
     (home, socket)
 }
 
-/// Answers every request, and notes the requests.
+/// Notes every request, and answers it.
 pub(crate) struct Daemon {
     pub(crate) server: ControlServer,
     pub(crate) now: Time,
     pub(crate) requests: Vec<Incoming>,
+    /// Whether requests are answered at once, or never.
+    pub(crate) answering: bool,
     /// Whether a status is longer than a socket's buffer.
     pub(crate) long_status: bool,
     poll: Poll,
@@ -52,6 +54,7 @@ impl Daemon {
             server,
             now: Time::from_millis(1000),
             requests: Vec::new(),
+            answering: true,
             long_status: false,
             poll,
         }
@@ -72,6 +75,9 @@ impl Daemon {
         }
         while let Some(incoming) = self.server.poll_request() {
             self.requests.push(incoming);
+            if !self.answering {
+                continue;
+            }
             let mut response = answer(incoming.request);
             if let (Response::Status(report), true) = (&mut response, self.long_status) {
                 report.version = "x".repeat(1 << 20);

@@ -282,14 +282,19 @@ fn a_client_that_does_not_read_its_answer_is_closed_after_the_time_out() {
 fn an_answer_to_a_client_that_has_gone_reaches_nobody_else() {
     let (_home, socket) = home();
     let mut daemon = Daemon::start(&socket);
-    let gone = Client::asking(&socket, IS_LEADER);
+    daemon.answering = false;
+    let late = Client::asking(&socket, IS_LEADER);
     daemon.settle();
-    drop(gone);
-    let next = Client::connect(&socket);
+    daemon.pass(CLIENT_TIMEOUT);
+    assert_eq!(late.receive(), (String::new(), true));
+    let next = Client::asking(&socket, STATUS);
     daemon.settle();
-    let stale = daemon.requests[0].client;
-    daemon.server.respond(stale, &Response::Leader(true));
+    let [for_late, for_next] = [0, 1].map(|n| daemon.requests[n].client);
+    daemon.server.respond(for_late, &Response::Leader(true));
     assert_eq!(next.receive(), (String::new(), false));
+    daemon.server.respond(for_next, &Response::Leader(false));
+    daemon.server.respond(for_next, &Response::Leader(true));
+    assert_eq!(next.receive(), ("{\"leader\":false}\n".to_owned(), true));
 }
 
 #[test]
@@ -372,7 +377,7 @@ fn few_file_descriptors() {
     let Some(socket) = env::var_os(CHILD_SOCKET) else { return };
     let socket = Path::new(&socket);
     let mut daemon = Daemon::start(socket);
-    let mut idle: Vec<Client> = (0..25).map(|_| Client::connect(socket)).collect();
+    let mut idle: Vec<Client> = (0..40).map(|_| Client::connect(socket)).collect();
     daemon.settle();
     assert_eq!(daemon.server.poll_timeout(), Some(daemon.now + ACCEPT_PAUSE));
     let last = idle.pop().unwrap();
@@ -388,7 +393,7 @@ fn few_file_descriptors() {
 fn without_file_descriptors_clients_wait_and_the_daemon_does_not_spin() {
     let (_home, socket) = home();
     let mut wrapper = Command::new("sh");
-    let limit = "ulimit -n 40 && exec \"$0\" \"$@\"";
+    let limit = "ulimit -n 64 && exec \"$0\" \"$@\"";
     wrapper.args(["-c", limit]).arg(env::current_exe().unwrap());
     run_child(wrapper, "few_file_descriptors", &socket);
 }
