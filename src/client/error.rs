@@ -1,0 +1,188 @@
+//! Why a daemon gave no answer, and what people can do about it.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::{Exit, TIMEOUT};
+use crate::control_api::{Refusal, RefusalKind};
+
+/// Most sockets that are named where the one asked for is missing.
+const NEIGHBOURS_MAX: usize = 8;
+
+/// Most directory entries that are looked at for them.
+const ENTRIES_MAX: usize = 1000;
+
+/// Why a client command has no answer. [`ClientError::exit`] says how the process ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is no socket.
+    #[error(
+        "no daemon at {}: there is no such socket; start the daemon (`systemctl start lanelect`, \
+         or `lanelect run` in the foreground){}",
+        .socket.display(),
+        Neighbours(.others)
+    )]
+    Missing {
+        /// The socket that was asked for.
+        socket: PathBuf,
+        /// Sockets next to it, of other groups' daemons perhaps.
+        others: Vec<PathBuf>,
+    },
+    /// There is something else.
+    #[error("{} is not a socket; name the daemon's with --socket or --group", .0.display())]
+    NotASocket(PathBuf),
+    /// Nobody listens on the socket.
+    #[error(
+        "no daemon at {}: it died and left its socket behind; start it again \
+         (`systemctl start lanelect`), and see its log for why it died (`journalctl -u lanelect`)",
+        .0.display()
+    )]
+    Stale(PathBuf),
+    /// The socket or its directory keeps this user out.
+    #[error(
+        "not allowed to open {}: the daemon opens its socket to everyone, so it is the directory \
+         or a security policy that forbids it; try as root (sudo)",
+        .0.display()
+    )]
+    NotPermitted(PathBuf),
+    /// No answer within [`TIMEOUT`].
+    #[error(
+        "the daemon at {} does not answer within {} s: it is stopped, hung or overloaded; look \
+         at it with `systemctl status lanelect`, and restart it if it stays so",
+        .0.display(),
+        TIMEOUT.as_secs()
+    )]
+    TimedOut(PathBuf),
+    /// The daemon closed the connection in the middle.
+    #[error(
+        "the daemon at {} hung up without an answer: it is stopping or has too many clients; \
+         try again",
+        .0.display()
+    )]
+    HungUp(PathBuf),
+    /// The daemon ended a watch.
+    #[error(
+        "the daemon at {} ended the watch: it stopped, or its lines were not read fast enough; \
+         start the watch again",
+        .0.display()
+    )]
+    WatchEnded(PathBuf),
+    /// The answer makes no sense to this version.
+    #[error(
+        "the daemon at {}{} answered something that lanelect {} does not understand ({what}); \
+         after an upgrade, restart the daemon",
+        .socket.display(),
+        Version(.daemon),
+        env!("CARGO_PKG_VERSION")
+    )]
+    Incomprehensible {
+        /// Its socket.
+        socket: PathBuf,
+        /// Its version, where its answer says that much.
+        daemon: Option<String>,
+        /// What is wrong with the answer.
+        what: String,
+    },
+    /// The daemon answered that it will not.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    /// Another system call failed.
+    #[error("cannot talk to the daemon at {}: {source}", .socket.display())]
+    Io {
+        /// Its socket.
+        socket: PathBuf,
+        /// What the call failed with.
+        source: io::Error,
+    },
+    /// The answer came, but could not be printed.
+    #[error("cannot print the answer: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl ClientError {
+    /// How the process ends: 0 and 1 are answers, and this is none, except that `yield` on a node
+    /// that does not lead is told so.
+    pub fn exit(&self) -> Exit {
+        match self {
+            ClientError::Refused(Refusal { kind: RefusalKind::NotLeader, .. }) => Exit::NotLeader,
+            _ => Exit::NoAnswer,
+        }
+    }
+
+    /// Connecting failed.
+    pub(super) fn connecting(socket: &Path, error: io::Error) -> Self {
+        let path = socket.to_owned();
+        match error.kind() {
+            ErrorKind::NotFound => {
+                ClientError::Missing { others: neighbours(socket), socket: path }
+            }
+            ErrorKind::ConnectionRefused if is_socket(socket) => ClientError::Stale(path),
+            ErrorKind::ConnectionRefused => ClientError::NotASocket(path),
+            ErrorKind::PermissionDenied => ClientError::NotPermitted(path),
+            _ => ClientError::exchange(socket, error),
+        }
+    }
+
+    /// Writing the request or reading the answer failed.
+    pub(super) fn exchange(socket: &Path, source: io::Error) -> Self {
+        let socket = socket.to_owned();
+        match source.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => ClientError::TimedOut(socket),
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => ClientError::HungUp(socket),
+            _ => ClientError::Io { socket, source },
+        }
+    }
+
+    /// The line is no answer, for the reason `what`.
+    pub(super) fn incomprehensible(socket: &Path, line: &str, what: impl ToString) -> Self {
+        let daemon = serde_json::from_str::<serde_json::Value>(line)
+            .ok()
+            .and_then(|answer| Some(answer.pointer("/status/version")?.as_str()?.to_owned()));
+        let socket = socket.to_owned();
+        ClientError::Incomprehensible { socket, daemon, what: what.to_string() }
+    }
+}
+
+/// The end of a message, naming the sockets that are there.
+struct Neighbours<'a>(&'a [PathBuf]);
+
+impl fmt::Display for Neighbours<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, socket) in self.0.iter().enumerate() {
+            f.write_str(if n == 0 { "; other daemons' sockets: " } else { ", " })?;
+            write!(f, "{}", socket.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// A parenthesis with the daemon's version, where it is known.
+struct Version<'a>(&'a Option<String>);
+
+impl fmt::Display for Version<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |version| write!(f, " (lanelect {version})"))
+    }
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+}
+
+/// The sockets in the same directory, by name.
+fn neighbours(socket: &Path) -> Vec<PathBuf> {
+    let Some(directory) = socket.parent() else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut sockets: Vec<PathBuf> = entries
+        .take(ENTRIES_MAX)
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
+        .map(|entry| entry.path())
+        .collect();
+    sockets.sort();
+    sockets.truncate(NEIGHBOURS_MAX);
+    sockets
+}

@@ -1,0 +1,487 @@
+//! A status for people: who leads, since when, how fresh each member is, and what is wrong.
+
+use crate::control_api::{HookReport, InterfaceReport, MemberReport, Rejected, StatusReport};
+use crate::core::status::{Ineligible, MemberState};
+use crate::types::Role;
+
+/// The status as text that ends with a line feed. What is as it should be takes no line, except
+/// for the members; `*` marks this node.
+///
+/// ```text
+/// web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
+///
+///   NODE  ROLE      ADDRESS    PRIORITY  STATE    HEARD
+///   web0  leader    10.0.0.10       100  alive    0.2 s ago
+/// * web1  follower  10.0.0.11       100  alive    -
+///   web2  follower  10.0.0.12        50  suspect  4.1 s ago
+///
+/// hook  started, exit 0, 3 ms
+/// mode  available: a partition of the network has a leader on each side
+/// ```
+pub fn render(report: &StatusReport) -> String {
+    format!("{}\n\n{}\n{}", headline(report), members(report), notes(report))
+}
+
+fn headline(report: &StatusReport) -> String {
+    format!(
+        "{}: {} for {}, term {}, group {}",
+        report.node_id,
+        standing(report),
+        span(report.since_ms),
+        report.term,
+        report.group
+    )
+}
+
+fn standing(report: &StatusReport) -> String {
+    let role = report.role;
+    let Some(leader) = report.leader.as_ref().filter(|_| role != Role::Leader) else {
+        return match role {
+            Role::Leader => role.to_string(),
+            _ => format!("{role}, no leader known,"),
+        };
+    };
+    match leader.address {
+        Some(address) => format!("{role} of {} ({address})", leader.node_id),
+        None => format!("{role} of {}", leader.node_id),
+    }
+}
+
+const COLUMNS: usize = 6;
+
+/// A table's line, before its columns are aligned.
+struct Row {
+    is_self: bool,
+    cells: [String; COLUMNS],
+}
+
+fn members(report: &StatusReport) -> String {
+    let titles = ["NODE", "ROLE", "ADDRESS", "PRIORITY", "STATE", "HEARD"].map(str::to_owned);
+    let mut rows = vec![Row { is_self: false, cells: titles }];
+    rows.extend(report.members.iter().map(|member| row(report, member)));
+    let mut widths = [0; COLUMNS];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    rows.iter().map(|row| aligned(row, widths)).collect()
+}
+
+fn row(report: &StatusReport, member: &MemberReport) -> Row {
+    let is_self = member.node_id == report.node_id;
+    let heard = if is_self { "-".to_owned() } else { ago(member.last_heard_ms) };
+    Row {
+        is_self,
+        cells: [
+            member.node_id.to_string(),
+            role(member).to_owned(),
+            member.address.map_or_else(|| "-".to_owned(), |address| address.to_string()),
+            member.priority.0.to_string(),
+            state(member).to_owned(),
+            heard,
+        ],
+    }
+}
+
+fn aligned(row: &Row, widths: [usize; COLUMNS]) -> String {
+    let [node, role, address, priority, state, heard] = &row.cells;
+    let [w_node, w_role, w_address, w_priority, w_state, _] = widths;
+    let mark = if row.is_self { '*' } else { ' ' };
+    format!(
+        "{mark} {node:w_node$}  {role:w_role$}  {address:w_address$}  {priority:>w_priority$}  \
+         {state:w_state$}  {heard}\n"
+    )
+}
+
+fn role(member: &MemberReport) -> &'static str {
+    match member.role {
+        Role::Leader => "leader",
+        Role::Starting => "starting",
+        Role::Candidate => "candidate",
+        Role::Follower if member.candidate => "follower",
+        Role::Follower => "observer",
+    }
+}
+
+fn state(member: &MemberReport) -> &'static str {
+    match member.state {
+        MemberState::Alive if member.candidate && !member.eligible => "alive, not standing",
+        MemberState::Alive => "alive",
+        MemberState::Suspect => "suspect",
+        MemberState::Left => "left",
+        MemberState::Gone => "gone",
+    }
+}
+
+/// Lines of a label and a text each.
+fn notes(report: &StatusReport) -> String {
+    let mut notes: Vec<(&str, String)> = Vec::new();
+    if let Some(reason) = report.ineligible_reason {
+        notes.push(("not standing", ineligible(reason).to_owned()));
+    }
+    if let Some(reason) = report.handing_over {
+        notes.push(("handing over", format!("the leadership ({reason})")));
+    }
+    notes.extend(report.interfaces.iter().filter_map(interface).map(|text| ("interface", text)));
+    if report.counters.send_errors > 0 {
+        let text = format!("{} datagrams could not be sent", report.counters.send_errors);
+        notes.push(("send errors", text));
+    }
+    notes.extend(rejected(&report.counters.rejected).map(|text| ("rejected", text)));
+    notes.extend(hook(&report.hook).map(|text| ("hook", text)));
+    notes.push(("mode", mode(report)));
+    let width = notes.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    notes.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
+}
+
+fn ineligible(reason: Ineligible) -> &'static str {
+    match reason {
+        Ineligible::Observer => "it is an observer (candidate = false)",
+        Ineligible::StaticFollower => "it is told to follow (static_role = \"follower\")",
+        Ineligible::Stopping => "the daemon stops",
+        Ineligible::Maintenance => "maintenance is on, until `lanelect maintenance off`",
+        Ineligible::InterfaceDown => "no interface can reach the group",
+        Ineligible::HookFailed => {
+            "its hook failed when it was elected; it waits before it tries again"
+        }
+        Ineligible::Yielding => "it gave the leadership up, and waits for another leader",
+        Ineligible::TooFewCandidates => "fewer than min_candidates candidates are visible",
+    }
+}
+
+fn interface(interface: &InterfaceReport) -> Option<String> {
+    let name = &interface.name;
+    match (&interface.problem, interface.up) {
+        (Some(problem), false) => Some(format!("{name} is down: {problem}")),
+        (None, false) => Some(format!("{name} is down")),
+        (Some(problem), true) => Some(format!("{name}: {problem}")),
+        (None, true) => None,
+    }
+}
+
+fn rejected(rejected: &Rejected) -> Option<String> {
+    let counts = [
+        (rejected.malformed, "malformed"),
+        (rejected.auth, "with a wrong or missing key"),
+        (rejected.replayed, "old or repeated"),
+        (rejected.foreign_group, "of other groups"),
+        (rejected.version, "of another protocol version"),
+        (rejected.table_full, "from more nodes than fit"),
+    ];
+    let parts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn hook(hook: &HookReport) -> Option<String> {
+    let event = hook.last_event?;
+    if hook.running {
+        return Some(format!("{event}, running now"));
+    }
+    let exit = match hook.last_exit {
+        Some(exit @ 129..) => format!("exit {exit} (signal {})", exit - 128),
+        Some(exit) => format!("exit {exit}"),
+        None => "no exit status".to_owned(),
+    };
+    let took = hook.last_ms.map(|ms| format!(", {}", short(ms))).unwrap_or_default();
+    Some(format!("{event}, {exit}{took}"))
+}
+
+fn mode(report: &StatusReport) -> String {
+    if report.mode == "available" {
+        return "available: a partition of the network has a leader on each side".to_owned();
+    }
+    let count = |key| report.quorum.as_ref()?.get(key)?.as_u64();
+    match (count("reachable"), count("needed")) {
+        (Some(reachable), Some(needed)) => {
+            format!("{}: {reachable} voters reachable, {needed} needed", report.mode)
+        }
+        _ => report.mode.clone(),
+    }
+}
+
+/// A length of time by its two largest units.
+fn span(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{minutes} min {} s", seconds % 60),
+        3600..86_400 => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// How long ago, by the tenth of a second where that matters.
+fn ago(ms: u64) -> String {
+    match ms {
+        0..10_000 => format!("{}.{} s ago", ms / 1000, ms % 1000 / 100),
+        _ => format!("{} ago", span(ms)),
+    }
+}
+
+/// A short length of time.
+fn short(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        _ => span(ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control_api::{Counters, LeaderReport};
+    use crate::core::hook::{HookEvent, Reason};
+    use crate::types::{Priority, Term};
+
+    fn member(id: &str, address: Option<&str>, role: Role) -> MemberReport {
+        MemberReport {
+            node_id: id.parse().unwrap(),
+            address: address.map(|text| text.parse().unwrap()),
+            role,
+            priority: Priority(100),
+            candidate: true,
+            eligible: true,
+            state: MemberState::Alive,
+            last_heard_ms: 212,
+        }
+    }
+
+    /// web1 follows web0; web2 has not been heard for a while.
+    fn follower() -> StatusReport {
+        StatusReport {
+            version: "0.1.0".to_owned(),
+            group: "default".parse().unwrap(),
+            node_id: "web1".parse().unwrap(),
+            role: Role::Follower,
+            eligible: true,
+            ineligible_reason: None,
+            handing_over: None,
+            term: Term(7),
+            leader: Some(LeaderReport {
+                node_id: "web0".parse().unwrap(),
+                address: Some("10.0.0.10".parse().unwrap()),
+                last_heard_ms: 212,
+            }),
+            mode: "available".to_owned(),
+            quorum: None,
+            since_ms: 83_211,
+            uptime_ms: 90_022,
+            members: vec![
+                member("web0", Some("10.0.0.10"), Role::Leader),
+                MemberReport {
+                    last_heard_ms: 0,
+                    ..member("web1", Some("10.0.0.11"), Role::Follower)
+                },
+                MemberReport {
+                    priority: Priority(50),
+                    state: MemberState::Suspect,
+                    last_heard_ms: 4_120,
+                    ..member("web2", Some("10.0.0.12"), Role::Follower)
+                },
+            ],
+            interfaces: vec![InterfaceReport {
+                name: "eth0".to_owned(),
+                address: Some("10.0.0.11".parse().unwrap()),
+                up: true,
+                problem: None,
+            }],
+            hook: HookReport {
+                running: false,
+                last_event: Some(HookEvent::Started),
+                last_reason: Some(Reason::Startup),
+                last_exit: Some(0),
+                last_ms: Some(3),
+            },
+            counters: Counters::default(),
+        }
+    }
+
+    /// A node that knows only itself.
+    fn alone(role: Role) -> StatusReport {
+        StatusReport {
+            role,
+            leader: None,
+            members: vec![member("web1", None, role)],
+            hook: HookReport::default(),
+            ..follower()
+        }
+    }
+
+    #[test]
+    fn a_follower() {
+        assert_eq!(
+            render(&follower()),
+            "\
+web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
+
+  NODE  ROLE      ADDRESS    PRIORITY  STATE    HEARD
+  web0  leader    10.0.0.10       100  alive    0.2 s ago
+* web1  follower  10.0.0.11       100  alive    -
+  web2  follower  10.0.0.12        50  suspect  4.1 s ago
+
+hook  started, exit 0, 3 ms
+mode  available: a partition of the network has a leader on each side
+"
+        );
+    }
+
+    #[test]
+    fn a_leader() {
+        let report = StatusReport {
+            leader: Some(LeaderReport {
+                node_id: "web1".parse().unwrap(),
+                address: None,
+                last_heard_ms: 0,
+            }),
+            since_ms: 7_503_000,
+            hook: HookReport {
+                running: true,
+                last_event: Some(HookEvent::Elected),
+                ..HookReport::default()
+            },
+            ..alone(Role::Leader)
+        };
+        assert_eq!(
+            render(&report),
+            "\
+web1: leader for 2 h 5 min, term 7, group default
+
+  NODE  ROLE    ADDRESS  PRIORITY  STATE  HEARD
+* web1  leader  -             100  alive  -
+
+hook  elected, running now
+mode  available: a partition of the network has a leader on each side
+"
+        );
+    }
+
+    #[test]
+    fn no_leader_known() {
+        let report = StatusReport { since_ms: 400, ..alone(Role::Candidate) };
+        assert_eq!(
+            render(&report),
+            "\
+web1: candidate, no leader known, for 0 s, term 7, group default
+
+  NODE  ROLE       ADDRESS  PRIORITY  STATE  HEARD
+* web1  candidate  -             100  alive  -
+
+mode  available: a partition of the network has a leader on each side
+"
+        );
+    }
+
+    #[test]
+    fn starting_without_any_member() {
+        let report = StatusReport { members: Vec::new(), ..alone(Role::Starting) };
+        assert_eq!(
+            render(&report),
+            "\
+web1: starting, no leader known, for 1 min 23 s, term 7, group default
+
+  NODE  ROLE  ADDRESS  PRIORITY  STATE  HEARD
+
+mode  available: a partition of the network has a leader on each side
+"
+        );
+    }
+
+    #[test]
+    fn maintenance_and_an_observer() {
+        let mut report = follower();
+        report.eligible = false;
+        report.ineligible_reason = Some(Ineligible::Maintenance);
+        report.members[1].eligible = false;
+        report.members[2].candidate = false;
+        report.members[2].eligible = false;
+        report.members[2].state = MemberState::Left;
+        report.members[2].last_heard_ms = 183_000;
+        assert_eq!(
+            render(&report),
+            "\
+web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
+
+  NODE  ROLE      ADDRESS    PRIORITY  STATE                HEARD
+  web0  leader    10.0.0.10       100  alive                0.2 s ago
+* web1  follower  10.0.0.11       100  alive, not standing  -
+  web2  observer  10.0.0.12        50  left                 3 min 3 s ago
+
+not standing  maintenance is on, until `lanelect maintenance off`
+hook          started, exit 0, 3 ms
+mode          available: a partition of the network has a leader on each side
+"
+        );
+    }
+
+    #[test]
+    fn everything_that_can_be_wrong_gets_a_line() {
+        let mut report = alone(Role::Leader);
+        report.ineligible_reason = Some(Ineligible::InterfaceDown);
+        report.handing_over = Some(Reason::InterfaceDown);
+        report.interfaces[0].up = false;
+        report.interfaces[0].problem = Some("no carrier".to_owned());
+        report.counters.send_errors = 41;
+        report.counters.rejected = Rejected { malformed: 3, auth: 12, ..Rejected::default() };
+        report.hook = HookReport {
+            running: false,
+            last_event: Some(HookEvent::Demoted),
+            last_reason: Some(Reason::InterfaceDown),
+            last_exit: Some(137),
+            last_ms: Some(35_021),
+        };
+        report.mode = "quorum".to_owned();
+        report.quorum = Some(serde_json::json!({"voters": ["web1"], "needed": 2, "reachable": 1}));
+        assert_eq!(
+            render(&report),
+            "\
+web1: leader for 1 min 23 s, term 7, group default
+
+  NODE  ROLE    ADDRESS  PRIORITY  STATE  HEARD
+* web1  leader  -             100  alive  -
+
+not standing  no interface can reach the group
+handing over  the leadership (interface-down)
+interface     eth0 is down: no carrier
+send errors   41 datagrams could not be sent
+rejected      3 malformed, 12 with a wrong or missing key
+hook          demoted, exit 137 (signal 9), 35 s
+mode          quorum: 1 voters reachable, 2 needed
+"
+        );
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell_in_characters() {
+        let mut report = follower();
+        report.members = (0..200).map(|n| member(&format!("n{n}"), None, Role::Follower)).collect();
+        report.members.push(member(&"é".repeat(32), Some("2001:db8::1"), Role::Leader));
+        let text = render(&report);
+        let table: Vec<&str> = text.lines().skip(2).take(202).collect();
+        assert_eq!(table.len(), 202);
+        for line in table {
+            let heard = line.chars().skip(2 + 32 + 2 + 8 + 2 + 11 + 2 + 8 + 2 + 5 + 2);
+            let heard: String = heard.collect();
+            assert!(heard == "HEARD" || heard == "0.2 s ago", "{line}");
+        }
+    }
+
+    #[test]
+    fn spans_show_their_two_largest_units() {
+        assert_eq!(span(59_999), "59 s");
+        assert_eq!(span(60_000), "1 min 0 s");
+        assert_eq!(span(3_599_999), "59 min 59 s");
+        assert_eq!(span(3_600_000), "1 h 0 min");
+        assert_eq!(span(90_061_000), "1 d 1 h");
+        assert_eq!(ago(9_999), "9.9 s ago");
+        assert_eq!(ago(10_000), "10 s ago");
+        assert_eq!(short(999), "999 ms");
+        assert_eq!(short(1_250), "1.2 s");
+    }
+}

@@ -1,0 +1,215 @@
+//! One client's connection: a request line in, an answer out, or transitions until it hangs up.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+
+use mio::net::UnixStream;
+use serde::Serialize;
+
+use super::access::Peer;
+use super::{CLIENT_TIMEOUT, WATCH_QUEUE_MAX};
+use crate::control_api::{REQUEST_MAX, Response};
+use crate::time::Time;
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its request line is not complete.
+    Asking,
+    /// The daemon has its request and owes the answer.
+    Waiting,
+    /// It is answered, and closes once the answer has left.
+    Answered,
+    /// It gets transitions until it hangs up.
+    Watching,
+    /// It is over.
+    Closed,
+}
+
+/// What a client's event brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// Nothing to act on.
+    Nothing,
+    /// A request line, without its line feed.
+    Line(Vec<u8>),
+    /// More than [`REQUEST_MAX`] bytes without a line feed.
+    TooLong,
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Counts connections, so that an answer never reaches a later client in the same place.
+    serial: u64,
+    peer: Peer,
+    stream: UnixStream,
+    stage: Stage,
+    deadline: Time,
+    input: Vec<u8>,
+    output: VecDeque<u8>,
+}
+
+impl Connection {
+    pub(super) fn new(serial: u64, peer: Peer, stream: UnixStream, now: Time) -> Self {
+        Connection {
+            serial,
+            peer,
+            stream,
+            stage: Stage::Asking,
+            deadline: now + CLIENT_TIMEOUT,
+            input: Vec::new(),
+            output: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    pub(super) fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    pub(super) fn is_watching(&self) -> bool {
+        self.stage == Stage::Watching
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.stage == Stage::Waiting
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.stage == Stage::Closed
+    }
+
+    /// When it is closed unless its exchange is over by then. Watchers have all the time.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        (!self.is_watching()).then_some(self.deadline)
+    }
+
+    /// Takes in what the client sent, at most [`REQUEST_MAX`] bytes over the connection's life.
+    pub(super) fn receive(&mut self) -> Received {
+        match self.stage {
+            Stage::Asking => self.receive_line(),
+            Stage::Watching => {
+                self.check_silence();
+                Received::Nothing
+            }
+            // What follows the request is of no interest, and a half-closed peer can still read.
+            Stage::Waiting | Stage::Answered | Stage::Closed => Received::Nothing,
+        }
+    }
+
+    /// The daemon has the request.
+    pub(super) fn wait(&mut self) {
+        self.stage = Stage::Waiting;
+    }
+
+    /// Sends the only answer, and closes once it has left.
+    pub(super) fn answer(&mut self, response: &Response) {
+        self.stage = Stage::Answered;
+        self.send(response);
+    }
+
+    /// Makes room for another client: says so, unless an answer is half out already.
+    pub(super) fn evict(mut self, busy: &Response) {
+        if self.output.is_empty() {
+            self.answer(busy);
+        }
+    }
+
+    /// Sends the answer that transitions follow.
+    pub(super) fn watch(&mut self, response: &Response) {
+        self.stage = Stage::Watching;
+        self.send(response);
+    }
+
+    /// Sends one more line to a watcher, or closes the connection where too many wait already.
+    pub(super) fn push(&mut self, line: &[u8]) {
+        if self.output.len() + line.len() > WATCH_QUEUE_MAX {
+            log::info!("control: dropped the watcher {}, which does not read", self.peer);
+            self.stage = Stage::Closed;
+            return;
+        }
+        self.output.extend(line);
+        self.flush();
+    }
+
+    /// Sends as much of what is queued as the socket takes.
+    pub(super) fn flush(&mut self) {
+        match self.try_flush() {
+            Ok(()) if self.stage == Stage::Answered => self.stage = Stage::Closed,
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => {
+                log::debug!("control: {} hung up before its answer: {error}", self.peer);
+                self.stage = Stage::Closed;
+            }
+        }
+    }
+
+    fn receive_line(&mut self) -> Received {
+        let room = REQUEST_MAX.saturating_sub(self.input.len());
+        let read = (&self.stream).take(room as u64).read_to_end(&mut self.input);
+        if let Some(end) = self.input.iter().position(|&byte| byte == b'\n') {
+            self.input.truncate(end);
+            return Received::Line(std::mem::take(&mut self.input));
+        }
+        match read {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Nothing,
+            Ok(_) if self.input.len() >= REQUEST_MAX => Received::TooLong,
+            _ => {
+                self.stage = Stage::Closed;
+                Received::Nothing
+            }
+        }
+    }
+
+    /// A watcher has nothing more to say: its end of file, or any byte, ends the watch.
+    fn check_silence(&mut self) {
+        match (&self.stream).read(&mut [0]) {
+            Err(error) if is_transient(&error) => {}
+            _ => self.stage = Stage::Closed,
+        }
+    }
+
+    fn send(&mut self, response: &Response) {
+        match encode(response) {
+            Some(line) => {
+                self.output.extend(line);
+                self.flush();
+            }
+            None => self.stage = Stage::Closed,
+        }
+    }
+
+    fn try_flush(&mut self) -> io::Result<()> {
+        while !self.output.is_empty() {
+            match (&self.stream).write(self.output.as_slices().0) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(sent) => drop(self.output.drain(..sent)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One line of JSON with its line feed.
+pub(super) fn encode(message: &impl Serialize) -> Option<Vec<u8>> {
+    match serde_json::to_vec(message) {
+        Ok(mut line) => {
+            line.push(b'\n');
+            Some(line)
+        }
+        Err(error) => {
+            log::error!("control: cannot encode an answer: {error}");
+            None
+        }
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

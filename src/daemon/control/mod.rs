@@ -1,0 +1,345 @@
+//! The daemon's end of the control socket.
+//!
+//! The event loop owns the answers, this module everything between it and the clients: give every
+//! event in [`ControlServer::owns`] to [`handle_event`](ControlServer::handle_event), drain
+//! [`poll_request`](ControlServer::poll_request) and [`respond`](ControlServer::respond) to each,
+//! then sleep no longer than [`poll_timeout`](ControlServer::poll_timeout) says.
+//!
+//! Whoever can open the socket can try to disturb the election through it. Nothing here blocks, and
+//! the memory, the number of clients and the work of one wake are bounded by the constants below.
+
+mod access;
+mod connection;
+mod socket_file;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::Duration;
+
+use mio::net::{UnixListener, UnixStream};
+use mio::{Interest, Registry, Token};
+
+pub use access::{Access, AccessError, GROUP_MEMBERS_MAX, Peer};
+pub use socket_file::BindError;
+
+use crate::control_api::{Done, REQUEST_MAX, Refusal, RefusalKind, Request, Response, Transition};
+use crate::time::Time;
+use connection::{Connection, Received, encode};
+use socket_file::SocketFile;
+
+/// Most clients at a time. One more takes the place of the one that has been longest about a
+/// single exchange.
+pub const MAX_CLIENTS: usize = 64;
+
+/// Most watchers among them, so that watchers alone cannot shut the others out.
+pub const MAX_WATCHERS: usize = 32;
+
+/// Most bytes that wait for a watcher; one that falls further behind is dropped.
+pub const WATCH_QUEUE_MAX: usize = 64 * 1024;
+
+/// From connecting to the last byte of the answer. Watchers have all the time.
+pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connections accepted in one wake. Fewer than the places that watchers leave, so that a client
+/// that asks at once is served before newcomers can take its place.
+pub const ACCEPTS_PER_WAKE: usize = 16;
+
+/// How long to leave accepting alone after it failed, as it does while file descriptors are short.
+pub const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+const _: () = assert!(ACCEPTS_PER_WAKE <= MAX_CLIENTS - MAX_WATCHERS);
+
+/// A connected client. An answer to one that has gone is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientId {
+    slot: usize,
+    serial: u64,
+}
+
+/// A request that the event loop owes an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incoming {
+    /// Whom to answer.
+    pub client: ClientId,
+    /// What it asks. Its right to ask it has been checked.
+    pub request: Request,
+    /// Who asks, for logs.
+    pub peer: Peer,
+}
+
+/// Listens on the control socket, and removes it when dropped.
+#[derive(Debug)]
+pub struct ControlServer {
+    // Before the listener, as SocketFile demands.
+    file: SocketFile,
+    listener: UnixListener,
+    registry: Registry,
+    first_token: Token,
+    access: Access,
+    clients: Vec<Option<Connection>>,
+    connections: u64,
+    requests: VecDeque<Incoming>,
+    /// When to accept without being woken for it: more are waiting, or a pause ends.
+    accept_at: Option<Time>,
+    accept_failing: bool,
+}
+
+impl ControlServer {
+    /// How many tokens it uses, from its first one on.
+    pub const TOKENS: usize = 1 + MAX_CLIENTS;
+
+    /// Listens at `path`, making its directory if it is missing and replacing a dead daemon's
+    /// socket. Events come under [`Self::TOKENS`] tokens from `first_token` on.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`] where the path is taken or a call fails.
+    pub fn bind(
+        path: &Path,
+        access: Access,
+        registry: &Registry,
+        first_token: Token,
+    ) -> Result<Self, BindError> {
+        let (file, mut listener) = SocketFile::bind(path)?;
+        let register = BindError::io("register", path);
+        let registry = registry
+            .register(&mut listener, first_token, Interest::READABLE)
+            .and_then(|()| registry.try_clone())
+            .map_err(register)?;
+        Ok(ControlServer {
+            file,
+            listener,
+            registry,
+            first_token,
+            access,
+            clients: std::iter::repeat_with(|| None).take(MAX_CLIENTS).collect(),
+            connections: 0,
+            requests: VecDeque::new(),
+            accept_at: None,
+            accept_failing: false,
+        })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Whether events under this token belong here.
+    pub fn owns(&self, token: Token) -> bool {
+        self.place(token).is_some()
+    }
+
+    /// Replaces the rights to command, after a reload.
+    pub fn set_access(&mut self, access: Access) {
+        self.access = access;
+    }
+
+    /// A socket is ready, or may be: spurious wakes are harmless.
+    pub fn handle_event(&mut self, token: Token, now: Time) {
+        match self.place(token) {
+            Some(0) => self.accept(now),
+            Some(place) => self.serve(place - 1),
+            None => {}
+        }
+    }
+
+    /// The time that [`poll_timeout`](Self::poll_timeout) named has come, or may have.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.accept_at.is_some_and(|at| at <= now) {
+            self.accept(now);
+        }
+        for client in &mut self.clients {
+            if let Some(late) = client.take_if(|c| c.deadline().is_some_and(|at| at <= now)) {
+                log::debug!("control: gave up on {} after {CLIENT_TIMEOUT:?}", late.peer());
+            }
+        }
+    }
+
+    /// The next request to answer. Drain it after every `handle_*`.
+    pub fn poll_request(&mut self) -> Option<Incoming> {
+        self.requests.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let deadlines = self.clients.iter().flatten().filter_map(Connection::deadline);
+        deadlines.chain(self.accept_at).min()
+    }
+
+    /// Answers a request. A client answered with [`Done::Watching`] is a watcher from then on; for
+    /// any other the answer ends the connection. Only the first answer counts.
+    pub fn respond(&mut self, client: ClientId, response: &Response) {
+        let watch = *response == Response::Ok(Done::Watching);
+        let full = watch && self.watchers() >= MAX_WATCHERS;
+        let Some(entry) = self.clients.get_mut(client.slot) else { return };
+        let Some(connection) =
+            entry.as_mut().filter(|c| c.serial() == client.serial && c.is_waiting())
+        else {
+            return;
+        };
+        match (watch, full) {
+            (true, true) => connection.answer(&too_many_watchers()),
+            (true, false) => connection.watch(response),
+            (false, _) => connection.answer(response),
+        }
+        entry.take_if(|c| c.is_closed());
+    }
+
+    /// Tells every watcher. One that is too far behind with reading is dropped.
+    pub fn broadcast(&mut self, transition: &Transition) {
+        let Some(line) = encode(transition) else { return };
+        for entry in &mut self.clients {
+            if let Some(watcher) = entry.as_mut().filter(|c| c.is_watching()) {
+                watcher.push(&line);
+            }
+            entry.take_if(|c| c.is_closed());
+        }
+    }
+
+    /// 0 for the listener, one more than its slot for a client.
+    fn place(&self, token: Token) -> Option<usize> {
+        token.0.checked_sub(self.first_token.0).filter(|&place| place < Self::TOKENS)
+    }
+
+    fn watchers(&self) -> usize {
+        self.clients.iter().flatten().filter(|c| c.is_watching()).count()
+    }
+
+    fn accept(&mut self, now: Time) {
+        for _ in 0..ACCEPTS_PER_WAKE {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    self.accept_failing = false;
+                    self.admit(stream, now);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.accept_at = None;
+                    return;
+                }
+                Err(error) if is_passing(&error) => {}
+                Err(error) => {
+                    self.pause_accepting(&error, now);
+                    return;
+                }
+            }
+        }
+        self.accept_at = Some(now);
+    }
+
+    /// The listener stays ready, so no event will come: a timer brings accepting back.
+    fn pause_accepting(&mut self, error: &io::Error, now: Time) {
+        self.accept_at = Some(now + ACCEPT_PAUSE);
+        if !self.accept_failing {
+            self.accept_failing = true;
+            log::warn!("control: clients have to wait: cannot accept connections: {error}");
+        }
+    }
+
+    fn admit(&mut self, mut stream: UnixStream, now: Time) {
+        let Some(slot) = self.free_slot() else { return };
+        let token = Token(self.first_token.0 + 1 + slot);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let peer = Peer::of(&stream).map_err(io::Error::from);
+        match peer
+            .and_then(|peer| self.registry.register(&mut stream, token, interest).map(|()| peer))
+        {
+            Ok(peer) => {
+                self.connections += 1;
+                let connection = Connection::new(self.connections, peer, stream, now);
+                if let Some(entry) = self.clients.get_mut(slot) {
+                    *entry = Some(connection);
+                }
+            }
+            Err(error) => log::warn!("control: cannot serve a client: {error}"),
+        }
+    }
+
+    /// A place for a newcomer, if need be that of the oldest client that is no watcher.
+    fn free_slot(&mut self) -> Option<usize> {
+        if let Some(free) = self.clients.iter().position(Option::is_none) {
+            return Some(free);
+        }
+        let (slot, oldest) = self
+            .clients
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, entry)| entry.as_ref().is_some_and(|c| !c.is_watching()))
+            .min_by_key(|(_, entry)| entry.as_ref().map(Connection::serial))?;
+        if let Some(connection) = oldest.take() {
+            log::debug!("control: {} makes room for a newcomer", connection.peer());
+            connection.evict(&busy());
+        }
+        Some(slot)
+    }
+
+    fn serve(&mut self, slot: usize) {
+        let Some(entry) = self.clients.get_mut(slot) else { return };
+        let Some(connection) = entry else { return };
+        connection.flush();
+        let checked = match connection.receive() {
+            Received::Nothing => None,
+            Received::Line(line) => Some(check(&line, connection.peer(), &self.access)),
+            Received::TooLong => Some(Err(too_long())),
+        };
+        match checked {
+            Some(Ok(request)) => {
+                connection.wait();
+                let client = ClientId { slot, serial: connection.serial() };
+                self.requests.push_back(Incoming { client, request, peer: connection.peer() });
+            }
+            Some(Err(refusal)) => {
+                log::debug!("control: refused {}: {}", connection.peer(), refusal.message);
+                connection.answer(&Response::Refused(refusal));
+            }
+            None => {}
+        }
+        entry.take_if(|c| c.is_closed());
+    }
+}
+
+/// Reads a request line and checks the right to it.
+fn check(line: &[u8], peer: Peer, access: &Access) -> Result<Request, Refusal> {
+    let request: Request = serde_json::from_slice(line).map_err(|error| malformed(&error))?;
+    if request.is_command() && !access.may_command(peer) {
+        return Err(access.refusal(peer));
+    }
+    Ok(request)
+}
+
+/// Errors that concern one connection only, so that the next one may well be accepted.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
+}
+
+fn malformed(error: &serde_json::Error) -> Refusal {
+    Refusal {
+        kind: RefusalKind::Malformed,
+        message: format!(
+            "lanelect {} does not understand the request: {error}",
+            env!("CARGO_PKG_VERSION")
+        ),
+    }
+}
+
+fn too_long() -> Refusal {
+    Refusal {
+        kind: RefusalKind::Malformed,
+        message: format!("the request is longer than {REQUEST_MAX} bytes"),
+    }
+}
+
+fn busy() -> Response {
+    Response::Refused(Refusal {
+        kind: RefusalKind::Busy,
+        message: format!("the daemon serves {MAX_CLIENTS} clients already; try again"),
+    })
+}
+
+fn too_many_watchers() -> Response {
+    Response::Refused(Refusal {
+        kind: RefusalKind::Busy,
+        message: format!("the daemon has {MAX_WATCHERS} watchers already; stop one of them"),
+    })
+}

@@ -1,0 +1,299 @@
+//! What the service manager is told: readiness, reloads, who leads, and that the daemon is alive.
+//!
+//! Outside systemd everything here does nothing. The messages are sd-notify's; the sending is not,
+//! because its `notify` waits without a limit while the service manager is busy, and an election
+//! cannot.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+use crate::core::status::{LeaderStatus, Status};
+use crate::types::Role;
+
+/// What systemd passes to the daemon and to nobody else: a hook that inherited these could speak in
+/// the daemon's name. Whoever starts a process takes them out of its environment.
+pub const DAEMON_ONLY_VARIABLES: [&str; 6] =
+    [NOTIFY_SOCKET, "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"];
+
+/// Longest wait for a service manager that does not read its messages. Shorter than any sensible
+/// heartbeat interval.
+pub const SEND_PATIENCE: Duration = Duration::from_millis(10);
+
+const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
+
+/// The daemon's line to the service manager.
+#[derive(Debug)]
+pub struct Notifier {
+    socket: Option<OsString>,
+    watchdog: Option<Duration>,
+    status: String,
+    failing: bool,
+}
+
+impl Notifier {
+    /// As systemd set it up in the environment; silent where it did not.
+    pub fn from_environment() -> Self {
+        let socket = env::var_os(NOTIFY_SOCKET).filter(|socket| !socket.is_empty());
+        let watchdog = socket.as_ref().and_then(|_| sd_notify::watchdog_enabled());
+        Notifier::new(socket, watchdog)
+    }
+
+    fn new(socket: Option<OsString>, watchdog: Option<Duration>) -> Self {
+        Notifier { socket, watchdog, status: String::new(), failing: false }
+    }
+
+    /// How often to call [`watchdog`](Self::watchdog): half the time after which systemd kills a
+    /// daemon that is silent. None where it does not watch.
+    pub fn watchdog_interval(&self) -> Option<Duration> {
+        self.watchdog.map(|limit| limit / 2).filter(|interval| !interval.is_zero())
+    }
+
+    /// The daemon answers and takes part in the election; or it has finished reloading.
+    pub fn ready(&mut self) {
+        self.send(&[NotifyState::Ready]);
+    }
+
+    /// The daemon reads its configuration again. [`ready`](Self::ready) ends it.
+    pub fn reloading(&mut self) {
+        match NotifyState::monotonic_usec_now() {
+            Ok(now) => self.send(&[NotifyState::Reloading, now]),
+            // Newer service managers kill a service that reloads without saying when.
+            Err(error) => log::warn!("cannot tell the service manager of the reload: {error}"),
+        }
+    }
+
+    /// The daemon stops, in an orderly way.
+    pub fn stopping(&mut self) {
+        self.send(&[NotifyState::Stopping]);
+    }
+
+    /// The event loop turns.
+    pub fn watchdog(&mut self) {
+        if self.watchdog.is_some() {
+            self.send(&[NotifyState::Watchdog]);
+        }
+    }
+
+    /// Shows who leads in `systemctl status`. Sends only what changed, so it may be called often.
+    pub fn status(&mut self, status: &Status) {
+        if self.socket.is_none() {
+            return;
+        }
+        let text = describe(status);
+        if text != self.status {
+            self.send(&[NotifyState::Status(&text)]);
+            self.status = text;
+        }
+    }
+
+    fn send(&mut self, states: &[NotifyState<'_>]) {
+        let Some(socket) = &self.socket else { return };
+        match send_to(socket, states) {
+            Ok(()) => self.failing = false,
+            Err(error) if !self.failing => {
+                self.failing = true;
+                log::warn!("cannot reach the service manager at {socket:?}: {error}");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// One line that says who leads.
+fn describe(status: &Status) -> String {
+    let term = status.term;
+    match (status.role, &status.leader) {
+        (Role::Leader, _) => format!("leader, term {term}"),
+        (role, Some(LeaderStatus { node_id, address: Some(address), .. })) => {
+            format!("{role} of {node_id} ({address}), term {term}")
+        }
+        (role, Some(leader)) => format!("{role} of {}, term {term}", leader.node_id),
+        (role, None) => format!("{role}, no leader known, term {term}"),
+    }
+}
+
+/// A socket for each message: the service manager may have been replaced since the last one.
+fn send_to(socket: &OsStr, states: &[NotifyState<'_>]) -> io::Result<()> {
+    let mut message = String::new();
+    for state in states {
+        writeln!(message, "{state}").map_err(io::Error::other)?;
+    }
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(socket)?,
+    };
+    let datagrams = UnixDatagram::unbound()?;
+    datagrams.set_write_timeout(Some(SEND_PATIENCE))?;
+    datagrams.send_to_addr(message.as_bytes(), &address).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{NodeId, Term};
+    use std::process::Command;
+
+    fn id(text: &str) -> NodeId {
+        text.parse().unwrap()
+    }
+
+    fn status(role: Role, leader: Option<LeaderStatus>) -> Status {
+        Status {
+            node_id: id("web1"),
+            role,
+            ineligible: None,
+            term: Term(7),
+            leader,
+            since: Duration::ZERO,
+            handing_over: None,
+            members: Vec::new(),
+        }
+    }
+
+    fn web0(address: Option<&str>) -> Option<LeaderStatus> {
+        let address = address.map(|text| text.parse().unwrap());
+        Some(LeaderStatus { node_id: id("web0"), address, last_heard: Duration::ZERO })
+    }
+
+    /// A service manager's end, and a notifier that talks to it.
+    struct Manager {
+        _home: tempfile::TempDir,
+        socket: UnixDatagram,
+        notifier: Notifier,
+    }
+
+    impl Manager {
+        fn start() -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join("notify");
+            let socket = UnixDatagram::bind(&path).unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            let notifier = Notifier::new(Some(path.into()), Some(Duration::from_secs(10)));
+            Manager { _home: home, socket, notifier }
+        }
+
+        fn heard(&self) -> String {
+            let mut message = [0; 1024];
+            let length = self.socket.recv(&mut message).unwrap();
+            String::from_utf8(message[..length].to_vec()).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_life_is_told_in_systemds_words() {
+        let mut manager = Manager::start();
+        manager.notifier.ready();
+        assert_eq!(manager.heard(), "READY=1\n");
+        manager.notifier.watchdog();
+        assert_eq!(manager.heard(), "WATCHDOG=1\n");
+        manager.notifier.stopping();
+        assert_eq!(manager.heard(), "STOPPING=1\n");
+    }
+
+    #[test]
+    fn a_reload_says_when() {
+        let mut manager = Manager::start();
+        manager.notifier.reloading();
+        let told = manager.heard();
+        let at = told.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end();
+        assert!(at.parse::<u64>().unwrap() > 0);
+    }
+
+    #[test]
+    fn the_status_is_sent_only_when_it_changes() {
+        let mut manager = Manager::start();
+        let following = status(Role::Follower, web0(Some("10.0.0.10")));
+        manager.notifier.status(&following);
+        manager.notifier.status(&following);
+        manager.notifier.status(&status(Role::Leader, None));
+        assert_eq!(manager.heard(), "STATUS=follower of web0 (10.0.0.10), term 7\n");
+        assert_eq!(manager.heard(), "STATUS=leader, term 7\n");
+    }
+
+    #[test]
+    fn the_status_says_who_leads() {
+        assert_eq!(describe(&status(Role::Leader, web0(None))), "leader, term 7");
+        let follower = status(Role::Follower, web0(None));
+        assert_eq!(describe(&follower), "follower of web0, term 7");
+        assert_eq!(describe(&status(Role::Starting, None)), "starting, no leader known, term 7");
+    }
+
+    #[test]
+    fn a_service_manager_that_does_not_read_holds_nothing_up() {
+        let mut manager = Manager::start();
+        for _ in 0..1000 {
+            manager.notifier.watchdog();
+            if manager.notifier.failing {
+                break;
+            }
+        }
+        assert!(manager.notifier.failing, "the queue got full, and sending gave up");
+        manager.heard();
+        manager.notifier.stopping();
+        assert!(!manager.notifier.failing, "it is told again once it reads");
+    }
+
+    #[test]
+    fn an_abstract_socket_is_reached_too() {
+        let name = format!("lanelect-notify-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let socket = UnixDatagram::bind_addr(&address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        Notifier::new(Some(format!("@{name}").into()), None).ready();
+        let mut message = [0; 64];
+        let length = socket.recv(&mut message).unwrap();
+        assert_eq!(&message[..length], b"READY=1\n");
+    }
+
+    #[test]
+    fn a_missing_service_manager_is_no_failure() {
+        let home = tempfile::tempdir().unwrap();
+        let mut notifier = Notifier::new(Some(home.path().join("none").into()), None);
+        notifier.ready();
+        notifier.watchdog();
+        assert!(notifier.failing);
+        let mut silent = Notifier::new(None, None);
+        silent.ready();
+        silent.status(&status(Role::Leader, None));
+        assert!(!silent.failing);
+        assert_eq!(silent.watchdog_interval(), None);
+    }
+
+    /// Set for the process that the last test starts.
+    const CHILD: &str = "LANELECT_TEST_NOTIFY_CHILD";
+
+    /// Not a test of its own: the last one runs it in a process with an environment for it.
+    #[test]
+    #[ignore = "a helper process of the_environment_is_where_systemd_is_found"]
+    fn notify_from_environment() {
+        if env::var_os(CHILD).is_none() {
+            return;
+        }
+        let mut notifier = Notifier::from_environment();
+        assert_eq!(notifier.watchdog_interval(), Some(Duration::from_secs(3)));
+        notifier.ready();
+    }
+
+    #[test]
+    fn the_environment_is_where_systemd_is_found() {
+        let manager = Manager::start();
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "daemon::notify::tests::notify_from_environment"])
+            .env(CHILD, "1")
+            .env(NOTIFY_SOCKET, manager.notifier.socket.as_ref().unwrap())
+            .env("WATCHDOG_USEC", "6000000")
+            .env_remove("WATCHDOG_PID")
+            .output()
+            .unwrap();
+        assert!(child.status.success(), "{child:?}");
+        assert_eq!(manager.heard(), "READY=1\n");
+    }
+}

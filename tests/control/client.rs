@@ -1,0 +1,301 @@
+//! The client commands, with daemons that are well, ill, dead, or something else.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use lanelect::client::{self, ClientError, Exit, Target};
+use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, StatusReport};
+use mio::net::UnixStream as NonBlocking;
+
+use crate::daemon::{Background, home, report, transition};
+
+/// A daemon that reads one request and answers it with these bytes.
+fn fake(socket: &Path, answer: impl Into<Vec<u8>>) -> JoinHandle<()> {
+    let listener = UnixListener::bind(socket).unwrap();
+    let answer = answer.into();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = String::new();
+        BufReader::new(&stream).read_line(&mut request).unwrap();
+        // A client may hang up on an answer that it does not like.
+        stream.write_all(&answer).ok();
+    })
+}
+
+/// What `is-leader` makes of a daemon that answers so.
+fn asked_fake(answer: impl Into<Vec<u8>>) -> Result<Exit, ClientError> {
+    let (_home, socket) = home();
+    let daemon = fake(&socket, answer);
+    let result = client::is_leader(&Target::at(&socket));
+    daemon.join().unwrap();
+    result
+}
+
+fn printed(run: impl FnOnce(&mut Vec<u8>) -> Result<Exit, ClientError>) -> String {
+    let mut out = Vec::new();
+    assert_eq!(run(&mut out).unwrap(), Exit::Success);
+    String::from_utf8(out).unwrap()
+}
+
+/// A pipe whose reader has hung up, or a full disk.
+struct Broken(ErrorKind);
+
+impl Write for Broken {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(self.0.into())
+    }
+}
+
+/// Hands every flushed text to the test.
+struct Lines(Vec<u8>, mpsc::Sender<String>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = String::from_utf8(std::mem::take(&mut self.0)).unwrap();
+        self.1.send(text).map_err(|_| ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn each_command_gets_its_answer() {
+    let (_home, socket) = home();
+    let daemon = Background::start(&socket);
+    let target = Target::at(&socket);
+
+    assert_eq!(printed(|out| client::status(&target, false, out)), client::render(&report()));
+    daemon.has_answered(Request::Status);
+    let json = printed(|out| client::status(&target, true, out));
+    daemon.has_answered(Request::Status);
+    assert_eq!(json.lines().count(), 1);
+    assert_eq!(serde_json::from_str::<StatusReport>(&json).unwrap(), report());
+
+    assert_eq!(client::is_leader(&target).unwrap(), Exit::Success);
+    daemon.has_answered(Request::IsLeader);
+
+    let yielded = printed(|out| client::yield_leadership(&target, out));
+    daemon.has_answered(Request::Yield);
+    assert_eq!(yielded, "the leadership is being handed over\n");
+
+    let on = printed(|out| client::maintenance(&target, true, out));
+    daemon.has_answered(Request::Maintenance { on: true });
+    assert!(on.contains("maintenance is on"), "{on}");
+    let off = printed(|out| client::maintenance(&target, false, out));
+    daemon.has_answered(Request::Maintenance { on: false });
+    assert!(off.contains("maintenance is off"), "{off}");
+}
+
+#[test]
+fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
+    assert_eq!(asked_fake("{\"leader\":false}\n").unwrap(), Exit::NotLeader);
+
+    let (_home, socket) = home();
+    let answer = "{\"refused\":{\"kind\":\"not-leader\",\"message\":\"web0 leads\"}}\n";
+    let daemon = fake(&socket, answer);
+    let error = client::yield_leadership(&Target::at(&socket), &mut Vec::new()).unwrap_err();
+    daemon.join().unwrap();
+    assert_eq!((error.exit(), error.to_string()), (Exit::NotLeader, "web0 leads".to_owned()));
+}
+
+#[test]
+fn yielding_twice_is_done_too() {
+    let (_home, socket) = home();
+    let daemon = fake(&socket, "{\"ok\":\"already-yielding\"}\n");
+    let text = printed(|out| client::yield_leadership(&Target::at(&socket), out));
+    daemon.join().unwrap();
+    assert_eq!(text, "the node is yielding already\n");
+}
+
+/// Starts a watch, and waits until transitions reach it.
+fn watching(
+    daemon: &Background,
+    socket: &Path,
+    json: bool,
+) -> (JoinHandle<Result<Exit, ClientError>>, mpsc::Receiver<String>) {
+    let (sender, lines) = mpsc::channel();
+    let target = Target::at(socket);
+    let watch = thread::spawn(move || client::watch(&target, json, &mut Lines(Vec::new(), sender)));
+    daemon.has_answered(Request::Watch);
+    (watch, lines)
+}
+
+fn next(lines: &mpsc::Receiver<String>) -> String {
+    lines.recv_timeout(Duration::from_secs(60)).unwrap()
+}
+
+#[test]
+fn a_watch_prints_each_transition_at_once_and_ends_with_its_reader() {
+    let (_home, socket) = home();
+    let daemon = Background::start(&socket);
+    let (watch, lines) = watching(&daemon, &socket, false);
+    for term in [8, 9] {
+        daemon.broadcast(transition(term));
+        assert_eq!(next(&lines), client::render_transition(&transition(term)));
+    }
+    drop(lines);
+    daemon.broadcast(transition(10));
+    assert_eq!(watch.join().unwrap().unwrap(), Exit::Success);
+}
+
+#[test]
+fn a_watch_passes_json_lines_on_and_ends_with_the_daemon() {
+    let (_home, socket) = home();
+    let daemon = Background::start(&socket);
+    let (watch, lines) = watching(&daemon, &socket, true);
+    daemon.broadcast(transition(8));
+    let line = next(&lines);
+    assert_eq!(line, serde_json::to_string(&transition(8)).unwrap() + "\n");
+    drop(daemon);
+    let error = watch.join().unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::WatchEnded(_)), "{error}");
+    assert_eq!(error.exit(), Exit::NoAnswer);
+}
+
+#[test]
+fn a_watch_passes_on_json_that_is_newer_than_itself() {
+    let (_home, socket) = home();
+    let newer = "{\"role\":\"emperor\",\"since\":\"for ever\"}\n";
+    let daemon = fake(&socket, format!("{{\"ok\":\"watching\"}}\n{newer}"));
+    let mut out = Vec::new();
+    let error = client::watch(&Target::at(&socket), true, &mut out).unwrap_err();
+    daemon.join().unwrap();
+    assert!(matches!(error, ClientError::WatchEnded(_)), "{error}");
+    assert_eq!(out, newer.as_bytes());
+}
+
+#[test]
+fn an_answer_with_fields_of_a_later_version_is_understood() {
+    let (_home, socket) = home();
+    let mut status = serde_json::json!({ "status": report() });
+    status["status"]["weather"] = "fine".into();
+    status["status"]["hook"]["mood"] = serde_json::json!([1, 2]);
+    let daemon = fake(&socket, format!("{status}\n"));
+    let text = printed(|out| client::status(&Target::at(&socket), false, out));
+    daemon.join().unwrap();
+    assert_eq!(text, client::render(&report()));
+}
+
+#[test]
+fn a_reader_that_hung_up_is_no_error_and_a_full_disk_is() {
+    let (_home, socket) = home();
+    let _daemon = Background::start(&socket);
+    let target = Target::at(&socket);
+    let pipe = client::status(&target, false, &mut Broken(ErrorKind::BrokenPipe));
+    assert_eq!(pipe.unwrap(), Exit::Success);
+    let disk = client::status(&target, true, &mut Broken(ErrorKind::StorageFull)).unwrap_err();
+    assert!(matches!(disk, ClientError::Output(_)), "{disk}");
+    assert_ne!(disk.exit(), Exit::Success);
+}
+
+#[test]
+fn a_missing_socket_names_those_that_are_there() {
+    let (home, socket) = home();
+    let _blue = UnixListener::bind(home.path().join("blue.sock")).unwrap();
+    fs::write(home.path().join("notes.txt"), "").unwrap();
+    let error = client::is_leader(&Target::at(&socket)).unwrap_err();
+    assert_eq!(error.exit(), Exit::NoAnswer);
+    let text = error.to_string();
+    assert!(text.contains("systemctl start lanelect"), "{text}");
+    assert!(text.ends_with(&format!("{}/blue.sock", home.path().display())), "{text}");
+    assert!(!text.contains("notes.txt"), "{text}");
+
+    let nowhere = client::is_leader(&Target::at("/no/such/directory/x.sock")).unwrap_err();
+    assert!(matches!(nowhere, ClientError::Missing { ref others, .. } if others.is_empty()));
+}
+
+#[test]
+fn a_dead_daemons_socket_is_told_from_a_file() {
+    let (home, socket) = home();
+    drop(UnixListener::bind(&socket).unwrap());
+    let stale = client::is_leader(&Target::at(&socket)).unwrap_err();
+    assert!(matches!(stale, ClientError::Stale(_)), "{stale}");
+
+    let file = home.path().join("file");
+    fs::write(&file, "").unwrap();
+    let no_socket = client::is_leader(&Target::at(&file)).unwrap_err();
+    assert!(matches!(no_socket, ClientError::NotASocket(_)), "{no_socket}");
+
+    let long = client::is_leader(&Target::at(PathBuf::from("x".repeat(200)))).unwrap_err();
+    assert!(matches!(long, ClientError::Io { .. }), "{long}");
+}
+
+#[test]
+fn a_daemon_that_hangs_up_is_told_from_a_silent_one() {
+    for answer in ["", "{\"leader\":tr"] {
+        let error = asked_fake(answer).unwrap_err();
+        assert!(matches!(error, ClientError::HungUp(_)), "{error}");
+        assert_eq!(error.exit(), Exit::NoAnswer);
+    }
+}
+
+#[test]
+fn a_stopped_daemon_is_not_waited_for_without_end() {
+    let (_home, socket) = home();
+    let _never_accepts = UnixListener::bind(&socket).unwrap();
+    let error = client::is_leader(&Target::at(&socket)).unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut(_)), "{error}");
+    assert_eq!(error.exit(), Exit::NoAnswer);
+}
+
+#[test]
+fn a_stopped_daemon_with_a_full_queue_is_not_waited_for_without_end() {
+    let (_home, socket) = home();
+    let listener = UnixListener::bind(&socket).unwrap();
+    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+    let _first = UnixStream::connect(&socket).unwrap();
+    let full = NonBlocking::connect(&socket).unwrap_err();
+    assert_eq!(full.kind(), ErrorKind::WouldBlock, "the queue is full");
+    let error = client::is_leader(&Target::at(&socket)).unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut(_)), "{error}");
+}
+
+#[test]
+fn words_of_another_version_are_told_as_such() {
+    for answer in [
+        &b"{\"applause\":3}\n"[..],
+        b"{\"ok\":\"watching\"}\n",
+        b"HTTP/1.1 400 Bad Request\r\n",
+        b"\xff\xfe\n",
+        b"\n",
+    ] {
+        let error = asked_fake(answer).unwrap_err();
+        assert!(matches!(error, ClientError::Incomprehensible { .. }), "{error}");
+        assert_eq!(error.exit(), Exit::NoAnswer);
+        assert!(error.to_string().contains("restart the daemon"), "{error}");
+    }
+    let error = asked_fake("{\"status\":{\"version\":\"9.9.9\"}}\n").unwrap_err();
+    assert!(error.to_string().contains("(lanelect 9.9.9)"), "{error}");
+}
+
+#[test]
+fn an_answer_without_end_is_not_read_without_end() {
+    let error = asked_fake(vec![b'x'; RESPONSE_MAX + 1]).unwrap_err();
+    assert!(matches!(error, ClientError::Incomprehensible { .. }), "{error}");
+    assert!(error.to_string().contains("longer than"), "{error}");
+}
+
+#[test]
+fn a_refusal_is_passed_on_in_the_daemons_words() {
+    let busy = "{\"refused\":{\"kind\":\"busy\",\"message\":\"try again\",\"after\":5}}\n";
+    let error = asked_fake(busy).unwrap_err();
+    assert_eq!((error.exit(), error.to_string()), (Exit::NoAnswer, "try again".to_owned()));
+    assert!(matches!(error, ClientError::Refused(r) if r.kind == RefusalKind::Busy));
+}
+
+#[test]
+fn a_group_has_its_socket_at_the_default_path() {
+    let target = Target::of_group(&"blue".parse().unwrap());
+    assert_eq!(target.socket(), Path::new("/run/lanelect/blue.sock"));
+}
