@@ -57,12 +57,19 @@ pub enum Problem {
         /// `IPv4` or `IPv6`.
         family: &'static str,
     },
-    /// The kernel has no route to the IPv6 group by this interface, as on a loopback.
+    /// The kernel has no route to the IPv6 group by this interface, as on a fresh loopback.
     #[error(
         "no route: nothing leads to the group by it; \
-         add one with `ip -6 route add multicast {0}/128 dev … table local`"
+         try `ip -6 route add {kind} {group}/128 dev {interface} table local`"
     )]
-    Unroutable(IpAddr),
+    Unroutable {
+        /// The group's address.
+        group: IpAddr,
+        /// The interface's name.
+        interface: String,
+        /// The kind of route that helps: `local` on a loopback, else `multicast`.
+        kind: &'static str,
+    },
     /// The kernel refused the socket.
     #[error("refused: {0}")]
     Refused(String),
@@ -402,7 +409,11 @@ fn source(
             .ok_or(Problem::NoAddress { family: "IPv4" }),
         IpAddr::V6(v6) if interface.addresses.iter().any(IpAddr::is_ipv6) => {
             interface.ipv6_source(v6).map(IpAddr::V6).map_err(|error| match error.raw_os_error() {
-                Some(libc::ENETUNREACH) => Problem::Unroutable(group),
+                Some(libc::ENETUNREACH) => Problem::Unroutable {
+                    group,
+                    interface: interface.name.clone(),
+                    kind: if interface.is_loopback() { "local" } else { "multicast" },
+                },
                 None | Some(libc::EADDRNOTAVAIL) => Problem::NoAddress { family: "IPv6" },
                 Some(_) => refused(error),
             })
