@@ -3,6 +3,9 @@
 //! Each test runs itself again under `unshare -Urn`, where it is root over a network that nobody
 //! else sees, and is skipped with a reason where the machine forbids that.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::HashSet;
 use std::env;
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
@@ -13,10 +16,12 @@ use std::time::{Duration, Instant};
 
 use lanelect::control_api::InterfaceReport;
 use lanelect::daemon::clock;
+use lanelect::daemon::interfaces::Monitor;
 use lanelect::daemon::transport::{
-    JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL, SendFailure, Settings, Transport,
-    TransportError,
+    JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL, RESCAN_INTERVAL,
+    RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, TOKENS, Transport, TransportError,
 };
+use lanelect::time::Time;
 use mio::{Events, Poll, Token};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -601,17 +606,17 @@ fn a_reader_that_stops_early_is_told_that_there_is_more_from_every_interface() {
         for _ in 0..20 {
             a.send("one of twenty");
         }
-        right.enter();
-        let mut events = Events::with_capacity(16);
-        b.poll.poll(&mut events, Some(PATIENCE)).unwrap();
-        for event in &events {
-            b.transport.handle_event(event.token());
-        }
-        // veth delivers in order and by the sender's own system call or soon after.
-        b.transport.handle_event(Token(BASE.0 + 1));
-        b.transport.handle_event(Token(BASE.0 + 2));
-        until("a first pair is there", || b.receive());
-        until("a first pair is there", || b.receive());
+        let mut readable = HashSet::new();
+        until("both interfaces hold something", || {
+            let mut events = Events::with_capacity(16);
+            b.poll.poll(&mut events, Some(Duration::from_millis(5))).unwrap();
+            for event in &events {
+                b.transport.handle_event(event.token());
+                readable.insert(event.token());
+            }
+            readable.contains(&Token(BASE.0 + 1)) && readable.contains(&Token(BASE.0 + 2))
+        });
+        assert!(b.receive() && b.receive());
         assert_ne!(b.arrivals[0].interface, b.arrivals[1].interface, "they take turns");
         assert!(b.transport.has_more());
         until("all are read", || {
@@ -635,6 +640,70 @@ fn a_datagram_that_is_too_long_fills_the_buffer_and_leaves_the_next_alone() {
         });
         let lengths: Vec<usize> = a.arrivals.iter().map(|arrival| arrival.text.len()).collect();
         assert_eq!(lengths, [DATAGRAM_MAX + 1, DATAGRAM_MAX]);
+    });
+}
+
+#[test]
+fn rescans_are_frequent_while_nothing_is_up_and_rare_afterwards() {
+    isolated("rescans_are_frequent_while_nothing_is_up_and_rare_afterwards", || {
+        let net = Net::first();
+        net.enter();
+        let poll = Poll::new().unwrap();
+        let interfaces = settings(GROUP, &["lan"]);
+        let mut transport = Transport::new(poll.registry(), BASE, interfaces).unwrap();
+        assert_eq!(transport.next_rescan(), Time::ZERO);
+        let now = clock::now();
+        transport.rescan(now).unwrap();
+        assert_eq!(transport.next_rescan(), now + RESCAN_INTERVAL_DOWN);
+        assert_eq!(transport.rescan(now).unwrap(), [], "nothing is told twice");
+
+        net.ip("link add lan type bridge");
+        assert!(transport.handle_event(BASE));
+        assert_eq!(transport.next_rescan(), now + RESCAN_PAUSE);
+
+        net.ip("link del lan");
+        cable((&net, "10.0.0.1/24"), (&Net::another(), "10.0.0.2/24"), "lan");
+        net.enter();
+        assert!(transport.handle_event(BASE));
+        let now = now + Duration::from_secs(5);
+        transport.rescan(now).unwrap();
+        assert!(transport.any_up());
+        assert_eq!(transport.next_rescan(), now + RESCAN_INTERVAL);
+    });
+}
+
+#[test]
+fn events_of_others_are_not_claimed() {
+    let poll = Poll::new().unwrap();
+    let interfaces = settings(GROUP, &["no-such-if"]);
+    let mut transport = Transport::new(poll.registry(), BASE, interfaces).unwrap();
+    assert!(!transport.handle_event(Token(BASE.0 - 1)));
+    assert!(!transport.handle_event(Token(BASE.0 + TOKENS)));
+    for own in BASE.0..BASE.0 + TOKENS {
+        assert!(transport.handle_event(Token(own)));
+    }
+}
+
+#[test]
+fn the_monitor_survives_more_changes_than_its_queue_holds() {
+    isolated("the_monitor_survives_more_changes_than_its_queue_holds", || {
+        let net = Net::first();
+        let poll = Poll::new().unwrap();
+        let mut monitor = Monitor::new(poll.registry(), BASE).unwrap();
+        assert!(!monitor.drain());
+        let batch: String = (0..4_000)
+            .map(|n| format!("addr add 10.0.{}.{}/32 dev lo\n", n / 250, n % 250))
+            .collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), batch).unwrap();
+        net.ip(&format!("-batch {}", file.path().display()));
+        let sockets = std::fs::read_to_string("/proc/thread-self/net/netlink").unwrap();
+        let drops = sockets.lines().skip(1).filter_map(|line| line.split_whitespace().nth(8));
+        assert!(drops.clone().any(|count| count != "0"), "the queue did not overflow: {sockets}");
+        assert!(monitor.drain());
+        assert!(!monitor.drain());
+        net.ip("addr del 10.0.0.1/32 dev lo");
+        assert!(monitor.drain());
     });
 }
 
