@@ -144,11 +144,6 @@ impl Interfaces {
         self.0.iter().find(|interface| interface.name == name)
     }
 
-    /// Every interface, in the kernel's order.
-    pub fn iter(&self) -> impl Iterator<Item = &Interface> {
-        self.0.iter()
-    }
-
     /// The interface that the kernel's route to `group` leaves by. No packet is sent.
     ///
     /// # Errors
@@ -353,7 +348,7 @@ mod tests {
     #[test]
     fn this_host_has_a_loopback() {
         let interfaces = Interfaces::scan().unwrap();
-        assert!(interfaces.iter().any(Interface::is_loopback));
+        assert!(interfaces.0.iter().any(Interface::is_loopback));
         assert_eq!(interfaces.get("no-such-interface"), None);
     }
 }
