@@ -1,0 +1,171 @@
+//! The one place that reads a clock, and the alarm that wakes the event loop by it.
+//!
+//! The daemon lives by `CLOCK_BOOTTIME`: nobody can set it, and it goes on while the machine is
+//! suspended, so that a lease does not outlive a nap.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{self, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::ClockId;
+
+use crate::time::Time;
+
+/// The time since the machine booted, suspension included.
+pub fn now() -> Time {
+    // Fails only on a kernel without this clock, where `Alarm::new` has already failed. The end
+    // of time is the safe answer: by it, every lease has run out.
+    ClockId::CLOCK_BOOTTIME
+        .now()
+        .map_or(Time::from_nanos(u64::MAX), |read| Time::ZERO + Duration::from(read))
+}
+
+/// The wall clock in milliseconds since 1970, for people and for telling a daemon's lives apart.
+/// It may be set, and so jump either way.
+pub fn wall_ms() -> u64 {
+    let since_1970 = ClockId::CLOCK_REALTIME.now().map_or(Duration::ZERO, Duration::from);
+    u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Wakes the event loop at a [`Time`], as precisely as the kernel's timers are.
+///
+/// The time-out of a poll is rounded up to whole milliseconds and stands still in suspension; a
+/// timer descriptor has neither flaw.
+#[derive(Debug)]
+pub struct Alarm {
+    timer: TimerFd,
+    /// What the timer is set to; none where it is off or has gone off.
+    deadline: Option<Time>,
+}
+
+impl Alarm {
+    /// An alarm that is off and reports under `token` when it goes off.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel gives no timer: out of descriptors or memory.
+    pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(timerfd::ClockId::CLOCK_BOOTTIME, flags)?;
+        let descriptor = timer.as_fd().as_raw_fd();
+        registry.register(&mut SourceFd(&descriptor), token, Interest::READABLE)?;
+        Ok(Alarm { timer, deadline: None })
+    }
+
+    /// Goes off at `deadline`, at once where that is past, or never. Replaces the deadline
+    /// before; costs no system call where it is the same.
+    ///
+    /// # Errors
+    ///
+    /// None are known for a valid timer; the deadline counts as not set.
+    pub fn set(&mut self, deadline: Option<Time>) -> io::Result<()> {
+        if deadline == self.deadline {
+            return Ok(());
+        }
+        self.deadline = None;
+        match deadline {
+            Some(time) => {
+                // The zero of the clock would turn the timer off.
+                let expiry = Duration::from_nanos(time.as_nanos().max(1));
+                let expiry = Expiration::OneShot(TimeSpec::from_duration(expiry));
+                self.timer.set(expiry, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
+            }
+            None => self.timer.unset()?,
+        }
+        self.deadline = deadline;
+        Ok(())
+    }
+
+    /// Takes note that the alarm went off, so that it can be set anew. Harmless where it did not.
+    pub fn acknowledge(&mut self) {
+        if nix::unistd::read(&self.timer, &mut [0; 8]) != Err(Errno::EAGAIN) {
+            self.deadline = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mio::{Events, Poll};
+
+    use super::*;
+
+    /// How long a test waits for something that must happen.
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const ALARM: Token = Token(7);
+
+    fn alarm() -> (Poll, Alarm) {
+        let poll = Poll::new().unwrap();
+        let alarm = Alarm::new(poll.registry(), ALARM).unwrap();
+        (poll, alarm)
+    }
+
+    fn goes_off(poll: &mut Poll, within: Duration) -> bool {
+        let mut events = Events::with_capacity(4);
+        poll.poll(&mut events, Some(within)).unwrap();
+        events.iter().any(|event| event.token() == ALARM)
+    }
+
+    #[test]
+    fn goes_off_at_its_deadline_and_not_before() {
+        let (mut poll, mut alarm) = alarm();
+        let deadline = now() + Duration::from_micros(2_500);
+        alarm.set(Some(deadline)).unwrap();
+        assert!(goes_off(&mut poll, PATIENCE));
+        assert!(now() >= deadline);
+    }
+
+    #[test]
+    fn the_past_goes_off_at_once_even_the_origin_of_the_clock() {
+        let (mut poll, mut alarm) = alarm();
+        for past in [Time::ZERO, Time::from_nanos(1), now()] {
+            alarm.set(Some(past)).unwrap();
+            assert!(goes_off(&mut poll, PATIENCE), "{past:?}");
+            alarm.acknowledge();
+        }
+    }
+
+    #[test]
+    fn the_same_deadline_can_be_set_again_after_it_went_off() {
+        let (mut poll, mut alarm) = alarm();
+        let past = now();
+        for _ in 0..3 {
+            alarm.set(Some(past)).unwrap();
+            assert!(goes_off(&mut poll, PATIENCE));
+            alarm.acknowledge();
+        }
+    }
+
+    #[test]
+    fn an_alarm_that_is_off_or_far_away_stays_silent() {
+        let (mut poll, mut alarm) = alarm();
+        alarm.set(Some(now() + Duration::from_millis(30))).unwrap();
+        alarm.set(None).unwrap();
+        assert!(!goes_off(&mut poll, Duration::from_millis(60)));
+        alarm.set(Some(Time::from_nanos(u64::MAX))).unwrap();
+        assert!(!goes_off(&mut poll, Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn acknowledging_an_alarm_that_has_not_gone_off_leaves_it_set() {
+        let (mut poll, mut alarm) = alarm();
+        let far = now() + Duration::from_secs(3600);
+        alarm.set(Some(far)).unwrap();
+        alarm.acknowledge();
+        assert_eq!(alarm.deadline, Some(far));
+        alarm.set(Some(now())).unwrap();
+        assert!(goes_off(&mut poll, PATIENCE));
+    }
+
+    #[test]
+    fn the_clock_goes_forward_and_the_wall_clock_is_in_this_century() {
+        let first = now();
+        assert!(first > Time::ZERO && now() >= first);
+        assert!(wall_ms() > 1_600_000_000_000);
+    }
+}

@@ -1,0 +1,354 @@
+//! What the kernel says about this host's network interfaces.
+//!
+//! Nothing here tracks changes. A netlink [`Monitor`] only says *that* something changed; what
+//! is true now is read afresh by [`Interfaces::scan`], so no lost or reordered message can leave
+//! a wrong picture behind.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use nix::errno::Errno;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::libc;
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket as sys;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// One network interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number. An interface that is deleted and created again comes back under another.
+    pub index: NonZeroU32,
+    /// Its addresses of both families, in the kernel's order: the primary ones first.
+    pub addresses: Vec<IpAddr>,
+    flags: InterfaceFlags,
+}
+
+impl Interface {
+    /// Whether the administrator has it up.
+    pub fn is_up(&self) -> bool {
+        self.flags.contains(InterfaceFlags::IFF_UP)
+    }
+
+    /// Whether it can carry packets: up, with a carrier, and done with any port authentication.
+    pub fn is_running(&self) -> bool {
+        self.is_up() && self.flags.contains(InterfaceFlags::IFF_RUNNING)
+    }
+
+    /// Whether it is the loopback, which reaches nobody but this host.
+    pub fn is_loopback(&self) -> bool {
+        self.flags.contains(InterfaceFlags::IFF_LOOPBACK)
+    }
+
+    /// The address that datagrams to an IPv4 group leave with: `current` as long as the interface
+    /// has it, so that a service address that a hook adds changes nothing; else the first. None
+    /// where there is no IPv4 address.
+    pub fn ipv4_source(&self, current: Option<IpAddr>) -> Option<Ipv4Addr> {
+        let suits =
+            |address: &IpAddr| address.is_ipv4() && (address.is_loopback() || !self.is_loopback());
+        let kept = current.filter(|address| self.addresses.contains(address)).filter(suits);
+        match kept.or_else(|| self.addresses.iter().copied().find(suits)) {
+            Some(IpAddr::V4(address)) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// The address that datagrams to an IPv6 group leave with, by the kernel's own choice. No
+    /// packet is sent.
+    ///
+    /// # Errors
+    ///
+    /// `AddrNotAvailable` while the interface has no address that is ready, which includes the
+    /// seconds in which a new address is checked for duplicates; `NetworkUnreachable` where it
+    /// has no route to the group.
+    pub fn ipv6_source(&self, group: Ipv6Addr) -> io::Result<Ipv6Addr> {
+        let socket = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.bind_device_by_index_v6(Some(self.index))?;
+        match connected_address(&socket, IpAddr::V6(group))? {
+            SocketAddr::V6(local) if !local.ip().is_unspecified() => Ok(*local.ip()),
+            _ => Err(io::ErrorKind::AddrNotAvailable.into()),
+        }
+    }
+
+    /// Whether an operator would choose it to reach `group` by.
+    fn suits(&self, group: IpAddr) -> bool {
+        self.is_running()
+            && !self.is_loopback()
+            && self.flags.contains(InterfaceFlags::IFF_MULTICAST)
+            && self.addresses.iter().any(|address| address.is_ipv4() == group.is_ipv4())
+    }
+}
+
+/// All interfaces of this host at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interfaces(Vec<Interface>);
+
+/// Why the kernel's routes name no interface for the group.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// No route covers the group.
+    #[error(
+        "the kernel has no route to {group}; set `interface`{}, or add a route",
+        choice(usable)
+    )]
+    NoRoute {
+        /// The group's address.
+        group: IpAddr,
+        /// The interfaces that `interface` could name now.
+        usable: Vec<String>,
+    },
+    /// The route leads to the loopback, which reaches no other host.
+    #[error(
+        "the kernel's route to {group} does not leave this host; set `interface`{}",
+        choice(usable)
+    )]
+    Loopback {
+        /// The group's address.
+        group: IpAddr,
+        /// The interfaces that `interface` could name now.
+        usable: Vec<String>,
+    },
+    /// The kernel answered something else.
+    #[error(
+        "asking the kernel for a route to {group} failed: {problem}; set `interface`{}",
+        choice(usable)
+    )]
+    Failed {
+        /// The group's address.
+        group: IpAddr,
+        /// What the kernel said.
+        problem: String,
+        /// The interfaces that `interface` could name now.
+        usable: Vec<String>,
+    },
+}
+
+impl Interfaces {
+    /// Reads the interfaces, their flags and addresses from the kernel.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel does not answer: out of descriptors or memory.
+    pub fn scan() -> io::Result<Self> {
+        Ok(Self::collect(getifaddrs()?))
+    }
+
+    /// The interface of this name.
+    pub fn get(&self, name: &str) -> Option<&Interface> {
+        self.0.iter().find(|interface| interface.name == name)
+    }
+
+    /// The interface that the kernel's route to `group` leaves by. No packet is sent.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none, with the interfaces to choose from. Normal while a host starts.
+    pub fn route_to(&self, group: IpAddr) -> Result<&Interface, RouteError> {
+        let usable = || self.usable_for(group);
+        match self.routed(group) {
+            Ok(Some(interface)) if !interface.is_loopback() => Ok(interface),
+            Ok(Some(_)) => Err(RouteError::Loopback { group, usable: usable() }),
+            Ok(None) => Err(RouteError::NoRoute { group, usable: usable() }),
+            Err(error) if error.raw_os_error() == Some(libc::ENETUNREACH) => {
+                Err(RouteError::NoRoute { group, usable: usable() })
+            }
+            Err(error) => {
+                Err(RouteError::Failed { group, problem: error.to_string(), usable: usable() })
+            }
+        }
+    }
+
+    /// The owner of the local address that a socket connected to `group` gets.
+    fn routed(&self, group: IpAddr) -> io::Result<Option<&Interface>> {
+        let domain = if group.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        let local = connected_address(&socket, group)?;
+        let scope = match local {
+            SocketAddr::V6(v6) => v6.scope_id(),
+            SocketAddr::V4(_) => 0,
+        };
+        Ok(self.0.iter().find(|interface| {
+            interface.addresses.contains(&local.ip())
+                && (scope == 0 || scope == interface.index.get())
+        }))
+    }
+
+    /// The names that `interface` could be set to for `group`.
+    fn usable_for(&self, group: IpAddr) -> Vec<String> {
+        let usable = self.0.iter().filter(|interface| interface.suits(group));
+        usable.map(|interface| interface.name.clone()).collect()
+    }
+
+    /// Groups the entries by interface: each has one that tells its index, and one per address.
+    fn collect(entries: impl Iterator<Item = InterfaceAddress>) -> Self {
+        let mut interfaces: Vec<Interface> = Vec::new();
+        for entry in entries {
+            let Some(address) = entry.address else { continue };
+            // An address with a label is listed as `eth0:label`; no interface's name has a colon.
+            let name = entry.interface_name.split(':').next().unwrap_or_default();
+            if let Some(link) = address.as_link_addr() {
+                let index = u32::try_from(link.ifindex()).ok().and_then(NonZeroU32::new);
+                if let Some(index) = index {
+                    let (name, flags) = (name.to_owned(), entry.flags);
+                    interfaces.push(Interface { name, index, addresses: Vec::new(), flags });
+                }
+                continue;
+            }
+            let ip = match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
+                (Some(v4), _) => IpAddr::V4(v4.ip()),
+                (None, Some(v6)) => IpAddr::V6(v6.ip()),
+                (None, None) => continue,
+            };
+            if let Some(owner) = interfaces.iter_mut().find(|interface| interface.name == name) {
+                owner.addresses.push(ip);
+            }
+        }
+        Interfaces(interfaces)
+    }
+}
+
+/// A netlink socket that wakes the event loop when a link or an address changes.
+#[derive(Debug)]
+pub struct Monitor {
+    socket: OwnedFd,
+}
+
+/// Most netlink messages read in one go: more than fit the socket's queue, so that only a kernel
+/// that writes as fast as this process reads can reach it.
+const DRAIN_MAX: usize = 4096;
+
+impl Monitor {
+    /// A monitor that reports under `token`.
+    ///
+    /// # Errors
+    ///
+    /// Where netlink is forbidden (`RestrictAddressFamilies=` without `AF_NETLINK`), or
+    /// descriptors have run out.
+    pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        let flags = sys::SockFlag::SOCK_NONBLOCK | sys::SockFlag::SOCK_CLOEXEC;
+        let protocol = sys::SockProtocol::NetlinkRoute;
+        let family = sys::AddressFamily::Netlink;
+        let socket = sys::socket(family, sys::SockType::Raw, flags, protocol)?;
+        let groups = libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR;
+        let address = sys::NetlinkAddr::new(0, groups.unsigned_abs());
+        sys::bind(socket.as_raw_fd(), &address)?;
+        let descriptor = socket.as_fd().as_raw_fd();
+        registry.register(&mut SourceFd(&descriptor), token, Interest::READABLE)?;
+        Ok(Monitor { socket })
+    }
+
+    /// Empties the socket. True where anything changed since the last time.
+    pub fn drain(&mut self) -> bool {
+        let mut message = [0; 64];
+        for drained in 0..DRAIN_MAX {
+            // A message is cut to the buffer, since its content does not matter. ENOBUFS says
+            // that messages were lost, which is a change as well.
+            match sys::recv(self.socket.as_raw_fd(), &mut message, sys::MsgFlags::empty()) {
+                Ok(_) | Err(Errno::ENOBUFS | Errno::EINTR) => {}
+                Err(_) => return drained > 0,
+            }
+        }
+        true
+    }
+}
+
+/// The local address of `socket` after connecting it to `group`, which sends nothing.
+fn connected_address(socket: &Socket, group: IpAddr) -> io::Result<SocketAddr> {
+    /// Any port will do: none is ever contacted.
+    const PORT: u16 = 9;
+    socket.connect(&SocketAddr::new(group, PORT).into())?;
+    let local = socket.local_addr()?.as_socket();
+    local.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+}
+
+/// How an error ends its advice to set `interface`.
+fn choice(usable: &[String]) -> String {
+    match usable {
+        [] => " (no interface is usable now)".to_owned(),
+        [only] => format!(" to {only}"),
+        [several @ .., last] => format!(" to {} or {last}", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(name: &str, index: u32, flags: InterfaceFlags, addresses: &[&str]) -> Interface {
+        Interface {
+            name: name.to_owned(),
+            index: NonZeroU32::new(index).unwrap(),
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            flags,
+        }
+    }
+
+    fn lan() -> InterfaceFlags {
+        InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING | InterfaceFlags::IFF_MULTICAST
+    }
+
+    fn source(interface: &Interface, current: Option<&str>) -> Option<String> {
+        let current = current.map(|address| address.parse().unwrap());
+        interface.ipv4_source(current).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn the_source_is_kept_while_the_interface_has_it() {
+        let eth0 = interface("eth0", 2, lan(), &["fe80::1", "10.0.0.1", "10.0.0.100"]);
+        assert_eq!(source(&eth0, None).as_deref(), Some("10.0.0.1"));
+        assert_eq!(source(&eth0, Some("10.0.0.100")).as_deref(), Some("10.0.0.100"));
+        assert_eq!(source(&eth0, Some("10.0.0.7")).as_deref(), Some("10.0.0.1"));
+        assert_eq!(source(&eth0, Some("fe80::1")).as_deref(), Some("10.0.0.1"));
+        assert_eq!(source(&interface("eth1", 3, lan(), &["fe80::1"]), None), None);
+    }
+
+    #[test]
+    fn the_source_on_the_loopback_is_a_loopback_address() {
+        let flags = lan() | InterfaceFlags::IFF_LOOPBACK;
+        let lo = interface("lo", 1, flags, &["10.9.9.9", "127.0.0.1", "::1"]);
+        assert_eq!(source(&lo, None).as_deref(), Some("127.0.0.1"));
+        assert_eq!(source(&lo, Some("10.9.9.9")).as_deref(), Some("127.0.0.1"));
+    }
+
+    #[test]
+    fn an_interface_is_worth_naming_if_it_can_reach_other_hosts() {
+        let group = "239.255.76.69".parse().unwrap();
+        let address = ["10.0.0.1"].as_slice();
+        let interfaces = Interfaces(vec![
+            interface("lo", 1, lan() | InterfaceFlags::IFF_LOOPBACK, &["127.0.0.1"]),
+            interface("eth0", 2, lan(), address),
+            interface("down", 3, lan() - InterfaceFlags::IFF_UP, address),
+            interface("unplugged", 4, lan() - InterfaceFlags::IFF_RUNNING, address),
+            interface("tun0", 5, lan() - InterfaceFlags::IFF_MULTICAST, address),
+            interface("v6only", 6, lan(), &["fe80::1"]),
+            interface("eth1", 7, lan(), &["10.1.0.1"]),
+        ]);
+        assert_eq!(interfaces.usable_for(group), ["eth0", "eth1"]);
+        assert_eq!(interfaces.usable_for("ff15::1".parse().unwrap()), ["v6only"]);
+    }
+
+    #[test]
+    fn a_route_error_tells_what_to_set() {
+        let group = "239.255.76.69".parse().unwrap();
+        let error = |names: &[&str]| {
+            let usable = names.iter().map(ToString::to_string).collect();
+            RouteError::NoRoute { group, usable }.to_string()
+        };
+        assert!(error(&["a", "b", "c"]).contains("set `interface` to a, b or c,"));
+        assert!(error(&["a"]).contains("set `interface` to a,"));
+        assert!(error(&[]).contains("no interface is usable now"));
+    }
+
+    #[test]
+    fn this_host_has_a_loopback() {
+        let interfaces = Interfaces::scan().unwrap();
+        assert!(interfaces.0.iter().any(Interface::is_loopback));
+        assert_eq!(interfaces.get("no-such-interface"), None);
+    }
+}

@@ -1,0 +1,427 @@
+//! One configured interface: whether the group can be reached by it, and the socket if so.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use mio::net::UdpSocket;
+use mio::{Interest, Registry, Token};
+use nix::libc;
+
+use super::send_health::{SendFailure, SendHealth};
+use super::socket;
+use crate::control_api::InterfaceReport;
+use crate::daemon::interfaces::{Interface, Interfaces, RouteError};
+use crate::time::Time;
+
+/// How often an open socket leaves the group and joins it again. A switch that snoops on IGMP or
+/// MLD forgets a host whose report was lost, and nothing else makes the host repeat it; most
+/// switches forget after 260 s.
+pub const REJOIN_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What a report shows for the name of an interface that the kernel's routes do not tell yet.
+const NO_NAME: &str = "(none)";
+
+/// Where on this host a socket is: any change of it needs a new socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The interface's number.
+    pub index: NonZeroU32,
+    /// The address that datagrams leave with.
+    pub address: IpAddr,
+}
+
+/// Why the group cannot be reached by an interface. All are waited out: each rescan tries again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// No rescan has looked yet.
+    #[error("not looked at yet")]
+    Unknown,
+    /// There is no interface of that name.
+    #[error("missing: this host has no such interface now; waiting for it")]
+    Missing,
+    /// No interface is configured, and the kernel's routes name none.
+    #[error("no route: {0}")]
+    NoRoute(#[from] RouteError),
+    /// It is administratively down.
+    #[error("down: bring it up with `ip link set … up`")]
+    Down,
+    /// It is up, but nothing is at the other end, or port authentication is not through.
+    #[error("no carrier: look at the cable, the switch port or the other end")]
+    NoCarrier,
+    /// It has no address of the group's family, or none that is ready.
+    #[error("no address: it has no {family} address that is ready; add one, or wait for DHCP")]
+    NoAddress {
+        /// `IPv4` or `IPv6`.
+        family: &'static str,
+    },
+    /// The kernel has no route to the IPv6 group by this interface, as on a fresh loopback.
+    #[error(
+        "no route: nothing leads to the group by it; \
+         try `ip -6 route add {kind} {group}/128 dev {interface} table local`"
+    )]
+    Unroutable {
+        /// The group's address.
+        group: IpAddr,
+        /// The interface's name.
+        interface: String,
+        /// The kind of route that helps: `local` on a loopback, else `multicast`.
+        kind: &'static str,
+    },
+    /// The kernel refused the socket.
+    #[error("refused: {0}")]
+    Refused(String),
+}
+
+/// What made a socket join the group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinCause {
+    /// The interface is used for the first time.
+    FirstUse,
+    /// The problem that it had is over.
+    Recovered,
+    /// It was deleted and created again under another number.
+    Recreated,
+    /// Its address changed.
+    Readdressed,
+    /// The socket reported an error, or lost its membership.
+    SocketFailed,
+}
+
+/// What happened to an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// The group can be reached by it, by a new socket.
+    Joined {
+        /// Where the socket is.
+        endpoint: Endpoint,
+        /// Why there is a new one.
+        cause: JoinCause,
+    },
+    /// The group cannot be reached by it, or for another reason than before.
+    Lost(Problem),
+    /// It is up, but the kernel does not take datagrams for it.
+    SendFailing(SendFailure),
+    /// The kernel takes datagrams for it again.
+    SendRecovered,
+}
+
+/// Something that happened to an interface, once per happening. Its text is one line for a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkChange {
+    /// The interface's name.
+    pub interface: String,
+    /// What happened.
+    pub event: LinkEvent,
+}
+
+impl LinkChange {
+    /// Whether it is for the worse.
+    pub const fn is_loss(&self) -> bool {
+        matches!(self.event, LinkEvent::Lost(_) | LinkEvent::SendFailing(_))
+    }
+}
+
+impl fmt::Display for LinkChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "interface {}: ", self.interface)?;
+        match &self.event {
+            LinkEvent::Joined { endpoint, cause } => {
+                write!(f, "{cause}, joined the group from {}", endpoint.address)
+            }
+            LinkEvent::Lost(problem) => problem.fmt(f),
+            LinkEvent::SendFailing(failure) => failure.fmt(f),
+            LinkEvent::SendRecovered => f.write_str("sends again"),
+        }
+    }
+}
+
+impl fmt::Display for JoinCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            JoinCause::FirstUse => "up",
+            JoinCause::Recovered => "up again",
+            JoinCause::Recreated => "created anew",
+            JoinCause::Readdressed => "address changed",
+            JoinCause::SocketFailed => "socket failed",
+        })
+    }
+}
+
+/// An open socket.
+#[derive(Debug)]
+struct Port {
+    socket: UdpSocket,
+    endpoint: Endpoint,
+    /// When the membership was last announced.
+    joined_at: Time,
+    /// May hold datagrams: set by an event, cleared by an empty read. mio reports edges only.
+    readable: bool,
+    /// Reported an error, so that the next rescan replaces it.
+    failed: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Open(Port),
+    Closed(Problem),
+}
+
+/// One configured interface, or the one that the kernel's route to the group leads to.
+#[derive(Debug)]
+pub(super) struct Link {
+    group: SocketAddr,
+    token: Token,
+    /// None where the kernel's route is to be followed and has not been found yet.
+    name: Option<String>,
+    follows_route: bool,
+    was_open: bool,
+    state: State,
+    health: SendHealth,
+}
+
+impl Link {
+    /// A link by the interface of this name, or by the kernel's route where there is none. Its
+    /// socket will report under `token`.
+    pub(super) fn new(group: SocketAddr, token: Token, name: Option<String>) -> Self {
+        Link {
+            group,
+            token,
+            follows_route: name.is_none(),
+            name,
+            was_open: false,
+            state: State::Closed(Problem::Unknown),
+            health: SendHealth::default(),
+        }
+    }
+
+    /// Where the socket is; none where it is closed.
+    pub(super) fn endpoint(&self) -> Option<Endpoint> {
+        self.port().map(|port| port.endpoint)
+    }
+
+    /// Whether there may be datagrams to receive.
+    pub(super) fn is_readable(&self) -> bool {
+        self.port().is_some_and(|port| port.readable)
+    }
+
+    /// Whether something happened that a rescan should look at soon.
+    pub(super) fn needs_rescan(&self) -> bool {
+        self.port().is_some_and(|port| port.failed) || self.health.has_news()
+    }
+
+    /// The link as the status shows it.
+    pub(super) fn report(&self) -> InterfaceReport {
+        let problem = match &self.state {
+            State::Open(_) => self.health.failure().map(|failure| failure.to_string()),
+            State::Closed(problem) => Some(problem.to_string()),
+        };
+        let endpoint = self.endpoint();
+        InterfaceReport {
+            name: self.label().to_owned(),
+            address: endpoint.map(|endpoint| endpoint.address),
+            up: endpoint.is_some(),
+            problem,
+        }
+    }
+
+    /// The socket's event came.
+    pub(super) fn handle_readable(&mut self) {
+        if let State::Open(port) = &mut self.state {
+            port.readable = true;
+        }
+    }
+
+    /// Brings the socket in line with what `interfaces` says, and tells what changed.
+    pub(super) fn update(
+        &mut self,
+        interfaces: &Interfaces,
+        registry: &Registry,
+        now: Time,
+    ) -> Vec<LinkChange> {
+        let found = self.locate(interfaces);
+        let moved = self.follow(found, registry, now);
+        let events = [moved, self.health.review()];
+        let interface = self.label();
+        let change = |event| LinkChange { interface: interface.to_owned(), event };
+        events.into_iter().flatten().map(change).collect()
+    }
+
+    /// Sends by the socket. None where it is closed, else whether the kernel took the datagram.
+    pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
+        let State::Open(port) = &mut self.state else { return None };
+        let result = match port.socket.send_to(datagram, self.group) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(SendFailure::from(&error)),
+        };
+        self.health.record(result);
+        Some(result.is_ok())
+    }
+
+    /// The next datagram's length, sender and where it came in.
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Option<(usize, SocketAddr, Endpoint)> {
+        let State::Open(port) = &mut self.state else { return None };
+        if !port.readable {
+            return None;
+        }
+        match port.socket.recv_from(buffer) {
+            Ok((length, sender)) => return Some((length, sender, port.endpoint)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                port.readable = false;
+                port.failed |= error.kind() != io::ErrorKind::WouldBlock;
+            }
+        }
+        None
+    }
+
+    fn port(&self) -> Option<&Port> {
+        match &self.state {
+            State::Open(port) => Some(port),
+            State::Closed(_) => None,
+        }
+    }
+
+    fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(NO_NAME)
+    }
+
+    /// Where a socket would have to be now.
+    fn locate(&mut self, interfaces: &Interfaces) -> Result<Endpoint, Problem> {
+        let interface = self.interface(interfaces)?;
+        if !interface.is_up() {
+            return Err(Problem::Down);
+        }
+        if !interface.is_running() {
+            return Err(Problem::NoCarrier);
+        }
+        let address = source(interface, self.group.ip(), self.endpoint())?;
+        Ok(Endpoint { index: interface.index, address })
+    }
+
+    /// The interface to use. The kernel's route is asked once and its answer kept as long as that
+    /// interface exists: a route that comes later, as with a VPN, must not move the election to
+    /// another network.
+    fn interface<'a>(&mut self, interfaces: &'a Interfaces) -> Result<&'a Interface, Problem> {
+        if let Some(known) = self.name.as_deref().and_then(|name| interfaces.get(name)) {
+            return Ok(known);
+        }
+        if !self.follows_route {
+            return Err(Problem::Missing);
+        }
+        let routed = interfaces.route_to(self.group.ip())?;
+        self.name = Some(routed.name.clone());
+        Ok(routed)
+    }
+
+    /// Opens, replaces or closes the socket, or renews its membership.
+    fn follow(
+        &mut self,
+        found: Result<Endpoint, Problem>,
+        registry: &Registry,
+        now: Time,
+    ) -> Option<LinkEvent> {
+        let opened = match found {
+            Ok(endpoint) => match self.reason_to_join(endpoint, now) {
+                Some(cause) => self.open(endpoint, registry, now).map(|()| (endpoint, cause)),
+                None => return None,
+            },
+            Err(problem) => Err(problem),
+        };
+        match opened {
+            Ok((endpoint, cause)) => Some(LinkEvent::Joined { endpoint, cause }),
+            Err(problem) => self.lose(problem, registry),
+        }
+    }
+
+    /// Why a new socket is needed to be at `endpoint`; none where the open one serves.
+    fn reason_to_join(&mut self, endpoint: Endpoint, now: Time) -> Option<JoinCause> {
+        let group = self.group.ip();
+        match &mut self.state {
+            State::Closed(_) if self.was_open => Some(JoinCause::Recovered),
+            State::Closed(_) => Some(JoinCause::FirstUse),
+            State::Open(port) if port.endpoint.index != endpoint.index => {
+                Some(JoinCause::Recreated)
+            }
+            State::Open(port) if port.endpoint != endpoint => Some(JoinCause::Readdressed),
+            State::Open(port) => {
+                port.renew_membership(group, now);
+                port.failed.then_some(JoinCause::SocketFailed)
+            }
+        }
+    }
+
+    /// Replaces whatever socket there is by one at `endpoint`. Where that fails, nothing changed.
+    fn open(&mut self, endpoint: Endpoint, registry: &Registry, now: Time) -> Result<(), Problem> {
+        let mut socket = socket::open(self.group, endpoint).map_err(refused)?;
+        registry.register(&mut socket, self.token, Interest::READABLE).map_err(refused)?;
+        let (joined_at, readable, failed) = (now, false, false);
+        let port = Port { socket, endpoint, joined_at, readable, failed };
+        self.replace(State::Open(port), registry);
+        self.was_open = true;
+        Ok(())
+    }
+
+    /// Closes the socket, and tells unless that was known.
+    fn lose(&mut self, problem: Problem, registry: &Registry) -> Option<LinkEvent> {
+        if matches!(&self.state, State::Closed(before) if *before == problem) {
+            return None;
+        }
+        self.replace(State::Closed(problem.clone()), registry);
+        Some(LinkEvent::Lost(problem))
+    }
+
+    /// The one way out of a state: an open socket is closed, and what was known about its sends
+    /// is forgotten.
+    fn replace(&mut self, state: State, registry: &Registry) {
+        self.health = SendHealth::default();
+        if let State::Open(mut port) = std::mem::replace(&mut self.state, state) {
+            // The hook's child may hold a copy of the descriptor until it executes, so closing it
+            // would leave it registered. Fails only where it is not registered.
+            let _ = registry.deregister(&mut port.socket);
+        }
+    }
+}
+
+impl Port {
+    /// Announces the membership anew where that is due.
+    fn renew_membership(&mut self, group: IpAddr, now: Time) {
+        if now.since(self.joined_at) < REJOIN_INTERVAL {
+            return;
+        }
+        self.joined_at = now;
+        self.failed |= socket::rejoin(&self.socket, group, self.endpoint.index).is_err();
+    }
+}
+
+/// The address that datagrams to `group` leave with by `interface`.
+fn source(
+    interface: &Interface,
+    group: IpAddr,
+    current: Option<Endpoint>,
+) -> Result<IpAddr, Problem> {
+    match group {
+        IpAddr::V4(_) => interface
+            .ipv4_source(current.map(|endpoint| endpoint.address))
+            .map(IpAddr::V4)
+            .ok_or(Problem::NoAddress { family: "IPv4" }),
+        IpAddr::V6(v6) if interface.addresses.iter().any(IpAddr::is_ipv6) => {
+            interface.ipv6_source(v6).map(IpAddr::V6).map_err(|error| match error.raw_os_error() {
+                Some(libc::ENETUNREACH) => Problem::Unroutable {
+                    group,
+                    interface: interface.name.clone(),
+                    kind: if interface.is_loopback() { "local" } else { "multicast" },
+                },
+                None | Some(libc::EADDRNOTAVAIL) => Problem::NoAddress { family: "IPv6" },
+                Some(_) => refused(error),
+            })
+        }
+        IpAddr::V6(_) => Err(Problem::NoAddress { family: "IPv6" }),
+    }
+}
+
+fn refused(error: impl fmt::Display) -> Problem {
+    Problem::Refused(error.to_string())
+}

@@ -1,0 +1,101 @@
+//! A UDP socket that sends to one multicast group by one interface and receives nothing else.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+
+use mio::net::UdpSocket;
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
+
+use super::link::Endpoint;
+
+/// What the receive buffer is asked to hold, in bytes. The kernel grants what `rmem_max` allows;
+/// its default overflows at 256 small datagrams.
+const RECEIVE_BUFFER: usize = 1 << 20;
+
+/// How many routers a datagram may cross, plus one: the group stays within the LAN.
+const HOPS: u32 = 1;
+
+/// What failed while a socket was set up.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {step}: {source}")]
+pub(super) struct OpenError {
+    step: &'static str,
+    source: io::Error,
+}
+
+/// Opens a socket on `endpoint` that is a member of `group`. Nothing that arrived before it
+/// joined is in its queue.
+pub(super) fn open(group: SocketAddr, endpoint: Endpoint) -> Result<UdpSocket, OpenError> {
+    let socket = prepare(group, endpoint).map_err(at("set the socket's options"))?;
+    bind_device(&socket, endpoint).map_err(at("bind the socket to the interface"))?;
+    socket.bind(&group.into()).map_err(at("bind the socket to the group"))?;
+    join(&socket, group.ip(), endpoint.index).map_err(at("join the group"))?;
+    Ok(UdpSocket::from_std(socket.into()))
+}
+
+/// Leaves the group and joins it again, so that the kernel announces the membership anew.
+pub(super) fn rejoin(socket: &UdpSocket, group: IpAddr, index: NonZeroU32) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    // Fails where the kernel has already dropped the membership, which is as good.
+    let _ = leave(&socket, group, index);
+    join(&socket, group, index)
+}
+
+fn at(step: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+    move |source| OpenError { step, source }
+}
+
+/// A socket with all its options set, receiving nothing yet.
+fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
+    let domain = Domain::for_address(group);
+    let socket = Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+    socket.set_reuse_address(true)?;
+    match endpoint.address {
+        IpAddr::V4(source) => {
+            // The group's datagrams must not arrive before this socket itself has joined.
+            socket.set_multicast_all_v4(false)?;
+            socket.set_multicast_loop_v4(true)?;
+            socket.set_multicast_ttl_v4(HOPS)?;
+            // Fixes the source address; the interface is fixed by `bind_device`. In this order,
+            // because a bound socket refuses an address that another interface has as well.
+            socket.set_multicast_if_v4(&source)?;
+        }
+        IpAddr::V6(_) => {
+            socket.set_only_v6(true)?;
+            socket.set_multicast_all_v6(false)?;
+            socket.set_multicast_loop_v6(true)?;
+            socket.set_multicast_hops_v6(HOPS)?;
+            socket.set_multicast_if_v6(endpoint.index.get())?;
+        }
+    }
+    // Less is worse but works.
+    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    Ok(socket)
+}
+
+/// Ties the socket to the interface, in both directions. Needs no privilege since Linux 5.7.
+fn bind_device(socket: &Socket, endpoint: Endpoint) -> io::Result<()> {
+    match endpoint.address {
+        IpAddr::V4(_) => socket.bind_device_by_index_v4(Some(endpoint.index)),
+        IpAddr::V6(_) => socket.bind_device_by_index_v6(Some(endpoint.index)),
+    }
+}
+
+fn join(socket: &Socket, group: IpAddr, index: NonZeroU32) -> io::Result<()> {
+    match group {
+        IpAddr::V4(group) => socket.join_multicast_v4_n(&group, &by_index(index)),
+        IpAddr::V6(group) => socket.join_multicast_v6(&group, index.get()),
+    }
+}
+
+fn leave(socket: &Socket, group: IpAddr, index: NonZeroU32) -> io::Result<()> {
+    match group {
+        IpAddr::V4(group) => socket.leave_multicast_v4_n(&group, &by_index(index)),
+        IpAddr::V6(group) => socket.leave_multicast_v6(&group, index.get()),
+    }
+}
+
+fn by_index(index: NonZeroU32) -> InterfaceIndexOrAddress {
+    InterfaceIndexOrAddress::Index(index.get())
+}

@@ -1,0 +1,722 @@
+//! The multicast transport on real interfaces, in network namespaces of its own.
+//!
+//! Each test runs itself again under `unshare -Urn`, where it is root over a network that nobody
+//! else sees, and is skipped with a reason where the machine forbids that.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::HashSet;
+use std::env;
+use std::fs::File;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::process::{self, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lanelect::control_api::InterfaceReport;
+use lanelect::daemon::clock;
+use lanelect::daemon::interfaces::Monitor;
+use lanelect::daemon::transport::{
+    JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL, RESCAN_INTERVAL,
+    RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, TOKENS, Transport, TransportError,
+};
+use lanelect::time::Time;
+use mio::{Events, Poll, Token};
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// Set where a test runs inside its own namespace.
+const INSIDE: &str = "LANELECT_TEST_NETNS";
+
+/// How long a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const GROUP: &str = "239.255.76.69:7669";
+const GROUP_V6: &str = "[ff15::4c45]:7669";
+const GROUP_LINK_LOCAL: &str = "[ff02::4c45]:7669";
+const BASE: Token = Token(100);
+
+/// Longest datagram that the tests' buffer tells from a longer one.
+const DATAGRAM_MAX: usize = 1000;
+
+/// Runs `body` as root of its own network namespace: the current test once more, by its name.
+fn isolated(test: &str, body: impl FnOnce()) {
+    run_inside(test, &["-Urn"], body);
+}
+
+/// The same without any capability, after the loopback was brought up.
+fn isolated_unprivileged(test: &str, body: impl FnOnce()) {
+    let script = "ip link set lo up && \
+                  exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs \"$0\" \"$@\"";
+    run_inside(test, &["-Urn", "sh", "-c", script], body);
+}
+
+fn run_inside(test: &str, unshare: &[&str], body: impl FnOnce()) {
+    if env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let probe = Command::new("unshare").args(["-Urn", "ip", "link", "set", "lo", "up"]).output();
+    match probe {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+            return eprintln!("skipped: no network namespaces here: {reason}");
+        }
+        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
+    }
+    let output = Command::new("unshare")
+        .args(unshare)
+        .arg(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{complained}");
+    assert!(said.contains("1 passed"), "{test} is not this test's name: {said}");
+}
+
+/// A network namespace.
+struct Net(File);
+
+impl Net {
+    /// The namespace that the test was started in, with its loopback up.
+    fn first() -> Net {
+        let net = Net::current();
+        net.ip("link set lo up");
+        net
+    }
+
+    /// A new one.
+    fn another() -> Net {
+        let thread = thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            Net::current()
+        });
+        thread.join().unwrap()
+    }
+
+    fn current() -> Net {
+        Net(File::open("/proc/thread-self/ns/net").unwrap())
+    }
+
+    /// Moves this thread into the namespace. Every use of one enters it first.
+    fn enter(&self) {
+        setns(&self.0, CloneFlags::CLONE_NEWNET).unwrap();
+    }
+
+    /// A path that leads other processes to the namespace.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", process::id(), self.0.as_raw_fd())
+    }
+
+    /// Runs `ip` and returns what it prints.
+    fn ip(&self, arguments: &str) -> String {
+        self.enter();
+        let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ip {arguments}: {complaint}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The kernel tells a carrier a moment after it is there.
+    fn await_carrier(&self, interface: &str) {
+        until("the carrier", || self.ip(&format!("-br link show {interface}")).contains(" UP "));
+    }
+
+    fn packets_sent(&self, interface: &str) -> u64 {
+        let shown = self.ip(&format!("-s -j link show {interface}"));
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        shown[0]["stats64"]["tx"]["packets"].as_u64().unwrap()
+    }
+
+    /// The memberships of IPv4 groups, as the kernel lists them.
+    fn memberships(&self) -> String {
+        self.enter();
+        std::fs::read_to_string("/proc/thread-self/net/igmp").unwrap()
+    }
+}
+
+/// Joins `a` and `b` by a cable: `interface` on both, with these addresses.
+fn cable(a: (&Net, &str), b: (&Net, &str), interface: &str) {
+    let (end, far) = (interface, b.0.path());
+    a.0.ip(&format!("link add {end} type veth peer name {end} netns {far}"));
+    for (net, address) in [a, b] {
+        net.ip(&format!("addr add {address} dev {end} nodad"));
+        net.ip(&format!("link set {end} up"));
+    }
+    a.0.await_carrier(end);
+    b.0.await_carrier(end);
+}
+
+/// A datagram as it arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Arrival {
+    text: String,
+    source: IpAddr,
+    interface: u32,
+}
+
+/// A transport with the least event loop around it.
+struct Host<'a> {
+    net: &'a Net,
+    poll: Poll,
+    transport: Transport,
+    arrivals: Vec<Arrival>,
+    changes: Vec<LinkChange>,
+}
+
+impl<'a> Host<'a> {
+    fn new(net: &'a Net, group: &str, interfaces: &[&str]) -> Self {
+        net.enter();
+        let poll = Poll::new().unwrap();
+        let settings = settings(group, interfaces);
+        let transport = Transport::new(poll.registry(), BASE, settings).unwrap();
+        Host { net, poll, transport, arrivals: Vec::new(), changes: Vec::new() }
+    }
+
+    /// One that has joined on all its interfaces.
+    fn joined(net: &'a Net, group: &str, interfaces: &[&str]) -> Self {
+        let mut host = Host::new(net, group, interfaces);
+        until("all interfaces are up", || {
+            host.turn();
+            host.reports().iter().all(|report| report.up)
+        });
+        host.changes.clear();
+        host
+    }
+
+    /// One turn of the event loop, a short wait included.
+    fn turn(&mut self) {
+        self.net.enter();
+        let mut events = Events::with_capacity(16);
+        self.poll.poll(&mut events, Some(Duration::from_millis(5))).unwrap();
+        for event in &events {
+            assert!(self.transport.handle_event(event.token()));
+        }
+        let now = clock::now();
+        if self.transport.next_rescan() <= now {
+            self.changes.extend(self.transport.rescan(now).unwrap());
+        }
+        while self.transport.has_more() {
+            self.receive();
+        }
+    }
+
+    fn receive(&mut self) -> bool {
+        let mut buffer = [0; DATAGRAM_MAX + 1];
+        let Some(received) = self.transport.receive(&mut buffer) else { return false };
+        self.arrivals.push(Arrival {
+            text: String::from_utf8(received.datagram.to_vec()).unwrap(),
+            source: received.source,
+            interface: received.interface.get(),
+        });
+        true
+    }
+
+    fn send(&mut self, text: &str) {
+        self.net.enter();
+        self.transport.send(text.as_bytes());
+    }
+
+    fn reports(&self) -> Vec<InterfaceReport> {
+        self.transport.reports()
+    }
+
+    fn arrival(&self, text: &str) -> Option<&Arrival> {
+        self.arrivals.iter().find(|arrival| arrival.text == text)
+    }
+
+    /// Turns until a change satisfies `wanted`, and returns it.
+    fn change(&mut self, wanted: impl Fn(&LinkEvent) -> bool) -> LinkChange {
+        let mut found = None;
+        until("the change is told", || {
+            self.turn();
+            found = self.changes.iter().find(|change| wanted(&change.event)).cloned();
+            found.is_some()
+        });
+        self.changes.clear();
+        found.unwrap()
+    }
+
+    fn loses(&mut self, problem: &Problem) {
+        self.change(|event| matches!(event, LinkEvent::Lost(lost) if lost == problem));
+        assert!(!self.transport.any_up());
+        let report = self.reports().remove(0);
+        assert_eq!((report.up, report.address), (false, None));
+        assert_eq!(report.problem, Some(problem.to_string()));
+    }
+
+    fn joins(&mut self, wanted: JoinCause) {
+        self.change(|event| matches!(event, LinkEvent::Joined { cause, .. } if *cause == wanted));
+        assert!(self.transport.any_up());
+        assert_eq!(self.reports()[0].problem, None);
+    }
+}
+
+fn settings(group: &str, interfaces: &[&str]) -> Settings {
+    let group: SocketAddr = group.parse().unwrap();
+    Settings { group, interfaces: interfaces.iter().map(ToString::to_string).collect() }
+}
+
+/// Tries until `condition` holds. The conditions themselves wait a little.
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+    }
+}
+
+/// Sends from one to the other until it is heard, and returns the first arrival.
+fn heard(sender: &mut Host, receiver: &mut Host, text: &str) -> Arrival {
+    until(text, || {
+        sender.send(text);
+        receiver.turn();
+        receiver.arrival(text).is_some()
+    });
+    receiver.arrival(text).unwrap().clone()
+}
+
+/// Sends both ways until both are heard.
+fn exchange(a: &mut Host, b: &mut Host, text: &str) {
+    heard(a, b, &format!("{text}, there"));
+    heard(b, a, &format!("{text}, back"));
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_loopback_alone_connects_daemons_and_nothing_leaves_by_the_default_route() {
+    isolated("the_loopback_alone_connects_daemons_and_nothing_leaves_by_the_default_route", || {
+        let net = Net::first();
+        net.ip("link add wan type veth peer name provider");
+        for end in ["wan", "provider"] {
+            // Without IPv6, an interface sends nothing by itself.
+            net.ip(&format!("link set {end} addrgenmode none"));
+            net.ip(&format!("link set {end} up"));
+        }
+        net.await_carrier("wan");
+        net.ip("addr add 10.9.9.9/24 dev wan");
+        net.ip("route add default via 10.9.9.1");
+
+        let mut a = Host::joined(&net, GROUP, &["lo"]);
+        let mut b = Host::joined(&net, GROUP, &["lo"]);
+        assert_eq!(heard(&mut a, &mut b, "there").source, address("127.0.0.1"));
+        assert_eq!(heard(&mut b, &mut a, "back").source, address("127.0.0.1"));
+        assert!(a.arrival("there").is_some(), "one hears oneself as well");
+        assert_eq!(a.transport.source_address(), Some(address("127.0.0.1")));
+        assert_eq!(net.packets_sent("wan"), 0);
+
+        // The counter does count.
+        Host::joined(&net, GROUP, &["wan"]).send("away");
+        assert!(net.packets_sent("wan") > 0);
+    });
+}
+
+#[test]
+fn no_privilege_is_needed() {
+    isolated_unprivileged("no_privilege_is_needed", || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+        let poll = Poll::new().unwrap();
+        let settings = settings(GROUP, &["lo"]);
+        let mut transport = Transport::new(poll.registry(), BASE, settings).unwrap();
+        let changes = transport.rescan(clock::now()).unwrap();
+        assert!(matches!(changes[0].event, LinkEvent::Joined { .. }), "{changes:?}");
+        transport.send(b"mine");
+        assert_eq!(transport.sent(), 1);
+    });
+}
+
+#[test]
+fn two_hosts_hear_each_other_over_ipv4() {
+    isolated("two_hosts_hear_each_other_over_ipv4", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        assert_eq!(heard(&mut a, &mut b, "there").source, address("10.0.0.1"));
+        assert_eq!(heard(&mut b, &mut a, "back").source, address("10.0.0.2"));
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.1")));
+    });
+}
+
+#[test]
+fn two_hosts_hear_each_other_over_ipv6() {
+    isolated("two_hosts_hear_each_other_over_ipv6", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "fd00::1/64"), (&right, "fd00::2/64"), "lan");
+        for group in [GROUP_V6, GROUP_LINK_LOCAL] {
+            let mut a = Host::joined(&left, group, &["lan"]);
+            let mut b = Host::joined(&right, group, &["lan"]);
+            let there = heard(&mut a, &mut b, "there");
+            assert_eq!(Some(there.source), a.transport.source_address(), "{group}");
+            let back = heard(&mut b, &mut a, "back");
+            assert_eq!(Some(back.source), b.transport.source_address(), "{group}");
+        }
+    });
+}
+
+#[test]
+fn ipv6_on_the_loopback_asks_for_a_route_and_works_with_it() {
+    isolated("ipv6_on_the_loopback_asks_for_a_route_and_works_with_it", || {
+        let net = Net::first();
+        let mut a = Host::new(&net, GROUP_V6, &["lo"]);
+        let (group, interface) = (address("ff15::4c45"), "lo".to_owned());
+        a.loses(&Problem::Unroutable { group, interface, kind: "local" });
+        net.ip("-6 route add local ff15::4c45/128 dev lo table local");
+        a.joins(JoinCause::FirstUse);
+        let mut b = Host::joined(&net, GROUP_V6, &["lo"]);
+        exchange(&mut a, &mut b, "over ::1");
+        assert_eq!(a.transport.source_address(), Some(address("::1")));
+    });
+}
+
+#[test]
+fn a_missing_interface_is_waited_for() {
+    isolated("a_missing_interface_is_waited_for", || {
+        let (left, right) = (Net::first(), Net::another());
+        let mut a = Host::new(&left, GROUP, &["lan"]);
+        a.loses(&Problem::Missing);
+        left.ip("link add lan type veth peer name far");
+        a.loses(&Problem::Down);
+        left.ip("link del lan");
+        a.loses(&Problem::Missing);
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        a.joins(JoinCause::FirstUse);
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        exchange(&mut a, &mut b, "at last");
+    });
+}
+
+#[test]
+fn a_lost_carrier_is_noticed_and_so_is_its_return() {
+    isolated("a_lost_carrier_is_noticed_and_so_is_its_return", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        for round in ["first", "second"] {
+            right.ip("link set lan down");
+            a.loses(&Problem::NoCarrier);
+            b.loses(&Problem::Down);
+            let sent = a.transport.sent();
+            a.send("into the void");
+            assert_eq!(a.transport.sent(), sent);
+            right.ip("link set lan up");
+            a.joins(JoinCause::Recovered);
+            b.joins(JoinCause::Recovered);
+            exchange(&mut a, &mut b, round);
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_is_created_anew_is_joined_anew() {
+    isolated("an_interface_that_is_created_anew_is_joined_anew", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        let first = heard(&mut b, &mut a, "before").interface;
+        // No turn in between: both see one interface turn into another.
+        left.ip("link del lan");
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        a.joins(JoinCause::Recreated);
+        b.joins(JoinCause::Recreated);
+        exchange(&mut a, &mut b, "after");
+        assert_ne!(heard(&mut b, &mut a, "number").interface, first);
+    });
+}
+
+#[test]
+fn a_membership_lost_unseen_is_renewed_in_time() {
+    isolated("a_membership_lost_unseen_is_renewed_in_time", || {
+        let (left, right) = (Net::first(), Net::another());
+        let group = "454CFFEF"; // 239.255.76.69 as the kernel prints it
+        let cable = || {
+            let far = right.path();
+            left.ip(&format!("link add lan index 77 type veth peer name lan index 77 netns {far}"));
+            for (net, address) in [(&left, "10.0.0.1/24"), (&right, "10.0.0.2/24")] {
+                net.ip(&format!("addr add {address} dev lan"));
+                net.ip("link set lan up");
+            }
+            left.await_carrier("lan");
+        };
+        cable();
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        assert!(left.memberships().contains(group));
+        // The same number again: nothing tells this interface from the one before.
+        left.ip("link del lan");
+        cable();
+        assert!(!left.memberships().contains(group));
+        left.enter();
+        a.transport.rescan(clock::now() + REJOIN_INTERVAL).unwrap();
+        assert!(left.memberships().contains(group));
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        exchange(&mut a, &mut b, "renewed");
+    });
+}
+
+#[test]
+fn a_changed_address_is_the_new_source() {
+    isolated("a_changed_address_is_the_new_source", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+
+        // A service address, as a hook adds it, changes nothing.
+        left.ip("addr add 10.0.0.100/32 dev lan label lan:vip");
+        assert_eq!(heard(&mut a, &mut b, "with a service address").source, address("10.0.0.1"));
+        left.ip("addr del 10.0.0.100/32 dev lan");
+
+        left.ip("addr add 10.1.0.1/24 dev lan");
+        left.ip("addr del 10.0.0.1/24 dev lan");
+        a.joins(JoinCause::Readdressed);
+        assert_eq!(heard(&mut a, &mut b, "moved").source, address("10.1.0.1"));
+        exchange(&mut a, &mut b, "moved");
+
+        left.ip("addr flush dev lan");
+        a.loses(&Problem::NoAddress { family: "IPv4" });
+    });
+}
+
+#[test]
+fn a_send_after_the_address_went_never_uses_another_source() {
+    isolated("a_send_after_the_address_went_never_uses_another_source", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        left.ip("addr flush dev lan");
+        left.ip("addr add 10.7.7.7/32 dev lo");
+        // Sent before any event was looked at.
+        let before = a.transport.sent();
+        a.send("from nowhere");
+        assert_eq!((a.transport.sent(), a.transport.send_errors()), (before, 1));
+    });
+}
+
+#[test]
+fn only_the_configured_interface_is_heard() {
+    isolated("only_the_configured_interface_is_heard", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        cable((&left, "10.1.0.1/24"), (&right, "10.1.0.2/24"), "other");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        // Keeps the group joined on the other interface, too.
+        let mut witness = Host::joined(&left, GROUP, &["other"]);
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        let mut stranger = Host::joined(&right, GROUP, &["other"]);
+        heard(&mut stranger, &mut witness, "not for you");
+        heard(&mut b, &mut a, "for you");
+        assert_eq!(a.arrival("not for you"), None);
+    });
+}
+
+#[test]
+fn each_interface_carries_a_copy_even_with_one_address_on_both() {
+    isolated("each_interface_carries_a_copy_even_with_one_address_on_both", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan0");
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan1");
+        let mut a = Host::joined(&left, GROUP, &["lan0", "lan1"]);
+        let mut b = Host::joined(&right, GROUP, &["lan0", "lan1"]);
+        a.send("twice");
+        assert_eq!((a.transport.sent(), a.transport.send_errors()), (2, 0));
+        until("both copies arrive", || {
+            b.turn();
+            b.arrivals.len() >= 2
+        });
+        let interfaces: Vec<u32> = b.arrivals.iter().map(|arrival| arrival.interface).collect();
+        assert_ne!(interfaces[0], interfaces[1]);
+        assert!(b.arrivals.iter().all(|arrival| arrival.source == address("10.0.0.1")));
+    });
+}
+
+#[test]
+fn without_an_interface_the_kernels_route_is_found_and_kept() {
+    isolated("without_an_interface_the_kernels_route_is_found_and_kept", || {
+        let (left, right) = (Net::first(), Net::another());
+        let mut a = Host::new(&left, GROUP, &[]);
+        let no_route = a.change(|event| matches!(event, LinkEvent::Lost(Problem::NoRoute(_))));
+        assert!(no_route.to_string().contains("set `interface`"), "{no_route}");
+
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let choice = a.change(|event| matches!(event, LinkEvent::Lost(Problem::NoRoute(_))));
+        assert!(choice.to_string().contains("set `interface` to lan"), "{choice}");
+
+        left.ip("route add 239.0.0.0/8 dev lan");
+        a.joins(JoinCause::FirstUse);
+        assert_eq!(a.reports()[0].name, "lan");
+
+        // A better route later, as of a VPN, does not move the election.
+        cable((&left, "10.1.0.1/24"), (&right, "10.1.0.2/24"), "vpn");
+        left.ip("route add 239.255.0.0/16 dev vpn");
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        exchange(&mut a, &mut b, "still here");
+        assert_eq!(a.reports()[0].name, "lan");
+
+        left.ip("link del lan");
+        a.change(|event| matches!(event, LinkEvent::Joined { .. }));
+        assert_eq!(a.reports()[0].name, "vpn");
+    });
+}
+
+#[test]
+fn what_the_kernel_refuses_is_counted_and_told_once() {
+    isolated("what_the_kernel_refuses_is_counted_and_told_once", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        let too_long = "x".repeat(70_000);
+        a.send(&too_long);
+        let told = a.change(|event| matches!(event, LinkEvent::SendFailing(_)));
+        assert_eq!(told.event, LinkEvent::SendFailing(SendFailure::Other(Errno::EMSGSIZE)));
+        assert!(told.is_loss() && a.transport.any_up());
+        assert!(a.reports()[0].problem.as_ref().is_some_and(|text| text.contains("EMSGSIZE")));
+        for _ in 0..5 {
+            a.send(&too_long);
+        }
+        left.enter();
+        assert_eq!(a.transport.rescan(clock::now()).unwrap(), []);
+        assert_eq!((a.transport.sent(), a.transport.send_errors()), (0, 6));
+
+        a.send("short");
+        left.enter();
+        let changes = a.transport.rescan(clock::now()).unwrap();
+        assert_eq!(changes[0].event, LinkEvent::SendRecovered);
+        assert_eq!(a.reports()[0].problem, None);
+    });
+}
+
+#[test]
+fn a_reader_that_stops_early_is_told_that_there_is_more_from_every_interface() {
+    let name = "a_reader_that_stops_early_is_told_that_there_is_more_from_every_interface";
+    isolated(name, || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan0");
+        cable((&left, "10.1.0.1/24"), (&right, "10.1.0.2/24"), "lan1");
+        let mut a = Host::joined(&left, GROUP, &["lan0", "lan1"]);
+        let mut b = Host::joined(&right, GROUP, &["lan0", "lan1"]);
+        for _ in 0..20 {
+            a.send("one of twenty");
+        }
+        let mut readable = HashSet::new();
+        until("both interfaces hold something", || {
+            let mut events = Events::with_capacity(16);
+            b.poll.poll(&mut events, Some(Duration::from_millis(5))).unwrap();
+            for event in &events {
+                b.transport.handle_event(event.token());
+                readable.insert(event.token());
+            }
+            readable.contains(&Token(BASE.0 + 1)) && readable.contains(&Token(BASE.0 + 2))
+        });
+        assert!(b.receive() && b.receive());
+        assert_ne!(b.arrivals[0].interface, b.arrivals[1].interface, "they take turns");
+        assert!(b.transport.has_more());
+        until("all are read", || {
+            b.turn();
+            b.arrivals.len() == 40
+        });
+        assert!(!b.transport.has_more());
+    });
+}
+
+#[test]
+fn a_datagram_that_is_too_long_fills_the_buffer_and_leaves_the_next_alone() {
+    isolated("a_datagram_that_is_too_long_fills_the_buffer_and_leaves_the_next_alone", || {
+        let net = Net::first();
+        let mut a = Host::joined(&net, GROUP, &["lo"]);
+        a.send(&"x".repeat(DATAGRAM_MAX + 500));
+        a.send(&"y".repeat(DATAGRAM_MAX));
+        until("both arrive", || {
+            a.turn();
+            a.arrivals.len() == 2
+        });
+        let lengths: Vec<usize> = a.arrivals.iter().map(|arrival| arrival.text.len()).collect();
+        assert_eq!(lengths, [DATAGRAM_MAX + 1, DATAGRAM_MAX]);
+    });
+}
+
+#[test]
+fn rescans_are_frequent_while_nothing_is_up_and_rare_afterwards() {
+    isolated("rescans_are_frequent_while_nothing_is_up_and_rare_afterwards", || {
+        let net = Net::first();
+        net.enter();
+        let poll = Poll::new().unwrap();
+        let interfaces = settings(GROUP, &["lan"]);
+        let mut transport = Transport::new(poll.registry(), BASE, interfaces).unwrap();
+        assert_eq!(transport.next_rescan(), Time::ZERO);
+        let now = clock::now();
+        transport.rescan(now).unwrap();
+        assert_eq!(transport.next_rescan(), now + RESCAN_INTERVAL_DOWN);
+        assert_eq!(transport.rescan(now).unwrap(), [], "nothing is told twice");
+
+        net.ip("link add lan type bridge");
+        assert!(transport.handle_event(BASE));
+        assert_eq!(transport.next_rescan(), now + RESCAN_PAUSE);
+
+        net.ip("link del lan");
+        cable((&net, "10.0.0.1/24"), (&Net::another(), "10.0.0.2/24"), "lan");
+        net.enter();
+        assert!(transport.handle_event(BASE));
+        let now = now + Duration::from_secs(5);
+        transport.rescan(now).unwrap();
+        assert!(transport.any_up());
+        assert_eq!(transport.next_rescan(), now + RESCAN_INTERVAL);
+    });
+}
+
+#[test]
+fn events_of_others_are_not_claimed() {
+    let poll = Poll::new().unwrap();
+    let interfaces = settings(GROUP, &["no-such-if"]);
+    let mut transport = Transport::new(poll.registry(), BASE, interfaces).unwrap();
+    assert!(!transport.handle_event(Token(BASE.0 - 1)));
+    assert!(!transport.handle_event(Token(BASE.0 + TOKENS)));
+    for own in BASE.0..BASE.0 + TOKENS {
+        assert!(transport.handle_event(Token(own)));
+    }
+}
+
+#[test]
+fn the_monitor_survives_more_changes_than_its_queue_holds() {
+    isolated("the_monitor_survives_more_changes_than_its_queue_holds", || {
+        let net = Net::first();
+        let poll = Poll::new().unwrap();
+        let mut monitor = Monitor::new(poll.registry(), BASE).unwrap();
+        assert!(!monitor.drain());
+        let batch: String = (0..4_000)
+            .map(|n| format!("addr add 10.0.{}.{}/32 dev lo\n", n / 250, n % 250))
+            .collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), batch).unwrap();
+        net.ip(&format!("-batch {}", file.path().display()));
+        let sockets = std::fs::read_to_string("/proc/thread-self/net/netlink").unwrap();
+        let drops = sockets.lines().skip(1).filter_map(|line| line.split_whitespace().nth(8));
+        assert!(drops.clone().any(|count| count != "0"), "the queue did not overflow: {sockets}");
+        assert!(monitor.drain());
+        assert!(!monitor.drain());
+        net.ip("addr del 10.0.0.1/32 dev lo");
+        assert!(monitor.drain());
+    });
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let poll = Poll::new().unwrap();
+    let refusal = |group: &str, interfaces: &[&str]| {
+        Transport::new(poll.registry(), BASE, settings(group, interfaces)).unwrap_err()
+    };
+    assert!(matches!(refusal("10.0.0.1:7669", &[]), TransportError::NotMulticast(_)));
+    let twice = refusal(GROUP, &["eth0", "eth1", "eth0"]);
+    assert!(matches!(twice, TransportError::DuplicateInterface(name) if name == "eth0"));
+    let many: Vec<String> = (0..17).map(|number| format!("eth{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert!(matches!(refusal(GROUP, &many), TransportError::TooManyInterfaces(17)));
+}
