@@ -3,5 +3,6 @@
 
 pub mod control_api;
 pub mod core;
+pub mod daemon;
 pub mod time;
 pub mod types;

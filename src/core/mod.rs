@@ -2,4 +2,5 @@
 
 pub mod hook;
 pub mod params;
+pub mod persist;
 pub mod status;
