@@ -4,5 +4,6 @@
 pub mod control_api;
 pub mod core;
 pub mod daemon;
+pub mod hook_runner;
 pub mod time;
 pub mod types;
