@@ -2,6 +2,8 @@
 
 pub mod clock;
 pub mod control;
+pub mod hooks;
 pub mod interfaces;
 pub mod notify;
+pub mod store;
 pub mod transport;
