@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 /// with what a test asks of the hook: `hook-seconds` to last, `fail-on-EVENT` to exit with 1.
 const HOOK: &str = r#"dir=${0%/*}
 line="$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM"
+trap 'echo "$1 end $line" >> "$dir/journal"' EXIT
+trap 'exit 143' TERM
 echo "$1 start $line" >> "$dir/journal"
 if [ -e "$dir/$1/hook-seconds" ]; then sleep "$(cat "$dir/$1/hook-seconds")"; fi
-echo "$1 end $line" >> "$dir/journal"
 [ ! -e "$dir/$1/fail-on-$LANELECT_EVENT" ]
 "#;
 
