@@ -40,6 +40,7 @@ pub(crate) struct Host {
     journal: Journal,
     inside: Rc<Inside>,
     daemon: RefCell<Option<Child>>,
+    last_status: RefCell<Value>,
 }
 
 impl Host {
@@ -57,8 +58,8 @@ impl Host {
         fs::create_dir(&dir).unwrap();
         ip(&format!("netns add {name}"));
         ip(&format!("-n {name} link set lo up"));
-        let host =
-            Host { number, name, dir, networks, journal, inside, daemon: RefCell::new(None) };
+        let (daemon, last_status) = (RefCell::default(), RefCell::default());
+        let host = Host { number, name, dir, networks, journal, inside, daemon, last_status };
         for network in 0..host.networks.len() {
             host.recreate_interface(network);
         }
@@ -161,15 +162,23 @@ impl Host {
 
     // What the daemon says.
 
+    /// What the test saw last of this host, for people.
+    pub(crate) fn report(&self) -> String {
+        let status = self.last_status.borrow();
+        format!("--- {}: last status seen\n{status}\n--- log\n{}", self.name, self.log())
+    }
+
     /// `lanelect status --json`; null while the daemon cannot be reached. Panics where it died.
     pub(crate) fn status(&self) -> Value {
         self.assert_alive();
         let output = self.ask(&["status", "--json"]);
-        match output.status.code() {
+        let status: Value = match output.status.code() {
             Some(0) => serde_json::from_slice(&output.stdout).unwrap(),
             Some(3) => Value::Null,
             _ => panic!("{}: status: {output:?}", self.name),
-        }
+        };
+        self.last_status.replace(status.clone());
+        status
     }
 
     /// The status' role; empty while the daemon cannot be reached.

@@ -124,9 +124,12 @@ fn spawn_inside(test: &str, output: &File) -> ExitStatus {
         status = child.try_wait().unwrap();
         status.is_some()
     });
-    // The end of its input stops a scenario that overran; `unshare` passes the end on.
-    drop(child.stdin.take());
-    status.unwrap_or_else(|| child.wait().unwrap())
+    status.unwrap_or_else(|| {
+        println!("{test} took longer than {SCENARIO_LIMIT:?}; stopping it");
+        // The end of its input is what it stops at.
+        drop(child.stdin.take());
+        child.wait().unwrap()
+    })
 }
 
 /// The `unshare` options that work here, or why none does.

@@ -237,7 +237,7 @@ impl Drop for Lan {
         if thread::panicking() {
             println!("--- all hooks\n{}", self.journal.text());
             for host in &self.hosts {
-                println!("--- log of {}\n{}", host.name, host.log());
+                println!("{}", host.report());
             }
         }
     }
