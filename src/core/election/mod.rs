@@ -129,6 +129,7 @@ pub struct Election {
     last_declared: Option<Time>,
     last_proposed: Option<Time>,
     last_objected: Option<Time>,
+    /// Why it stops, until that is reported.
     stop_cause: Option<StopCause>,
     ignored: Ignored,
     outputs: VecDeque<Output>,
