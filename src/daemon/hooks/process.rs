@@ -1,0 +1,623 @@
+//! One hook process: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
+//!
+//! A hook that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole
+//! process group, and its run is over only when nothing of the group is left: what a late child
+//! still does must not mix with the next run. What a hook leaves behind in time, such as a daemon
+//! it started, is its own business and stays.
+
+use std::io;
+use std::net::IpAddr;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::HookNode;
+use crate::core::hook::{HookOutcome, HookRun};
+use crate::time::Time;
+use crate::types::NodeId;
+
+/// From TERM to KILL for a hook that overran its time limit.
+pub const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// From KILL until a run is given up whose processes even KILL did not end: stuck in the kernel, or
+/// another user's.
+pub const KILL_WAIT: Duration = Duration::from_secs(2);
+
+/// Between looks at whether a terminated group is gone: its orphans are not our children, so no
+/// signal tells when they end.
+const GROUP_LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What service managers tell the daemon alone: with these a hook could notify, feed the watchdog or
+/// take sockets in the daemon's name. `JOURNAL_STREAM` stays, as it names the stderr that the hook
+/// shares.
+const NOT_INHERITED: [&str; 8] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    "LISTEN_PID",
+    "LISTEN_PIDFDID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "FDSTORE",
+];
+
+/// Which command runs, and for how long it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookSettings {
+    /// The command line for `/bin/sh -c`; without one every run succeeds at once.
+    pub command: Option<String>,
+    /// How long a run may take before it is terminated.
+    pub timeout: Duration,
+}
+
+/// How one run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookFinished {
+    /// What the core is told.
+    pub outcome: HookOutcome,
+    /// The shell's exit status, or 128 and the signal that ended it; none where the hook did not
+    /// start or its end is not known.
+    pub exit: Option<i32>,
+    /// From the start to the end.
+    pub took: Duration,
+    /// Whether it was terminated for overrunning its time limit.
+    pub overran: bool,
+}
+
+impl HookFinished {
+    /// A run that failed after `took` without an exit status.
+    pub const fn failed(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::Failed, exit: None, took, overran: false }
+    }
+}
+
+/// Runs hooks, one at a time. Never blocks.
+///
+/// After `start`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
+/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and after each
+/// of the three drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
+#[derive(Debug)]
+pub struct HookProcess {
+    settings: HookSettings,
+    running: Option<Running>,
+    finished: Option<HookFinished>,
+    /// Shells that KILL did not end in time; reaped when they do end.
+    given_up: Vec<Child>,
+}
+
+impl HookProcess {
+    /// With nothing running.
+    pub fn new(settings: HookSettings) -> Self {
+        HookProcess { settings, running: None, finished: None, given_up: Vec::new() }
+    }
+
+    /// Whether a run is under way.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Whether there is a command to run at all.
+    pub fn has_command(&self) -> bool {
+        self.settings.command.is_some()
+    }
+
+    /// Takes new settings, from the next run on.
+    pub fn reconfigure(&mut self, settings: HookSettings) {
+        self.settings = settings;
+    }
+
+    /// Starts `run`. Only to be called when the run before is finished; a second one is dropped
+    /// rather than run beside the first.
+    pub fn start(&mut self, run: &HookRun, node: &HookNode, now: Time) {
+        if let Some(running) = &self.running {
+            log::error!("{} was asked for while {} still runs: dropped", name(run), running.name);
+            return;
+        }
+        let Some(command) = &self.settings.command else {
+            log::debug!("no hook to run for {} ({})", run.event, run.reason);
+            self.finished = Some(HookFinished {
+                outcome: HookOutcome::Succeeded,
+                exit: Some(0),
+                took: Duration::ZERO,
+                overran: false,
+            });
+            return;
+        };
+        match spawn(command, run, node) {
+            Ok(child) => {
+                log::debug!("{} starts as process {}", name(run), child.id());
+                self.running = Some(Running::new(child, name(run), self.settings.timeout, now));
+            }
+            Err(error) => {
+                log::error!("{} failed: /bin/sh could not be started: {error}", name(run));
+                self.finished = Some(HookFinished::failed(Duration::ZERO));
+            }
+        }
+    }
+
+    /// A SIGCHLD arrived.
+    pub fn handle_child_signal(&mut self, now: Time) {
+        self.given_up.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        self.handle_timeout(now);
+    }
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) came.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if let Some(mut running) = self.running.take() {
+            match running.advance(now) {
+                Progress::Continues => self.running = Some(running),
+                Progress::Over => self.finish(running, now),
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.running.as_ref().map(Running::next_timeout)
+    }
+
+    /// How the run ended, once.
+    pub fn poll_finished(&mut self) -> Option<HookFinished> {
+        self.finished.take()
+    }
+
+    fn finish(&mut self, running: Running, now: Time) {
+        let finished = running.finished(now);
+        log_end(&running.name, &finished);
+        self.finished = Some(finished);
+        if running.shell == Shell::Running {
+            self.given_up.push(running.child);
+        }
+    }
+}
+
+/// How a run is called in the log.
+pub(super) fn name(run: &HookRun) -> String {
+    format!("hook for {} ({}, term {})", run.event, run.reason, run.term)
+}
+
+/// Logs how the run called `name` ended.
+pub(super) fn log_end(name: &str, finished: &HookFinished) {
+    let took = finished.took.as_millis();
+    match (finished.outcome, finished.exit) {
+        (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
+        (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
+        (HookOutcome::Failed, Some(exit)) => {
+            let cause = if finished.overran { " for overrunning its time limit" } else { "" };
+            log::warn!("{name} failed{cause}: exit status {exit} after {took} ms");
+        }
+    }
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct Running {
+    name: String,
+    child: Child,
+    started: Time,
+    timeout: Duration,
+    stage: Stage,
+    /// When the stage ends by itself.
+    stage_end: Time,
+    shell: Shell,
+    /// When to look again for what is left of a terminated group.
+    next_look: Option<Time>,
+}
+
+/// How far a run has been pushed to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    InTime,
+    Terminated,
+    Killed,
+}
+
+/// The shell, the only process of the group that is our child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shell {
+    Running,
+    /// It ended, as far as known with this exit status.
+    Ended(Option<i32>),
+}
+
+enum Progress {
+    Continues,
+    Over,
+}
+
+impl Running {
+    fn new(child: Child, name: String, timeout: Duration, now: Time) -> Self {
+        Running {
+            name,
+            child,
+            started: now,
+            timeout,
+            stage: Stage::InTime,
+            stage_end: now + timeout,
+            shell: Shell::Running,
+            next_look: None,
+        }
+    }
+
+    /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
+    /// even where the daemon was kept from noticing until now.
+    fn advance(&mut self, now: Time) -> Progress {
+        self.reap();
+        if self.is_over() {
+            return Progress::Over;
+        }
+        if now >= self.stage_end {
+            if self.stage == Stage::Killed {
+                log::error!(
+                    "{} outlived KILL; no longer waiting for what is left of it",
+                    self.name
+                );
+                return Progress::Over;
+            }
+            self.escalate(now);
+        }
+        self.next_look = (self.shell != Shell::Running).then_some(now + GROUP_LOOK_INTERVAL);
+        Progress::Continues
+    }
+
+    fn reap(&mut self) {
+        if self.shell == Shell::Running {
+            match self.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
+                Err(error) => {
+                    log::error!("how {} ended is not known: {error}", self.name);
+                    self.shell = Shell::Ended(None);
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.shell != Shell::Running && (self.stage == Stage::InTime || self.is_group_gone())
+    }
+
+    /// Whether no process of the group is left. The group's number is the shell's process id, which
+    /// the kernel hands out again only when neither the shell nor its group needs it; between
+    /// [`GROUP_LOOK_INTERVAL`]s it does not get round to that.
+    fn is_group_gone(&self) -> bool {
+        killpg(self.group(), None) == Err(Errno::ESRCH)
+    }
+
+    fn escalate(&mut self, now: Time) {
+        match self.stage {
+            Stage::InTime => {
+                let limit = humantime::format_duration(self.timeout);
+                log::warn!("{} overran its time limit of {limit}: sending TERM", self.name);
+                self.stage = Stage::Terminated;
+                self.stage_end = now + KILL_GRACE;
+                self.signal_group(Signal::SIGTERM);
+            }
+            Stage::Terminated | Stage::Killed => {
+                log::warn!("{} did not end on TERM: sending KILL", self.name);
+                self.stage = Stage::Killed;
+                self.stage_end = now + KILL_WAIT;
+                self.signal_group(Signal::SIGKILL);
+            }
+        }
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        match killpg(self.group(), signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => log::error!("{} cannot be sent {signal}: {error}", self.name),
+        }
+    }
+
+    fn group(&self) -> Pid {
+        // A process id is positive and fits; zero or less would mean other groups than this one.
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.next_look.map_or(self.stage_end, |look| look.min(self.stage_end))
+    }
+
+    fn finished(&self, now: Time) -> HookFinished {
+        let exit = match self.shell {
+            Shell::Running => None,
+            Shell::Ended(exit) => exit,
+        };
+        let overran = self.stage != Stage::InTime;
+        let outcome =
+            if exit == Some(0) && !overran { HookOutcome::Succeeded } else { HookOutcome::Failed };
+        HookFinished { outcome, exit, took: now.since(self.started), overran }
+    }
+}
+
+fn spawn(command: &str, run: &HookRun, node: &HookNode) -> io::Result<Child> {
+    use std::os::unix::process::CommandExt;
+
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).process_group(0);
+    shell.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr());
+    for name in NOT_INHERITED {
+        shell.env_remove(name);
+    }
+    shell.envs(environment(run, node)).spawn()
+}
+
+/// The variables that tell the hook about its run.
+fn environment(run: &HookRun, node: &HookNode) -> [(&'static str, String); 10] {
+    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
+    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
+    [
+        ("LANELECT_EVENT", run.event.to_string()),
+        ("LANELECT_REASON", run.reason.to_string()),
+        ("LANELECT_ROLE", run.role.to_string()),
+        ("LANELECT_TERM", run.term.to_string()),
+        ("LANELECT_LEADER", id(run.leader)),
+        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
+        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
+        ("LANELECT_NODE_ID", node.node_id.to_string()),
+        ("LANELECT_GROUP", node.group.to_string()),
+        ("LANELECT_INTERFACE", node.interfaces.join(" ")),
+    ]
+}
+
+/// The exit status as a shell would tell it: 128 and the signal for a process that one ended.
+fn exit_number(status: ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::thread::sleep;
+
+    use tempfile::TempDir;
+
+    use super::super::testing::{demoted, elected, node};
+    use super::*;
+
+    const START: Time = Time::from_millis(1_000);
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// Waits, within reason, until `check` gives something.
+    fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+        for _ in 0..3000 {
+            if let Some(found) = check() {
+                return found;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        panic!("waited in vain for {what}");
+    }
+
+    /// Starts `command`, in which `$DIR` stands for a new directory.
+    fn start(command: &str) -> (HookProcess, TempDir) {
+        let dir = TempDir::new().unwrap();
+        let command = command.replace("$DIR", dir.path().to_str().unwrap());
+        let mut process = HookProcess::new(HookSettings { command: Some(command), timeout: LIMIT });
+        process.start(&elected(7), &node(), START);
+        (process, dir)
+    }
+
+    fn finish(process: &mut HookProcess, now: Time) -> HookFinished {
+        wait_for("the end of the hook", || {
+            process.handle_child_signal(now);
+            process.poll_finished()
+        })
+    }
+
+    fn run(command: &str) -> HookFinished {
+        finish(&mut start(command).0, START)
+    }
+
+    /// The process id that a hook writes into the file `pid`.
+    fn pid_in(dir: &TempDir) -> u32 {
+        let path = dir.path().join("pid");
+        wait_for("a process id", || {
+            fs::read_to_string(&path).ok()?.strip_suffix('\n')?.parse().ok()
+        })
+    }
+
+    /// The letter of the process's state; none where there is no such process.
+    fn state(pid: u32) -> Option<char> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    }
+
+    fn is_alive(pid: u32) -> bool {
+        !matches!(state(pid), None | Some('Z' | 'X'))
+    }
+
+    fn kill(pid: u32) {
+        nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
+    }
+
+    #[test]
+    fn the_outcome_is_the_exit_status() {
+        let ended = |outcome, exit| HookFinished {
+            outcome,
+            exit: Some(exit),
+            took: Duration::ZERO,
+            overran: false,
+        };
+        assert_eq!(run("exit 0"), ended(HookOutcome::Succeeded, 0));
+        assert_eq!(run("exit 3"), ended(HookOutcome::Failed, 3));
+        assert_eq!(run("kill -9 $$"), ended(HookOutcome::Failed, 137));
+        assert_eq!(run("/nonexistent/script"), ended(HookOutcome::Failed, 127));
+    }
+
+    #[test]
+    fn a_hook_that_cannot_be_started_fails_at_once() {
+        let (mut process, _dir) = start("a command with a \0");
+        assert_eq!(process.poll_finished(), Some(HookFinished::failed(Duration::ZERO)));
+        assert_eq!(process.poll_timeout(), None);
+    }
+
+    #[test]
+    fn the_environment_names_the_run() {
+        let (mut process, dir) = start("env | grep ^LANELECT_ | sort > $DIR/env");
+        finish(&mut process, START);
+        let expected = "LANELECT_EVENT=elected\n\
+                        LANELECT_GROUP=blue\n\
+                        LANELECT_INTERFACE=eth0 bond0.7\n\
+                        LANELECT_LEADER=web1\n\
+                        LANELECT_LEADER_ADDRESS=10.0.0.11\n\
+                        LANELECT_NODE_ID=web1\n\
+                        LANELECT_PREVIOUS_LEADER=web0\n\
+                        LANELECT_REASON=election\n\
+                        LANELECT_ROLE=leader\n\
+                        LANELECT_TERM=7\n";
+        assert_eq!(fs::read_to_string(dir.path().join("env")).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_empty() {
+        let empty: Vec<_> = environment(&demoted(9), &node())
+            .into_iter()
+            .filter_map(|(name, value)| value.is_empty().then_some(name))
+            .collect();
+        let expected = ["LANELECT_LEADER", "LANELECT_LEADER_ADDRESS", "LANELECT_PREVIOUS_LEADER"];
+        assert_eq!(empty, expected);
+    }
+
+    #[test]
+    fn a_hook_reads_nothing_and_leads_a_group_of_its_own() {
+        let (mut process, dir) = start("cat > $DIR/stdin; echo $$ > $DIR/pid; exec sleep 1000");
+        let shell = pid_in(&dir);
+        assert_eq!(fs::read(dir.path().join("stdin")).unwrap(), b"");
+        let group = nix::unistd::getpgid(Some(Pid::from_raw(shell.cast_signed()))).unwrap();
+        assert_eq!(group.as_raw().cast_unsigned(), shell);
+        kill(shell);
+        finish(&mut process, START);
+    }
+
+    #[test]
+    fn a_hook_that_overruns_gets_term_and_its_run_ends_with_it() {
+        let (mut process, _dir) = start("exec sleep 1000");
+        assert_eq!(process.poll_timeout(), Some(START + LIMIT));
+        process.handle_timeout(START + LIMIT);
+        let finished = finish(&mut process, START + LIMIT);
+        let expected = HookFinished {
+            outcome: HookOutcome::Failed,
+            exit: Some(128 + 15),
+            took: LIMIT,
+            overran: true,
+        };
+        assert_eq!(finished, expected);
+        assert_eq!(process.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_hook_that_exits_with_success_only_on_term_has_failed() {
+        let (mut process, dir) =
+            start("trap 'exit 0' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        pid_in(&dir);
+        process.handle_timeout(START + LIMIT);
+        let finished = finish(&mut process, START + LIMIT);
+        assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(0)));
+    }
+
+    #[test]
+    fn a_grandchild_that_ignores_term_holds_the_run_until_it_is_killed() {
+        let (mut process, dir) =
+            start("sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 1000' & wait");
+        let grandchild = pid_in(&dir);
+        let overrun = START + LIMIT;
+        process.handle_timeout(overrun);
+
+        // From when the shell has ended, the rest of its group is looked at often.
+        wait_for("the end of the shell", || {
+            process.handle_child_signal(overrun);
+            (process.poll_timeout()? < overrun + KILL_GRACE).then_some(())
+        });
+        assert_eq!(process.poll_finished(), None);
+        assert!(is_alive(grandchild));
+
+        process.handle_timeout(overrun + KILL_GRACE);
+        wait_for("the end of the grandchild", || (!is_alive(grandchild)).then_some(()));
+        // Where nobody reaps orphans, the dead one stays in its group until the run is given up.
+        let finished = finish(&mut process, overrun + KILL_GRACE + KILL_WAIT);
+        assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+    }
+
+    #[test]
+    fn a_run_whose_group_outlives_kill_is_given_up() {
+        let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 1000");
+        let group = pid_in(&dir).cast_signed();
+        // A process that we do not reap stays in its group when it was killed.
+        let mut unreaped = {
+            use std::os::unix::process::CommandExt;
+            Command::new("sleep").arg("1000").process_group(group).spawn().unwrap()
+        };
+        let killed = START + LIMIT + KILL_GRACE;
+        process.handle_timeout(START + LIMIT);
+        wait_for("the end of the shell", || {
+            process.handle_child_signal(START + LIMIT);
+            (process.poll_timeout()? < killed).then_some(())
+        });
+        process.handle_timeout(killed);
+        assert_eq!(process.poll_finished(), None);
+        process.handle_timeout(killed + KILL_WAIT);
+        assert!(process.poll_finished().unwrap().overran);
+        assert!(!process.is_running());
+        unreaped.wait().unwrap();
+    }
+
+    #[test]
+    fn a_hook_that_ended_in_time_is_not_blamed_for_being_noticed_late() {
+        let (mut process, dir) = start("echo $$ > $DIR/pid");
+        let shell = pid_in(&dir);
+        wait_for("the end of the shell", || (state(shell) == Some('Z')).then_some(()));
+        process.handle_timeout(START + LIMIT * 10);
+        let finished = process.poll_finished().unwrap();
+        assert_eq!((finished.outcome, finished.overran), (HookOutcome::Succeeded, false));
+    }
+
+    #[test]
+    fn what_a_hook_leaves_running_in_time_is_left_alone() {
+        let (mut process, dir) = start("sleep 1000 & echo $! > $DIR/pid");
+        let finished = finish(&mut process, START);
+        let left = pid_in(&dir);
+        assert_eq!(finished.outcome, HookOutcome::Succeeded);
+        process.handle_timeout(START + LIMIT * 10);
+        assert!(is_alive(left));
+        kill(left);
+    }
+
+    #[test]
+    fn a_second_run_is_dropped_while_one_is_under_way() {
+        let (mut process, _dir) = start("exec sleep 1000");
+        let child = process.running.as_ref().unwrap().child.id();
+        process.start(&demoted(8), &node(), START + LIMIT);
+        assert_eq!(process.running.as_ref().unwrap().child.id(), child);
+        assert_eq!(process.poll_timeout(), Some(START + LIMIT));
+        kill(child);
+        assert_eq!(finish(&mut process, START).exit, Some(137));
+        assert_eq!(process.poll_finished(), None);
+    }
+
+    #[test]
+    fn many_flips_run_one_after_the_other() {
+        let (mut process, dir) = start("echo $LANELECT_EVENT $LANELECT_TERM >> $DIR/runs");
+        finish(&mut process, START);
+        for term in 8..=27 {
+            let run = if term % 2 == 0 { demoted(term) } else { elected(term) };
+            process.start(&run, &node(), START);
+            assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
+        }
+        let expected: Vec<_> = (7..=27)
+            .map(|term| format!("{} {term}", if term % 2 == 0 { "demoted" } else { "elected" }))
+            .collect();
+        assert_eq!(lines(&dir.path().join("runs")), expected);
+    }
+
+    fn lines(path: &Path) -> Vec<String> {
+        fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,282 @@
+//! What the daemon and the hook-runner say to each other, over a Unix socket.
+//!
+//! The daemon connects, sends one [`RunRequest`] as a line of JSON and waits; the hook-runner
+//! answers with one [`RunReply`] as a line of JSON when the hook has ended, and hangs up. Each run
+//! has a connection of its own. A daemon that hangs up takes back a run that has not begun; one
+//! that has begun is carried through.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{HookFinished, HookNode};
+use crate::core::hook::HookRun;
+
+/// Longest line either side accepts, in bytes with its line feed: room for a request with
+/// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, every one of them escaped.
+pub const LINE_MAX: usize = 16 * 1024;
+
+/// Most interfaces that a request may name.
+pub const INTERFACES_MAX: usize = 32;
+
+/// Longest interface name, in bytes: the kernel's bound on alternative names.
+pub const INTERFACE_NAME_MAX: usize = 127;
+
+/// What the daemon asks. Every part is a checked type: nothing in here can name a command or a
+/// variable, or hold a line break.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// The run.
+    pub run: HookRun,
+    /// The node it is for.
+    pub node: HookNode,
+}
+
+/// What the hook-runner answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunReply {
+    /// The hook ran, or could not be started.
+    Finished(HookFinished),
+    /// The hook was not run, for this reason.
+    Refused(String),
+}
+
+/// Why a line from the other side cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// More than [`LINE_MAX`] bytes without a line feed, or anything after it.
+    #[error("sent something other than one line of at most {LINE_MAX} bytes")]
+    NotOneLine,
+    /// The line is not the JSON of the message.
+    #[error("sent a line that is no valid message: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// The connection failed.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Sends `message` as one line, all of it at once. A fresh connection has room for any message, so
+/// where it does not fit the other side is broken.
+///
+/// # Errors
+///
+/// Where the connection failed or did not take the whole line.
+pub fn send(mut stream: impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    if line.len() > LINE_MAX {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the message is too long"));
+    }
+    match stream.write(&line) {
+        Ok(written) if written == line.len() => Ok(()),
+        Ok(_) => Err(ErrorKind::WriteZero.into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the other side may still send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// It may.
+    Open,
+    /// It hung up.
+    Closed,
+}
+
+/// Collects the one line that a side receives.
+#[derive(Debug, Default)]
+pub struct LineReader {
+    bytes: Vec<u8>,
+}
+
+impl LineReader {
+    /// Reads all there is, until the stream would block or ends.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection failed, or what came can no longer become one line. Both end the
+    /// conversation.
+    pub fn read(&mut self, mut stream: impl Read) -> Result<Connection, LineError> {
+        let mut chunk = [0; 1024];
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(0) => return Ok(Connection::Closed),
+                Ok(count) => self.take(chunk.get(..count).unwrap_or_default())?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Connection::Open),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The message, where its line is complete.
+    ///
+    /// # Errors
+    ///
+    /// Where the line is no such message.
+    pub fn message<T: DeserializeOwned>(&self) -> Result<Option<T>, LineError> {
+        match self.bytes.strip_suffix(b"\n") {
+            Some(line) => Ok(Some(serde_json::from_slice(line)?)),
+            None => Ok(None),
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8]) -> Result<(), LineError> {
+        self.bytes.extend_from_slice(chunk);
+        let is_ended_early = self.bytes.iter().rev().skip(1).any(|&byte| byte == b'\n');
+        let is_too_long = self.bytes.len() > LINE_MAX;
+        if is_ended_early || is_too_long { Err(LineError::NotOneLine) } else { Ok(()) }
+    }
+}
+
+/// Reads interface names as the kernel would accept them, so that none can forge another variable's
+/// value or a path.
+pub(super) fn interface_names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    if names.len() > INTERFACES_MAX {
+        return Err(D::Error::custom(format!("more than {INTERFACES_MAX} interfaces")));
+    }
+    match names.iter().find(|name| !is_interface_name(name)) {
+        Some(name) => Err(D::Error::custom(format!("{name:?} is no interface name"))),
+        None => Ok(names),
+    }
+}
+
+fn is_interface_name(name: &str) -> bool {
+    let is_bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    !name.is_empty()
+        && name.len() <= INTERFACE_NAME_MAX
+        && name != "."
+        && name != ".."
+        && !name.contains(is_bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::super::testing::{demoted, elected, node};
+    use super::*;
+
+    /// Hands out its chunks one at a time, then would block.
+    struct Chunks(VecDeque<Vec<u8>>);
+
+    impl Chunks {
+        fn of(bytes: &[u8], size: usize) -> Self {
+            Chunks(bytes.chunks(size).map(<[u8]>::to_vec).collect())
+        }
+    }
+
+    impl Read for Chunks {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let chunk = self.0.pop_front().ok_or(ErrorKind::WouldBlock)?;
+            buffer[..chunk.len()].copy_from_slice(&chunk);
+            Ok(chunk.len())
+        }
+    }
+
+    fn line(message: &impl Serialize) -> Vec<u8> {
+        let mut line = Vec::new();
+        send(&mut line, message).unwrap();
+        line
+    }
+
+    #[test]
+    fn a_request_arrives_as_it_was_sent_however_it_is_cut() {
+        for run in [elected(7), demoted(u64::MAX)] {
+            let request = RunRequest { run, node: node() };
+            for size in [1, 7, 1024] {
+                let mut reader = LineReader::default();
+                let connection = reader.read(Chunks::of(&line(&request), size)).unwrap();
+                assert_eq!(connection, Connection::Open);
+                assert_eq!(reader.message::<RunRequest>().unwrap().as_ref(), Some(&request));
+            }
+        }
+    }
+
+    #[test]
+    fn the_reply_is_read_although_the_other_side_has_hung_up() {
+        let reply = RunReply::Finished(HookFinished::failed(std::time::Duration::from_millis(5)));
+        let mut reader = LineReader::default();
+        assert_eq!(reader.read(&line(&reply)[..]).unwrap(), Connection::Closed);
+        assert_eq!(reader.message().unwrap(), Some(reply));
+    }
+
+    #[test]
+    fn half_a_line_is_no_message_yet() {
+        let whole = line(&RunReply::Refused("no".to_owned()));
+        let mut reader = LineReader::default();
+        reader.read(&whole[..whole.len() - 1]).unwrap();
+        assert_eq!(reader.message::<RunReply>().unwrap(), None);
+        reader.read(&whole[whole.len() - 1..]).unwrap();
+        assert!(reader.message::<RunReply>().unwrap().is_some());
+    }
+
+    #[test]
+    fn more_than_one_line_is_refused_and_so_is_an_endless_one() {
+        for bad in [&b"{}\n{}\n"[..], b"{}\n ", b"\n\n", &[b' '; LINE_MAX + 1]] {
+            let result = LineReader::default().read(bad);
+            assert!(matches!(result, Err(LineError::NotOneLine)), "{result:?}");
+        }
+    }
+
+    #[test]
+    fn the_largest_request_fits() {
+        let name = "\"".repeat(crate::types::NAME_MAX);
+        let mut largest = RunRequest { run: elected(u64::MAX), node: node() };
+        largest.node.interfaces = vec!["\"".repeat(INTERFACE_NAME_MAX); INTERFACES_MAX];
+        largest.node.node_id = name.parse().unwrap();
+        largest.node.group = name.parse().unwrap();
+        largest.run.leader = Some(largest.node.node_id);
+        largest.run.previous_leader = Some(largest.node.node_id);
+        let mut reader = LineReader::default();
+        reader.read(&line(&largest)[..]).unwrap();
+        assert_eq!(reader.message().unwrap(), Some(largest));
+    }
+
+    #[test]
+    fn a_request_cannot_carry_what_a_hook_must_not_be_told() {
+        let good = serde_json::to_value(RunRequest { run: elected(7), node: node() }).unwrap();
+        assert!(serde_json::from_value::<RunRequest>(good.clone()).is_ok());
+        let bad = |pointer: &str, value: serde_json::Value| {
+            let mut request = good.clone();
+            *request.pointer_mut(pointer).unwrap() = value;
+            assert!(serde_json::from_value::<RunRequest>(request).is_err(), "{pointer}");
+        };
+        bad("/run/event", "fired".into());
+        bad("/run/reason", "$(reboot)".into());
+        bad("/run/leader", "a b".into());
+        bad("/run/leader_address", "10.0.0.1; reboot".into());
+        bad("/run/term", "7".into());
+        bad("/node/node_id", "a\nPATH=/tmp".into());
+        bad("/node/group", "".into());
+        for name in ["", ".", "..", "a/b", "a b", "a\nb", "a\0b", &"x".repeat(128)] {
+            bad("/node/interfaces/0", name.into());
+        }
+        bad("/node/interfaces", vec!["eth0"; INTERFACES_MAX + 1].into());
+
+        let mut request = good.clone();
+        request["command"] = "reboot".into();
+        assert!(serde_json::from_value::<RunRequest>(request).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(
+            bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200),
+            size in 1_usize..50,
+        ) {
+            let mut reader = LineReader::default();
+            let is_one_line = !bytes.iter().rev().skip(1).any(|&byte| byte == b'\n');
+            prop_assert_eq!(reader.read(Chunks::of(&bytes, size)).is_ok(), is_one_line);
+            let _ = reader.message::<RunRequest>();
+        }
+    }
+}

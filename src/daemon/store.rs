@@ -1,0 +1,687 @@
+//! What the core persists, on disk.
+//!
+//! One small TOML file for each group, which people can read:
+//!
+//! ```text
+//! # lanelect's memory of group "default". Do not edit: the checksum covers all below it.
+//! version = 1
+//! checksum = "8e1f…"
+//! term = 7
+//! incarnation = 3
+//! maintenance = false
+//! ```
+//!
+//! It is replaced as a whole: written beside, synced, renamed, and the directory synced. After a
+//! crash at any point there is the old file or the new one, never a mixture. A lock on a second file
+//! keeps another daemon away.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::core::persist::PersistentState;
+use crate::types::GroupName;
+
+/// Largest state file, in bytes. A larger one is not ours.
+pub const STATE_MAX: u64 = 16 * 1024;
+
+/// The layout that is written, and the only one read.
+const VERSION: u32 = 1;
+
+/// Bytes of the SHA-256 that the checksum keeps: it is against accidents, not against forgery.
+const CHECKSUM_LEN: usize = 8;
+
+/// Why the state could not be read or written. Where not said otherwise, what is on disk did not
+/// change. None of these is normal in operation.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The directory is missing and could not be created.
+    #[error("cannot create the state directory {path}: {source}{}", advice(.source))]
+    CreateDir {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another process holds the lock.
+    #[error(
+        "the state of this group is in use by {holder}, which holds the lock {path}: stop it first, \
+         or give one of the two another state_dir"
+    )]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// Who holds it, as far as known.
+        holder: String,
+    },
+    /// The lock file could not be opened or locked.
+    #[error("cannot lock {path}: {source}{}", advice(.source))]
+    Lock {
+        /// The lock file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is there and could not be read.
+    #[error("cannot read the state file {path}: {source}{}", advice(.source))]
+    Read {
+        /// The state file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is not as it was written.
+    #[error(
+        "the state file {path} is damaged: {found}. To start afresh remove it while the daemon is \
+         stopped; this node then forgets its term, what it promised in that term, and whether it \
+         was in maintenance"
+    )]
+    Corrupt {
+        /// The state file.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: String,
+    },
+    /// Another version of lanelect wrote the file.
+    #[error(
+        "the state file {path} has layout version {found}, and this lanelect knows version \
+         {VERSION} only: run the lanelect that wrote it, or a newer one"
+    )]
+    Version {
+        /// The state file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The new file could not be written. What is on disk is the state from before, or, where only
+    /// the directory could not be synced, the new one, which a power loss may take back.
+    #[error("cannot write the state file {path}: {source}{}", advice(.source))]
+    Write {
+        /// The state file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// The state of one group on disk, locked against other daemons while this lives.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    group: GroupName,
+    /// Held open for its lock.
+    lock: File,
+}
+
+impl Store {
+    /// Locks the state of `group` in `state_dir` and reads it; none where there is none yet. Creates
+    /// the directory where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// See [`StoreError`].
+    pub fn open(
+        state_dir: &Path,
+        group: GroupName,
+    ) -> Result<(Self, Option<PersistentState>), StoreError> {
+        create_dir(state_dir)?;
+        let lock = lock(&path_in(state_dir, group, "lock"))?;
+        let store = Store { dir: state_dir.to_owned(), group, lock };
+        store.remove_leftover()?;
+        let state = read(&store.path("state"))?;
+        Ok((store, state))
+    }
+
+    /// Puts `state` on disk in place of what is there. When this returns without an error, a power
+    /// loss no longer takes it back. Blocks for as long as the disk takes.
+    ///
+    /// Where the directory was removed meanwhile, it is created and locked again.
+    ///
+    /// # Errors
+    ///
+    /// See [`StoreError`].
+    pub fn save(&mut self, state: &PersistentState) -> Result<(), StoreError> {
+        let failed = |source| StoreError::Write { path: self.path("state"), source };
+        let content = encode(self.group, state)
+            .map_err(|error| failed(io::Error::new(ErrorKind::InvalidInput, error)))?;
+        match self.replace(&content) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            result => return result.map_err(failed),
+        }
+        log::warn!("the state directory {} was removed; creating it anew", self.dir.display());
+        create_dir(&self.dir)?;
+        self.lock = lock(&self.path("lock"))?;
+        self.replace(&content)
+            .map_err(|source| StoreError::Write { path: self.path("state"), source })
+    }
+
+    fn replace(&self, content: &str) -> io::Result<()> {
+        let temporary = self.path("state.tmp");
+        let result = write_synced(&temporary, content)
+            .and_then(|()| fs::rename(&temporary, self.path("state")))
+            .and_then(|()| sync_dir(&self.dir));
+        if result.is_err() {
+            // Frees the space on a full disk; where it fails, the next open tries again.
+            let _ = fs::remove_file(&temporary);
+        }
+        result
+    }
+
+    /// Removes what a crash in the middle of a write left behind.
+    fn remove_leftover(&self) -> Result<(), StoreError> {
+        let path = self.path("state.tmp");
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(StoreError::Write { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self, extension: &str) -> PathBuf {
+        path_in(&self.dir, self.group, extension)
+    }
+}
+
+/// The group's file with `extension`. A group's name may hold a slash, a file's may not.
+fn path_in(dir: &Path, group: GroupName, extension: &str) -> PathBuf {
+    let name = group.as_str().replace('%', "%25").replace('/', "%2F");
+    dir.join(format!("{name}.{extension}"))
+}
+
+fn create_dir(dir: &Path) -> Result<(), StoreError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let failed = |source| StoreError::CreateDir { path: dir.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    // Without this a power loss could take the new directory back, and the state with it.
+    match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_dir(parent).map_err(failed),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the lock, and writes into its file who holds it.
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let failed = |source| StoreError::Lock { path: path.to_owned(), source };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::Locked { path: path.to_owned(), holder: holder(&mut file) });
+        }
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    }
+    // A full disk must not keep the daemon down over a courtesy.
+    if let Err(error) = write_holder(&mut file) {
+        log::debug!("{} does not name this process: {error}", path.display());
+    }
+    Ok(file)
+}
+
+fn write_holder(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}
+
+/// Who holds the lock, by what it wrote into the file.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    let is_read = file.take(32).read_to_string(&mut text).is_ok();
+    match text.trim().parse::<u32>() {
+        Ok(process) if is_read => format!("process {process}"),
+        _ => "another process".to_owned(),
+    }
+}
+
+fn write_synced(path: &Path, content: &str) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(content.as_bytes())?;
+    file.sync_all()
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+fn read(path: &Path) -> Result<Option<PersistentState>, StoreError> {
+    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut content = Vec::new();
+    file.take(STATE_MAX + 1).read_to_end(&mut content).map_err(failed)?;
+    decode(&content).map(Some).map_err(|error| match error {
+        DecodeError::Version(found) => StoreError::Version { path: path.to_owned(), found },
+        DecodeError::Corrupt(found) => StoreError::Corrupt { path: path.to_owned(), found },
+    })
+}
+
+/// The lines above what the checksum covers.
+#[derive(Deserialize)]
+struct Header {
+    version: u32,
+    checksum: String,
+}
+
+enum DecodeError {
+    Version(u32),
+    Corrupt(String),
+}
+
+fn encode(group: GroupName, state: &PersistentState) -> Result<String, toml::ser::Error> {
+    let body = toml::to_string(state)?;
+    Ok(format!(
+        "# lanelect's memory of group {:?}. Do not edit: the checksum covers all below it.\n\
+         version = {VERSION}\n\
+         checksum = \"{}\"\n\
+         {body}",
+        group.as_str(),
+        checksum(&body),
+    ))
+}
+
+fn decode(content: &[u8]) -> Result<PersistentState, DecodeError> {
+    let corrupt = |found: &str| DecodeError::Corrupt(found.to_owned());
+    if content.is_empty() {
+        return Err(corrupt("it is empty"));
+    }
+    if u64::try_from(content.len()).is_ok_and(|len| len > STATE_MAX) {
+        return Err(corrupt("it is larger than any state file"));
+    }
+    let text = str::from_utf8(content).map_err(|_| corrupt("it is no text"))?;
+    let (header, body) = split_header(text).ok_or_else(|| corrupt("it has no checksum line"))?;
+    let header: Header = toml::from_str(header)
+        .map_err(|error| corrupt(&format!("its header is unreadable: {}", error.message())))?;
+    if header.version != VERSION {
+        return Err(DecodeError::Version(header.version));
+    }
+    if header.checksum != checksum(body) {
+        return Err(corrupt("its checksum does not match; it was edited or written in part"));
+    }
+    toml::from_str(body)
+        .map_err(|error| corrupt(&format!("its content is unreadable: {}", error.message())))
+}
+
+/// Splits after the checksum's line.
+fn split_header(text: &str) -> Option<(&str, &str)> {
+    let start = text.find("\nchecksum = ")? + 1;
+    let end = start + text.get(start..)?.find('\n')? + 1;
+    text.split_at_checked(end)
+}
+
+fn checksum(body: &str) -> String {
+    Sha256::digest(body).iter().take(CHECKSUM_LEN).fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "; make it the daemon's user's (StateDirectory= in the unit, or chown), or set \
+             state_dir to a directory of that user's"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "; free some space there, or set state_dir to a directory on another file system"
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            "; set state_dir to a directory on a writable file system (with ProtectSystem=strict \
+             in the unit, StateDirectory= makes one)"
+        }
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            "; something that is no directory is in the way: remove it, or set state_dir to \
+             another path"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use proptest::prelude::*;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::types::{Incarnation, Term};
+
+    const STATE: PersistentState =
+        PersistentState { term: Term(7), incarnation: Incarnation(3), maintenance: true };
+
+    /// Tells the test's second process where its file system is.
+    const TINY_VARIABLE: &str = "TEST_STORE_TINY_DIR";
+
+    fn group() -> GroupName {
+        "blue".parse().unwrap()
+    }
+
+    /// A directory in which the state of group blue was saved.
+    fn saved() -> TempDir {
+        let dir = TempDir::new().unwrap();
+        let (mut store, before) = Store::open(dir.path(), group()).unwrap();
+        assert_eq!(before, None);
+        store.save(&STATE).unwrap();
+        dir
+    }
+
+    fn load(dir: &Path) -> Result<Option<PersistentState>, StoreError> {
+        Store::open(dir, group()).map(|(_, state)| state)
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_was_saved_last_is_read_back() {
+        let dir = saved();
+        assert_eq!(load(dir.path()).unwrap(), Some(STATE));
+        let (mut store, _) = Store::open(dir.path(), group()).unwrap();
+        let last = PersistentState {
+            term: Term(u64::MAX),
+            incarnation: Incarnation(u64::MAX),
+            maintenance: false,
+        };
+        store.save(&STATE).unwrap();
+        store.save(&last).unwrap();
+        drop(store);
+        assert_eq!(load(dir.path()).unwrap(), Some(last));
+        assert_eq!(names(dir.path()), ["blue.lock", "blue.state"]);
+    }
+
+    #[test]
+    fn people_can_read_the_file() {
+        let dir = saved();
+        let text = fs::read_to_string(dir.path().join("blue.state")).unwrap();
+        let checksum = checksum("term = 7\nincarnation = 3\nmaintenance = true\n");
+        let expected = format!(
+            "# lanelect's memory of group \"blue\". Do not edit: the checksum covers all below it.\n\
+             version = 1\nchecksum = \"{checksum}\"\n\
+             term = 7\nincarnation = 3\nmaintenance = true\n"
+        );
+        assert_eq!(text, expected);
+        assert_eq!(checksum.len(), 2 * CHECKSUM_LEN);
+    }
+
+    #[test]
+    fn only_the_owner_can_read_what_was_created() {
+        let parent = TempDir::new().unwrap();
+        let dir = parent.path().join("state/lanelect");
+        let (mut store, _) = Store::open(&dir, group()).unwrap();
+        store.save(&STATE).unwrap();
+        assert_eq!(mode(&dir), 0o700);
+        assert_eq!(mode(&dir.join("blue.state")), 0o600);
+        assert_eq!(mode(&dir.join("blue.lock")), 0o600);
+    }
+
+    #[test]
+    fn a_group_name_is_no_path() {
+        let dir = TempDir::new().unwrap();
+        let name = |group: &str| path_in(Path::new("/d"), group.parse().unwrap(), "state");
+        assert_eq!(name("../../etc"), Path::new("/d/..%2F..%2Fetc.state"));
+        assert_ne!(name("a/b"), name("a%2Fb"));
+        Store::open(dir.path(), "../x".parse().unwrap()).unwrap().0.save(&STATE).unwrap();
+        assert_eq!(names(dir.path()), ["..%2Fx.lock", "..%2Fx.state"]);
+    }
+
+    #[test]
+    fn groups_share_a_directory() {
+        let dir = saved();
+        let _blue = Store::open(dir.path(), group()).unwrap();
+        let (_green, state) = Store::open(dir.path(), "green".parse().unwrap()).unwrap();
+        assert_eq!(state, None);
+    }
+
+    #[test]
+    fn two_daemons_do_not_share_a_state() {
+        let dir = saved();
+        let first = Store::open(dir.path(), group()).unwrap();
+        let error = load(dir.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Locked { .. }));
+        let holder = format!("process {}", std::process::id());
+        assert!(error.to_string().contains(&holder), "{error}");
+        drop(first);
+        assert_eq!(load(dir.path()).unwrap(), Some(STATE));
+    }
+
+    #[test]
+    fn a_lock_file_with_rubbish_in_it_is_a_lock_file() {
+        let dir = saved();
+        fs::write(dir.path().join("blue.lock"), [0xff; 100]).unwrap();
+        let foreign = File::open(dir.path().join("blue.lock")).unwrap();
+        foreign.lock().unwrap();
+        let error = load(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+        drop(foreign);
+        load(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_file_cut_short_anywhere_is_recognised() {
+        let dir = saved();
+        let path = dir.path().join("blue.state");
+        let whole = fs::read(&path).unwrap();
+        for len in 0..whole.len() {
+            fs::write(&path, &whole[..len]).unwrap();
+            let error = load(dir.path()).unwrap_err();
+            assert!(matches!(error, StoreError::Corrupt { .. }), "{len}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_reported_with_what_to_do() {
+        let dir = saved();
+        let path = dir.path().join("blue.state");
+        let whole = fs::read_to_string(&path).unwrap();
+        let report = |content: &[u8]| {
+            fs::write(&path, content).unwrap();
+            load(dir.path()).unwrap_err().to_string()
+        };
+        assert!(report(b"").contains("it is empty"));
+        assert!(report(&[0xff, 0xfe]).contains("no text"));
+        assert!(report(whole.replace("term = 7", "term = 6").as_bytes()).contains("checksum"));
+        let oversized = whole + &"#".repeat(usize::try_from(STATE_MAX).unwrap());
+        let text = report(oversized.as_bytes());
+        assert!(text.contains("larger"), "{text}");
+        assert!(text.contains("remove it while the daemon is stopped"), "{text}");
+        assert!(text.contains("blue.state"), "{text}");
+        // Nothing was repaired behind the operator's back.
+        assert_eq!(fs::read_to_string(&path).unwrap(), oversized);
+    }
+
+    #[test]
+    fn another_version_is_not_mistaken_for_damage() {
+        let dir = saved();
+        let path = dir.path().join("blue.state");
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, whole.replace("version = 1", "version = 2")).unwrap();
+        let error = load(dir.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Version { found: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_field_that_was_not_written_yet_reads_as_its_default() {
+        let body = "term = 7\n";
+        let text = format!("\nversion = 1\nchecksum = \"{}\"\n{body}", checksum(body));
+        let state = decode(text.as_bytes()).ok().unwrap();
+        assert_eq!(state, PersistentState { term: Term(7), ..PersistentState::default() });
+    }
+
+    #[test]
+    fn what_a_crash_left_half_written_is_removed() {
+        let dir = saved();
+        fs::write(dir.path().join("blue.state.tmp"), "version = 1\nche").unwrap();
+        assert_eq!(load(dir.path()).unwrap(), Some(STATE));
+        assert_eq!(names(dir.path()), ["blue.lock", "blue.state"]);
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_is_created_and_locked_anew() {
+        let parent = TempDir::new().unwrap();
+        let dir = parent.path().join("lanelect");
+        let (mut store, _) = Store::open(&dir, group()).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
+        store.save(&STATE).unwrap();
+        assert!(matches!(load(&dir), Err(StoreError::Locked { .. })));
+        drop(store);
+        assert_eq!(load(&dir).unwrap(), Some(STATE));
+    }
+
+    #[test]
+    fn a_path_that_is_no_directory_is_reported() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "").unwrap();
+        for state_dir in [path.clone(), path.join("below")] {
+            let error = load(&state_dir).unwrap_err();
+            assert!(matches!(error, StoreError::CreateDir { .. }), "{error}");
+            assert!(error.to_string().contains("is no directory"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_save_that_fails_leaves_the_old_state_and_no_leftover() {
+        let dir = saved();
+        let (mut store, _) = Store::open(dir.path(), group()).unwrap();
+        // A directory in the place of the file makes the rename fail.
+        let path = dir.path().join("blue.state");
+        fs::rename(&path, dir.path().join("kept")).unwrap();
+        fs::create_dir_all(path.join("in-the-way")).unwrap();
+        let error = store.save(&PersistentState::default()).unwrap_err();
+        assert!(matches!(error, StoreError::Write { .. }), "{error}");
+        assert_eq!(names(dir.path()), ["blue.lock", "blue.state", "kept"]);
+    }
+
+    #[test]
+    fn a_directory_of_someone_else_is_reported_with_what_to_do() {
+        let dir = saved();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        let is_root = nix::unistd::geteuid().is_root();
+        let result = Store::open(dir.path(), group()).and_then(|(mut store, _)| store.save(&STATE));
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        // No permission stops root.
+        assert_eq!(result.is_ok(), is_root);
+        if let Err(error) = result {
+            assert!(error.to_string().contains("StateDirectory="), "{error}");
+        }
+    }
+
+    #[test]
+    #[ignore = "the process that the next test starts in a file system of its own"]
+    fn in_a_tiny_file_system() {
+        let Some(dir) = std::env::var_os(TINY_VARIABLE).map(PathBuf::from) else { return };
+        let (mut store, _) = Store::open(&dir, group()).unwrap();
+        store.save(&STATE).unwrap();
+        let next = PersistentState { term: Term(8), ..STATE };
+
+        let filler = dir.join("filler");
+        let error = fs::write(&filler, vec![0; 1 << 20]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        let error = store.save(&next).unwrap_err().to_string();
+        assert!(error.contains("free some space"), "{error}");
+        assert_eq!(read(&dir.join("blue.state")).unwrap(), Some(STATE));
+        fs::remove_file(&filler).unwrap();
+        store.save(&next).unwrap();
+        drop(store);
+
+        let remount = ["-o", "remount,ro"];
+        assert!(Command::new("mount").args(remount).arg(&dir).status().unwrap().success());
+        let error = Store::open(&dir, group()).unwrap_err().to_string();
+        assert!(error.contains("writable file system"), "{error}");
+        assert_eq!(read(&dir.join("blue.state")).unwrap(), Some(next));
+    }
+
+    #[test]
+    fn a_full_or_read_only_file_system_keeps_the_old_state() {
+        let dir = TempDir::new().unwrap();
+        let exe = std::env::current_exe().unwrap();
+        let script = "mount -t tmpfs -o size=16k none \"$1\" && \
+                      exec \"$0\" --exact --ignored \"$2\"";
+        let output = Command::new("unshare")
+            .args(["-Urm", "sh", "-c", script])
+            .arg(exe)
+            .arg(dir.path())
+            .arg("daemon::store::tests::in_a_tiny_file_system")
+            .env(TINY_VARIABLE, dir.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if errors.starts_with("unshare:") || errors.starts_with("mount:") {
+            eprintln!("skipped, this host has no user namespaces: {errors}");
+            return;
+        }
+        assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+    }
+
+    #[test]
+    fn every_failure_of_the_system_comes_with_advice() {
+        for kind in [
+            ErrorKind::PermissionDenied,
+            ErrorKind::StorageFull,
+            ErrorKind::ReadOnlyFilesystem,
+            ErrorKind::NotADirectory,
+        ] {
+            assert!(advice(&kind.into()).contains("state_dir"), "{kind:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_the_reader(content in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(decode(&content).is_err());
+        }
+
+        #[test]
+        fn every_state_survives(term: u64, incarnation: u64, maintenance: bool) {
+            let state = PersistentState {
+                term: Term(term),
+                incarnation: Incarnation(incarnation),
+                maintenance,
+            };
+            let text = encode(group(), &state).unwrap();
+            prop_assert_eq!(decode(text.as_bytes()).ok(), Some(state));
+        }
+
+        #[test]
+        fn a_flipped_bit_is_noticed(at in 0_usize..200, bit in 0_u32..8) {
+            let text = encode(group(), &STATE).unwrap();
+            let mut bytes = text.into_bytes();
+            let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+            // Anything but the comment.
+            let index = header + 1 + at % (bytes.len() - header - 1);
+            bytes[index] ^= 1 << bit;
+            prop_assert!(decode(&bytes).is_err());
+        }
+    }
+}

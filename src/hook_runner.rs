@@ -1,0 +1,323 @@
+//! `lanelect hook-runner`: the privileged half of the hooks.
+//!
+//! The daemon needs no privileges, its hooks often do. This process has them, talks to no network,
+//! and runs one command only: that of its own configuration. The daemon's requests say when it runs
+//! and fill in the variables of its environment, as checked types.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mio::net::UnixStream;
+use mio::{Events, Interest, Poll, Token};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use signal_hook_mio::v1_0::Signals;
+
+use crate::config::Config;
+use crate::daemon::clock;
+use crate::daemon::hooks::listener::{ListenError, Listener};
+use crate::daemon::hooks::protocol::{self, Connection, LineError, LineReader};
+use crate::daemon::hooks::protocol::{RunReply, RunRequest};
+use crate::daemon::hooks::{HookFinished, HookProcess, HookSettings};
+use crate::time::Time;
+use crate::types::GroupName;
+
+/// Most connections at a time: the daemon's, one that a restarted daemon opens while its
+/// predecessor's hook still runs, and its `post-stop`. More wait to be accepted.
+pub const CLIENTS_MAX: usize = 4;
+
+/// How long a client may take to send its request.
+pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Pause after an accept that failed for lack of resources.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+const LISTENER: Token = Token(0);
+const SIGNALS: Token = Token(1);
+const FIRST_CLIENT: usize = 2;
+
+/// What the hook-runner reads from its configuration.
+#[derive(Debug, Clone)]
+pub struct HookRunnerSettings {
+    /// The command and its time limit.
+    pub hook: HookSettings,
+    /// Where to listen, unless systemd passes a socket.
+    pub hook_socket: Option<PathBuf>,
+    /// The only group whose daemon is served.
+    pub group: GroupName,
+}
+
+impl From<Config> for HookRunnerSettings {
+    fn from(config: Config) -> Self {
+        HookRunnerSettings {
+            hook: HookSettings { command: config.hook, timeout: config.hook_timeout },
+            hook_socket: config.hook_socket,
+            group: config.group,
+        }
+    }
+}
+
+/// Why the hook-runner could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum HookRunnerError {
+    /// It has no socket.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The event loop failed.
+    #[error("the hook-runner's event loop failed: {0}")]
+    EventLoop(#[from] io::Error),
+}
+
+/// Serves requests until SIGTERM or SIGINT, then waits for the hook that runs, within its limits.
+///
+/// # Errors
+///
+/// Where it cannot listen, or the event loop fails.
+pub fn run(settings: HookRunnerSettings) -> Result<(), HookRunnerError> {
+    HookRunner::new(settings)?.serve()
+}
+
+struct HookRunner {
+    group: GroupName,
+    poll: Poll,
+    signals: Signals,
+    /// None once it stops.
+    listener: Option<Listener>,
+    /// When connections may be waiting to be accepted; none where there are none.
+    accept_at: Option<Time>,
+    process: HookProcess,
+    /// The connection that the running hook's end is told to.
+    asker: Option<Token>,
+    /// Requests whose turn has not come, oldest first.
+    queue: VecDeque<(Token, RunRequest)>,
+    clients: Vec<Client>,
+    next_token: usize,
+}
+
+struct Client {
+    token: Token,
+    stream: UnixStream,
+    line: LineReader,
+    /// Until when its request must be there; none once it is.
+    request_due: Option<Time>,
+}
+
+impl HookRunner {
+    fn new(settings: HookRunnerSettings) -> Result<Self, HookRunnerError> {
+        let poll = Poll::new()?;
+        let mut signals = Signals::new([SIGCHLD, SIGTERM, SIGINT])?;
+        poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
+        let mut listener = Listener::open(settings.hook_socket.as_deref())?;
+        poll.registry().register(&mut listener.socket, LISTENER, Interest::READABLE)?;
+        if settings.hook.command.is_none() {
+            log::warn!("no hook is configured: every run succeeds without doing anything");
+        }
+        log::info!("hook-runner for group {} is ready", settings.group);
+        Ok(HookRunner {
+            group: settings.group,
+            poll,
+            signals,
+            listener: Some(listener),
+            accept_at: Some(clock::now()),
+            process: HookProcess::new(settings.hook),
+            asker: None,
+            queue: VecDeque::new(),
+            clients: Vec::new(),
+            next_token: FIRST_CLIENT,
+        })
+    }
+
+    fn serve(mut self) -> Result<(), HookRunnerError> {
+        let mut events = Events::with_capacity(16);
+        loop {
+            let now = clock::now();
+            self.handle_timeout(now);
+            self.drive(now);
+            if self.listener.is_none() && !self.process.is_running() {
+                log::info!("hook-runner stopped");
+                return Ok(());
+            }
+            let timeout = self.next_timeout().map(|time| time.since(clock::now()));
+            match self.poll.poll(&mut events, timeout) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let now = clock::now();
+            for event in &events {
+                match event.token() {
+                    SIGNALS => self.handle_signals(now),
+                    LISTENER => self.accept_at = self.listener.as_ref().map(|_| now),
+                    token => self.handle_client(token),
+                }
+            }
+        }
+    }
+
+    fn handle_signals(&mut self, now: Time) {
+        let mut is_stop = false;
+        for signal in self.signals.pending() {
+            match signal {
+                SIGCHLD => self.process.handle_child_signal(now),
+                _ => is_stop = true,
+            }
+        }
+        if is_stop {
+            self.stop();
+        }
+    }
+
+    /// Takes no more requests; those whose turn has not come are not run.
+    fn stop(&mut self) {
+        let Some(mut listener) = self.listener.take() else { return };
+        log::info!("hook-runner stops");
+        self.accept_at = None;
+        // An inherited socket stays open on standard input, and would stay watched.
+        if let Err(error) = self.poll.registry().deregister(&mut listener.socket) {
+            log::warn!("the listening socket is still watched: {error}");
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.process.handle_timeout(now);
+        self.clients.retain(|client| {
+            let is_late = client.request_due.is_some_and(|due| now >= due);
+            if is_late {
+                log::warn!("a client that sent no request in {REQUEST_WAIT:?} is dropped");
+            }
+            !is_late
+        });
+        if self.accept_at.is_some_and(|at| now >= at) {
+            self.accept_clients(now);
+        }
+    }
+
+    /// Accepts until none is waiting or no place is free. The poll tells of new connections only
+    /// once, so `accept_at` remembers that some may be left.
+    fn accept_clients(&mut self, now: Time) {
+        while self.clients.len() < CLIENTS_MAX {
+            let Some(listener) = &self.listener else { return };
+            match listener.socket.accept() {
+                Ok((stream, _)) => self.add_client(stream, now),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.accept_at = None;
+                    return;
+                }
+                Err(error) => {
+                    log::warn!("a connection could not be accepted: {error}");
+                    self.accept_at = Some(now + ACCEPT_PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn add_client(&mut self, mut stream: UnixStream, now: Time) {
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1).max(FIRST_CLIENT);
+        match self.poll.registry().register(&mut stream, token, Interest::READABLE) {
+            Ok(()) => self.clients.push(Client {
+                token,
+                stream,
+                line: LineReader::default(),
+                request_due: Some(now + REQUEST_WAIT),
+            }),
+            Err(error) => log::warn!("a connection could not be watched: {error}"),
+        }
+    }
+
+    /// A client sent something or hung up.
+    fn handle_client(&mut self, token: Token) {
+        let Some(client) = self.clients.iter_mut().find(|client| client.token == token) else {
+            return;
+        };
+        match client.receive() {
+            Ok((Connection::Closed, _)) => self.handle_hangup(token),
+            Ok((Connection::Open, None)) => {}
+            Ok((Connection::Open, Some(request))) => self.handle_request(token, request),
+            Err(error) => {
+                log::warn!("a client is dropped: it {error}");
+                self.answer(token, &RunReply::Refused(format!("the daemon {error}")));
+                self.handle_hangup(token);
+            }
+        }
+    }
+
+    fn handle_request(&mut self, token: Token, request: RunRequest) {
+        if request.node.group == self.group {
+            self.queue.push_back((token, request));
+        } else {
+            let refusal = format!(
+                "the daemon is of group {}, this hook-runner of group {}; hook_socket must differ \
+                 from group to group",
+                request.node.group, self.group
+            );
+            log::warn!("a request is refused: {refusal}");
+            self.answer(token, &RunReply::Refused(refusal));
+        }
+    }
+
+    /// Takes back what the client asked for where it has not begun; else lets it run on.
+    fn handle_hangup(&mut self, token: Token) {
+        self.clients.retain(|client| client.token != token);
+        self.queue.retain(|(asker, _)| *asker != token);
+        if self.asker == Some(token) {
+            log::warn!("the daemon hung up while its hook runs; the hook runs on");
+            self.asker = None;
+        }
+    }
+
+    /// Tells how the hook ended, and starts the next, until one takes its time or none is left.
+    fn drive(&mut self, now: Time) {
+        loop {
+            if let Some(finished) = self.process.poll_finished() {
+                self.handle_finished(finished);
+            }
+            if self.process.is_running() || self.listener.is_none() {
+                return;
+            }
+            let Some((token, request)) = self.queue.pop_front() else { return };
+            self.asker = Some(token);
+            self.process.start(&request.run, &request.node, now);
+        }
+    }
+
+    fn handle_finished(&mut self, finished: HookFinished) {
+        if let Some(token) = self.asker.take() {
+            self.answer(token, &RunReply::Finished(finished));
+        }
+    }
+
+    /// Answers and hangs up.
+    fn answer(&mut self, token: Token, reply: &RunReply) {
+        let Some(index) = self.clients.iter().position(|client| client.token == token) else {
+            return;
+        };
+        let client = self.clients.swap_remove(index);
+        if let Err(error) = protocol::send(&client.stream, reply) {
+            log::warn!("the daemon could not be told how its request ended: {error}");
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        let accept_at = self.accept_at.filter(|_| self.clients.len() < CLIENTS_MAX);
+        let request_due = self.clients.iter().filter_map(|client| client.request_due).min();
+        [self.process.poll_timeout(), accept_at, request_due].into_iter().flatten().min()
+    }
+}
+
+impl Client {
+    /// Reads on; a request shows up once.
+    fn receive(&mut self) -> Result<(Connection, Option<RunRequest>), LineError> {
+        let connection = self.line.read(&mut self.stream)?;
+        if self.request_due.is_none() {
+            return Ok((connection, None));
+        }
+        let request = self.line.message()?;
+        if request.is_some() {
+            self.request_due = None;
+        }
+        Ok((connection, request))
+    }
+}

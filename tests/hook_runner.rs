@@ -1,0 +1,441 @@
+//! The hook-runner as a process of its own, talked to over its socket as the daemon does.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test may fail it")]
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
+use lanelect::daemon::clock;
+use lanelect::daemon::hooks::protocol::{RunReply, RunRequest};
+use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, HookSettings, Hooks};
+use lanelect::hook_runner::{CLIENTS_MAX, HookRunnerSettings, run};
+use lanelect::types::{Role, Term};
+use mio::{Events, Poll, Token};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+const HOOK_VARIABLE: &str = "TEST_RUNNER_HOOK";
+const SOCKET_VARIABLE: &str = "TEST_RUNNER_SOCKET";
+const TIMEOUT_VARIABLE: &str = "TEST_RUNNER_TIMEOUT_MS";
+
+/// The hook-runner's process: this test binary, started once more by [`Runner::start`].
+#[test]
+#[ignore = "the process that the other tests start"]
+fn runner_process() {
+    let Ok(hook) = env::var(HOOK_VARIABLE) else { return };
+    env_logger::Builder::new().filter_level(log::LevelFilter::Debug).init();
+    let timeout = env::var(TIMEOUT_VARIABLE).unwrap().parse().unwrap();
+    run(HookRunnerSettings {
+        hook: HookSettings { command: Some(hook), timeout: Duration::from_millis(timeout) },
+        hook_socket: env::var_os(SOCKET_VARIABLE).map(PathBuf::from),
+        group: "blue".parse().unwrap(),
+    })
+    .unwrap();
+}
+
+/// A hook-runner in a directory of its own; killed when dropped.
+struct Runner {
+    child: Child,
+    dir: TempDir,
+}
+
+impl Runner {
+    /// Runs `hook`, in which `$DIR` stands for the directory, and waits for its socket.
+    fn start(hook: &str) -> Self {
+        Runner::start_with(hook, Duration::from_secs(60))
+    }
+
+    fn start_with(hook: &str, timeout: Duration) -> Self {
+        let dir = TempDir::new().unwrap();
+        let child = command(&dir, hook, timeout).stdin(Stdio::null()).spawn().unwrap();
+        let runner = Runner { child, dir };
+        wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
+        runner
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("hook.sock")
+    }
+
+    fn connect(&self) -> Connection {
+        Connection(UnixStream::connect(self.socket()).unwrap())
+    }
+
+    fn ask(&self, run: HookRun) -> Connection {
+        let mut connection = self.connect();
+        connection.send(run, "blue");
+        connection
+    }
+
+    fn terminate(&self) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        wait_for("the runner's exit", || self.child.try_wait().unwrap())
+    }
+
+    fn lines(&self, file: &str) -> Vec<String> {
+        lines(&self.dir.path().join(file))
+    }
+
+    fn wait_for_lines(&self, file: &str, count: usize) {
+        wait_for(file, || (self.lines(file).len() >= count).then_some(()));
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        // It may have ended before; then there is nothing to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(dir: &TempDir, hook: &str, timeout: Duration) -> Command {
+    let path = dir.path().to_str().unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args(["--exact", "runner_process", "--ignored", "--nocapture"])
+        .env(HOOK_VARIABLE, hook.replace("$DIR", path))
+        .env(SOCKET_VARIABLE, dir.path().join("hook.sock"))
+        .env(TIMEOUT_VARIABLE, timeout.as_millis().to_string())
+        .stdout(File::create(dir.path().join("stdout")).unwrap())
+        .stderr(File::create(dir.path().join("stderr")).unwrap());
+    command
+}
+
+/// A daemon's end of a connection to the runner.
+struct Connection(UnixStream);
+
+impl Connection {
+    fn send(&mut self, run: HookRun, group: &str) {
+        let request = RunRequest { run, node: node(group) };
+        let line = serde_json::to_string(&request).unwrap() + "\n";
+        self.0.write_all(line.as_bytes()).unwrap();
+    }
+
+    fn reply(self) -> RunReply {
+        self.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut line = String::new();
+        BufReader::new(self.0).read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn finished(self) -> HookFinished {
+        match self.reply() {
+            RunReply::Finished(finished) => finished,
+            RunReply::Refused(reason) => panic!("refused: {reason}"),
+        }
+    }
+
+    /// Whether the runner hung up on this connection without a word, within reason.
+    fn is_hung_up(&mut self) -> bool {
+        self.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        match self.0.read(&mut [0]) {
+            Ok(count) => count == 0,
+            // It had not yet read what it was sent.
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+fn node(group: &str) -> HookNode {
+    HookNode {
+        node_id: "web1".parse().unwrap(),
+        group: group.parse().unwrap(),
+        interfaces: vec!["eth0".to_owned(), "eth1".to_owned()],
+    }
+}
+
+fn hook_run(event: HookEvent, term: u64) -> HookRun {
+    HookRun {
+        event,
+        reason: Reason::Election,
+        role: Role::Leader,
+        term: Term(term),
+        leader: Some("web1".parse().unwrap()),
+        leader_address: None,
+        previous_leader: None,
+    }
+}
+
+fn elected(term: u64) -> HookRun {
+    hook_run(HookEvent::Elected, term)
+}
+
+fn demoted(term: u64) -> HookRun {
+    hook_run(HookEvent::Demoted, term)
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Waits, within reason, until `check` gives something.
+fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3000 {
+        if let Some(found) = check() {
+            return found;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("waited in vain for {what}");
+}
+
+/// Runs the daemon's end until the run it started is over.
+fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
+    let mut events = Events::with_capacity(4);
+    for _ in 0..3000 {
+        if let Some(finished) = hooks.poll_finished() {
+            return finished;
+        }
+        poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
+        if !events.is_empty() {
+            hooks.handle_socket(clock::now());
+        }
+        hooks.handle_timeout(clock::now());
+    }
+    panic!("the run did not end");
+}
+
+fn daemon(socket: PathBuf) -> (Hooks, Poll) {
+    let poll = Poll::new().unwrap();
+    let registry = poll.registry().try_clone().unwrap();
+    let client = HookClient::new(socket, Duration::from_secs(60), registry, Token(0));
+    (Hooks::remote(client, node("blue")), poll)
+}
+
+#[test]
+fn the_daemon_has_its_hooks_run_one_after_the_other() {
+    let runner = Runner::start(
+        "echo $LANELECT_EVENT $LANELECT_TERM $LANELECT_NODE_ID $LANELECT_INTERFACE >> $DIR/runs; \
+         exit $((LANELECT_TERM % 2))",
+    );
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    let mut expected = Vec::new();
+    for term in 1..=20 {
+        let run = if term % 2 == 1 { elected(term) } else { demoted(term) };
+        hooks.start(&run, clock::now());
+        assert!(hooks.report().running);
+        let finished = finish(&mut hooks, &mut poll);
+        assert_eq!(finished.exit, Some(i32::from(term % 2 == 1)));
+        assert_eq!(hooks.report().last_exit, finished.exit);
+        expected.push(format!("{} {term} web1 eth0 eth1", run.event));
+    }
+    assert_eq!(runner.lines("runs"), expected);
+}
+
+#[test]
+fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
+    let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 1000");
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    hooks.start(&elected(1), clock::now());
+    runner.wait_for_lines("runs", 1);
+    runner.child.kill().unwrap();
+    let finished = finish(&mut hooks, &mut poll);
+    assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, None));
+
+    // What systemd does with the rest of the unit.
+    let pid = runner.lines("runs")[0].split(' ').next_back().unwrap().parse().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    runner.wait();
+
+    // The socket that the dead one left is in the way of the next one, which replaces it.
+    assert!(runner.socket().exists());
+    runner.child = command(&runner.dir, "exit 0", Duration::from_secs(60)).spawn().unwrap();
+    hooks.start(&demoted(2), clock::now());
+    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+}
+
+#[test]
+fn the_time_limit_holds_for_the_whole_process_group() {
+    let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 1000' & wait";
+    let runner = Runner::start_with(hook, Duration::from_secs(2));
+    let finished = runner.ask(elected(1)).finished();
+    assert!(finished.overran);
+    assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
+    let stat = runner.lines("pid").first().and_then(|pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    });
+    assert!(matches!(stat, None | Some('Z' | 'X')), "{stat:?}");
+    assert_eq!(runner.lines("pid").len(), 1, "the hook came to its grandchild");
+}
+
+#[test]
+fn a_daemon_that_hangs_up_does_not_stop_its_hook() {
+    let runner = Runner::start(
+        "echo begun $LANELECT_TERM >> $DIR/runs; \
+         while [ ! -e $DIR/go ]; do sleep 0.05; done; echo ended $LANELECT_TERM >> $DIR/runs",
+    );
+    drop({
+        let connection = runner.ask(elected(1));
+        runner.wait_for_lines("runs", 1);
+        connection
+    });
+    wait_for("the hang-up", || {
+        runner.lines("stderr").iter().any(|line| line.contains("runs on")).then_some(())
+    });
+    // Its successor's run waits, so that the two do not overlap.
+    let second = runner.ask(demoted(2));
+    File::create(runner.dir.path().join("go")).unwrap();
+    assert_eq!(second.finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(runner.lines("runs"), ["begun 1", "ended 1", "begun 2", "ended 2"]);
+}
+
+#[test]
+fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
+    let runner = Runner::start(
+        "echo $LANELECT_TERM >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done",
+    );
+    let first = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    drop(runner.ask(demoted(2)));
+    let third = runner.ask(demoted(3));
+    File::create(runner.dir.path().join("go")).unwrap();
+    first.finished();
+    third.finished();
+    assert_eq!(runner.lines("runs"), ["1", "3"]);
+}
+
+#[test]
+fn on_term_the_running_hook_is_waited_for() {
+    let mut runner = Runner::start(
+        "echo begun >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done; \
+         echo ended >> $DIR/runs; exit 3",
+    );
+    let running = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    let mut waiting = runner.ask(demoted(2));
+    runner.terminate();
+    wait_for("the end of listening", || (!runner.socket().exists()).then_some(()));
+    assert!(runner.child.try_wait().unwrap().is_none());
+    File::create(runner.dir.path().join("go")).unwrap();
+    assert_eq!(running.finished().exit, Some(3));
+    assert!(waiting.is_hung_up());
+    assert!(runner.wait().success());
+    assert_eq!(runner.lines("runs"), ["begun", "ended"]);
+}
+
+#[test]
+fn what_systemd_told_the_runner_alone_is_not_told_to_the_hook() {
+    let dir = TempDir::new().unwrap();
+    let private = [
+        ("NOTIFY_SOCKET", "/nonexistent"),
+        ("WATCHDOG_USEC", "1"),
+        ("WATCHDOG_PID", "1"),
+        ("LISTEN_FDS", "1"),
+        ("LISTEN_PID", "1"),
+        ("LISTEN_FDNAMES", "x"),
+    ];
+    let child = command(&dir, "env > $DIR/env", Duration::from_secs(60))
+        .stdin(Stdio::null())
+        .envs(private)
+        .env("JOURNAL_STREAM", "1:2")
+        .env("KEPT", "yes")
+        .spawn()
+        .unwrap();
+    let runner = Runner { child, dir };
+    wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
+    runner.ask(elected(1)).finished();
+    let variables = runner.lines("env");
+    for (name, _) in private {
+        assert!(!variables.iter().any(|line| line.starts_with(&format!("{name}="))), "{name}");
+    }
+    for kept in ["KEPT=yes", "JOURNAL_STREAM=1:2", "LANELECT_EVENT=elected"] {
+        assert!(variables.iter().any(|line| line == kept), "{kept}");
+    }
+    assert!(variables.iter().any(|line| line.starts_with("PATH=")));
+}
+
+#[test]
+fn what_a_hook_prints_goes_to_the_runners_stderr() {
+    let runner = Runner::start("echo from-stdout; echo from-stderr >&2");
+    runner.ask(elected(1)).finished();
+    let stderr = runner.lines("stderr");
+    for text in ["from-stdout", "from-stderr"] {
+        assert!(stderr.iter().any(|line| line == text), "{text}: {stderr:?}");
+    }
+    assert!(!runner.lines("stdout").iter().any(|line| line.contains("from-")));
+}
+
+#[test]
+fn another_groups_daemon_is_refused() {
+    let runner = Runner::start("echo ran >> $DIR/runs");
+    let mut connection = runner.connect();
+    connection.send(elected(1), "green");
+    let RunReply::Refused(reason) = connection.reply() else { panic!("not refused") };
+    assert!(reason.contains("green") && reason.contains("blue"), "{reason}");
+    assert!(runner.lines("runs").is_empty());
+}
+
+#[test]
+fn rubbish_is_refused_and_does_no_harm() {
+    let runner = Runner::start("echo ran >> $DIR/runs");
+    let endless = vec![b'x'; 100_000];
+    for rubbish in [&b"reboot\n"[..], b"\n", b"{}\n{}\n", &[0xff, b'\n'], &endless] {
+        let mut connection = runner.connect();
+        // The runner may hang up before it was sent all of it.
+        let _ = connection.0.write_all(rubbish);
+        assert!(matches!(connection.reply(), RunReply::Refused(_)), "{rubbish:.20?}");
+    }
+    assert_eq!(runner.ask(elected(1)).finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(runner.lines("runs"), ["ran"]);
+}
+
+#[test]
+fn silent_clients_make_room_in_the_end() {
+    let runner = Runner::start("exit 0");
+    let mut silent: Vec<_> = (0..CLIENTS_MAX).map(|_| runner.connect()).collect();
+    let patient = runner.ask(elected(1));
+    assert_eq!(patient.finished().outcome, HookOutcome::Succeeded);
+    for connection in &mut silent {
+        assert!(connection.is_hung_up());
+    }
+}
+
+#[test]
+fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("activated.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    // A daemon may have connected before the runner is started.
+    let mut early = Connection(UnixStream::connect(&path).unwrap());
+    early.send(elected(1), "blue");
+    let child = command(&dir, "exit 0", Duration::from_secs(60))
+        .env_remove(SOCKET_VARIABLE)
+        .stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())))
+        .spawn()
+        .unwrap();
+    let mut runner = Runner { child, dir };
+    assert_eq!(early.finished().outcome, HookOutcome::Succeeded);
+
+    let mut later = Connection(UnixStream::connect(&path).unwrap());
+    later.send(demoted(2), "blue");
+    assert_eq!(later.finished().outcome, HookOutcome::Succeeded);
+    runner.terminate();
+    assert!(runner.wait().success());
+    assert!(path.exists(), "systemd's socket is not the runner's to remove");
+}
+
+#[test]
+fn without_a_socket_the_runner_says_what_is_missing() {
+    let dir = TempDir::new().unwrap();
+    let child = command(&dir, "exit 0", Duration::from_secs(60))
+        .env_remove(SOCKET_VARIABLE)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut runner = Runner { child, dir };
+    assert!(!runner.wait().success());
+    assert!(runner.lines("stderr").iter().any(|line| line.contains("NoSocket")));
+}

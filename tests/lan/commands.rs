@@ -1,0 +1,106 @@
+//! The commands that an operator gives to running daemons.
+
+use crate::harness::{scenario, wait_until};
+
+#[test]
+fn yield_moves_leadership_to_the_other() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h2.command(&["yield"]), Some(1), "a follower has nothing to yield");
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted yield");
+        lan.assert_calm_for(20);
+    });
+}
+
+#[test]
+fn a_lone_node_that_yields_gets_leadership_back() {
+    scenario(|lan, [h1]| {
+        h1.start("leader_alive_threshold = \"300ms\"");
+        lan.wait_for_leader(h1);
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        wait_until("h1 has stepped down", || !h1.leads());
+        assert_eq!(h1.ineligible_reason(), "yielding");
+        assert_eq!(h1.command(&["yield"]), Some(0), "yielding twice changes nothing");
+        lan.wait_for_leader(h1);
+        let hooks = ["started startup", "elected election", "demoted yield", "elected election"];
+        assert_eq!(h1.hooks(), hooks);
+    });
+}
+
+#[test]
+fn maintenance_survives_a_restart() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h1.command(&["maintenance", "on"]), Some(0));
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted maintenance");
+
+        h1.restart();
+        wait_until("h1 is back, in maintenance", || h1.ineligible_reason() == "maintenance");
+        h2.crash();
+        wait_until("h1 knows no leader", || h1.status()["leader"].is_null());
+        lan.assert_calm_for(10);
+
+        assert_eq!(h1.command(&["maintenance", "off"]), Some(0));
+        lan.wait_for_leader(h1);
+    });
+}
+
+#[test]
+fn is_leader_answers_by_its_exit_status() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h1.command(&["is-leader"]), Some(0));
+        assert_eq!(h2.command(&["is-leader"]), Some(1));
+        for words in [&["is-leader"][..], &["status"], &["yield"], &["maintenance", "on"]] {
+            assert_eq!(h3.command(words), Some(3), "{words:?} where no daemon runs");
+        }
+    });
+}
+
+#[test]
+fn watch_tells_every_transition() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        let watch = h2.watch();
+        // Nothing tells that the watcher is connected but the first line it prints.
+        wait_until("the watcher sees h2 become the leader", || {
+            h1.command(&["yield"]);
+            h2.command(&["yield"]);
+            watch.transitions().iter().any(|t| t["role"] == "leader" && t["leader"] == "h2")
+        });
+        lan.sole_leader();
+        let last = || watch.transitions().last().map(|t| t["role"].clone());
+        wait_until("its last line is h2's role", || last() == Some(h2.role().into()));
+    });
+}
+
+#[test]
+fn status_tells_what_scripts_rely_on() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        let status = h2.status();
+        assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(status["group"], "default");
+        assert_eq!(status["node_id"], "h2");
+        assert_eq!(status["role"], "follower");
+        assert_eq!(status["eligible"], true);
+        assert!(status["ineligible_reason"].is_null());
+        assert_eq!(status["term"].as_u64(), Some(h1.hook_term()));
+        assert_eq!(status["leader"]["node_id"], "h1");
+        assert_eq!(status["leader"]["address"], "10.77.0.1");
+        assert_eq!(status["mode"], "available");
+        assert!(status["quorum"].is_null());
+        assert_eq!(status["hook"]["last_event"], "started");
+        assert_eq!(status["hook"]["last_exit"], 0);
+        assert_eq!(status["counters"]["rejected"]["malformed"], 0);
+        let members: Vec<_> = status["members"].as_array().unwrap().iter().collect();
+        assert_eq!(members.len(), 2);
+        for (member, name, role) in [(members[0], "h1", "leader"), (members[1], "h2", "follower")] {
+            assert_eq!((&member["node_id"], &member["role"]), (&name.into(), &role.into()));
+            assert_eq!((&member["state"], &member["priority"]), (&"alive".into(), &100.into()));
+        }
+    });
+}

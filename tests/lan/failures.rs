@@ -1,0 +1,71 @@
+//! Daemons that stop, die, freeze, restart and are set up wrongly.
+
+use crate::harness::{scenario, wait_until};
+
+#[test]
+fn an_orderly_stop_hands_over_after_the_demote_hook() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2, h3], "");
+        h1.slow_hooks("0.5");
+        assert_eq!(h1.stop(), Some(0));
+        let sent = lan.datagrams_from(h1);
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted shutdown");
+        let journal = lan.journal();
+        let demoted = journal.position("h1 end demoted shutdown");
+        assert!(demoted < journal.position("h2 start elected"), "h2 did not wait for h1");
+        lan.assert_calm_for(20);
+        assert_eq!(lan.datagrams_from(h1), sent, "h1 sent after it had stopped");
+    });
+}
+
+#[test]
+fn a_killed_leader_is_replaced_and_may_come_back() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2, h3], "");
+        h1.crash();
+        lan.wait_for_leader(h2);
+        h1.restart();
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "started startup");
+    });
+}
+
+#[test]
+fn a_leader_that_freezes_and_wakes_leaves_one_leader() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2, h3], "");
+        h1.pause();
+        wait_until("h2 leads h3", || h2.leads() && h3.follows(h2));
+        h1.resume();
+        lan.sole_leader();
+        lan.assert_calm_for(20);
+    });
+}
+
+#[test]
+fn a_storm_of_restarts_ends_with_one_leader() {
+    scenario(|lan, hosts: [_; 3]| {
+        hosts.iter().for_each(|host| host.start(""));
+        for n in [0, 1, 1, 2, 0, 2, 2, 1, 0, 0, 1, 2, 1, 0, 2] {
+            // A signal in the first instant would end it before it can end in order.
+            wait_until("it is up", || !hosts[n].status().is_null());
+            hosts[n].restart();
+        }
+        wait_until("all are up", || hosts.iter().all(|host| !host.status().is_null()));
+        lan.sole_leader();
+        lan.assert_calm_for(20);
+    });
+}
+
+#[test]
+fn a_second_node_of_the_same_id_is_turned_away() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h3], "");
+        h2.start("node_id = \"h1\"");
+        assert_eq!(h2.exit_status(), Some(1));
+        assert!(h2.log().contains("10.77.0.1"), "does not name the holder: {}", h2.log());
+        lan.assert_calm_for(20);
+        assert!(h1.leads());
+    });
+}

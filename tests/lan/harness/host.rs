@@ -1,0 +1,420 @@
+//! One host: a network namespace, its cables, and the daemon that runs on it.
+
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::rc::Rc;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, sethostname};
+use serde_json::Value;
+
+use super::inside::Inside;
+use super::journal::{self, Journal};
+use super::patience::wait_until;
+use super::switch::Switch;
+
+const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
+
+/// What every daemon runs with, unless a test says otherwise. The threshold is wider than the
+/// derived one, so that a loaded machine's stalls are no silence.
+const SETTINGS: &str = "\
+    heartbeat_interval = \"100ms\"\n\
+    leader_alive_threshold = \"1s\"\n";
+
+/// Variables by which a service manager or a user would change how a daemon behaves.
+const FOREIGN_VARIABLES: [&str; 4] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM", "RUST_LOG"];
+
+/// A host named `hN`, with an interface `ethK` on each network K.
+pub(crate) struct Host {
+    /// N, from 1.
+    pub(crate) number: usize,
+    /// `hN`, also the hostname and the node id.
+    pub(crate) name: String,
+    dir: PathBuf,
+    networks: Rc<[Switch]>,
+    journal: Journal,
+    inside: Rc<Inside>,
+    daemon: RefCell<Option<Child>>,
+    last_status: RefCell<Value>,
+}
+
+impl Host {
+    /// Makes the host's namespace and plugs it into every network. Its files go into a directory
+    /// of its name in `dir`.
+    pub(crate) fn new(
+        number: usize,
+        dir: &Path,
+        networks: Rc<[Switch]>,
+        journal: Journal,
+        inside: Rc<Inside>,
+    ) -> Host {
+        let name = format!("h{number}");
+        let dir = dir.join(&name);
+        fs::create_dir(&dir).unwrap();
+        ip(&format!("netns add {name}"));
+        ip(&format!("-n {name} link set lo up"));
+        let (daemon, last_status) = (RefCell::default(), RefCell::default());
+        let host = Host { number, name, dir, networks, journal, inside, daemon, last_status };
+        for network in 0..host.networks.len() {
+            host.recreate_interface(network);
+        }
+        host
+    }
+
+    // The daemon.
+
+    /// Starts the daemon with these config lines besides, or instead of, the usual ones.
+    pub(crate) fn start(&self, lines: &str) {
+        self.configure(lines);
+        self.restart();
+    }
+
+    /// Writes the config file that [`Host::start`] would start with.
+    pub(crate) fn configure(&self, lines: &str) {
+        self.write_config(&self.config(lines));
+    }
+
+    /// Writes the config file as it is given.
+    pub(crate) fn write_config(&self, text: &str) {
+        fs::write(self.dir.join("config.toml"), text).unwrap();
+    }
+
+    /// The config file of [`Host::configure`].
+    pub(crate) fn config(&self, lines: &str) -> String {
+        let interfaces: Vec<_> = (0..self.networks.len()).map(|n| format!("eth{n}")).collect();
+        let mut config: toml::Table = SETTINGS.parse().unwrap();
+        config.insert("node_id".into(), self.name.clone().into());
+        config.insert("interface".into(), interfaces.into());
+        config.insert("state_dir".into(), self.path("state").into());
+        config.insert("socket".into(), self.path("control.sock").into());
+        config.insert("hook".into(), self.journal.hook(&self.name).into());
+        config.extend(lines.parse::<toml::Table>().unwrap());
+        config.to_string()
+    }
+
+    /// Starts the daemon with the config file as it is, after stopping it where it runs.
+    pub(crate) fn restart(&self) {
+        if self.is_running() {
+            assert_eq!(self.stop(), Some(0), "{} did not stop in order", self.name);
+        }
+        self.journal.note(&self.name, "boot");
+        *self.daemon.borrow_mut() = Some(self.spawn_daemon());
+    }
+
+    /// Whether a daemon was started and its end not yet collected.
+    pub(crate) fn is_running(&self) -> bool {
+        self.daemon.borrow().is_some()
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
+    /// Sends SIGTERM and returns the exit status.
+    pub(crate) fn stop(&self) -> Option<i32> {
+        self.terminate();
+        self.exit_status()
+    }
+
+    /// Ends the daemon without warning.
+    pub(crate) fn crash(&self) {
+        self.signal(Signal::SIGKILL);
+        self.exit_status();
+        self.journal.note(&self.name, "crash");
+    }
+
+    /// Waits until the daemon has ended; returns its exit status, none where a signal ended it.
+    pub(crate) fn exit_status(&self) -> Option<i32> {
+        let mut status = None;
+        wait_until(&format!("{}'s daemon ends", self.name), || {
+            status = self.daemon.borrow_mut().as_mut().unwrap().try_wait().unwrap();
+            status.is_some()
+        });
+        *self.daemon.borrow_mut() = None;
+        status.unwrap().code()
+    }
+
+    /// Stops the daemon's process where it stands; it does not notice.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets the paused process go on.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Makes the daemon read its config file again.
+    pub(crate) fn reload(&self) {
+        self.signal(Signal::SIGHUP);
+    }
+
+    /// The daemon's log so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    // What the daemon says.
+
+    /// What the test saw last of this host, for people.
+    pub(crate) fn report(&self) -> String {
+        let status = self.last_status.borrow();
+        format!("--- {}: last status seen\n{status}\n--- log\n{}", self.name, self.log())
+    }
+
+    /// `lanelect status --json`; null while the daemon cannot be reached. Panics where it died.
+    pub(crate) fn status(&self) -> Value {
+        self.assert_alive();
+        let output = self.ask(&["status", "--json"]);
+        let status: Value = match output.status.code() {
+            Some(0) => serde_json::from_slice(&output.stdout).unwrap(),
+            Some(3) => Value::Null,
+            _ => panic!("{}: status: {output:?}", self.name),
+        };
+        self.last_status.replace(status.clone());
+        status
+    }
+
+    /// The status' role; empty while the daemon cannot be reached.
+    pub(crate) fn role(&self) -> String {
+        self.status()["role"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Whether the status shows the role leader.
+    pub(crate) fn leads(&self) -> bool {
+        self.role() == "leader"
+    }
+
+    /// Whether the status shows `other` as the leader.
+    pub(crate) fn follows(&self, other: &Host) -> bool {
+        let status = self.status();
+        status["role"] == "follower" && status["leader"]["node_id"] == other.name.as_str()
+    }
+
+    /// Why the node does not stand; empty where it does.
+    pub(crate) fn ineligible_reason(&self) -> String {
+        self.status()["ineligible_reason"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// One member as this host's status shows it; null where it does not.
+    pub(crate) fn member(&self, other: &Host) -> Value {
+        let mut status = self.status();
+        let members = status["members"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        members.into_iter().find(|m| m["node_id"] == other.name.as_str()).unwrap_or_default()
+    }
+
+    /// The exit status of a client command, such as `["maintenance", "on"]`.
+    pub(crate) fn command(&self, words: &[&str]) -> Option<i32> {
+        self.ask(words).status.code()
+    }
+
+    /// Starts `lanelect watch --json`.
+    pub(crate) fn watch(&self) -> Watch {
+        let path = self.dir.join("watch");
+        let mut command = Command::new(LANELECT);
+        command.args(["watch", "--json", "--socket"]).arg(self.path("control.sock"));
+        command.stdin(Stdio::null()).stdout(File::create(&path).unwrap());
+        Watch { child: command.spawn().unwrap(), path }
+    }
+
+    // Its hooks.
+
+    /// The hook starts so far, as `event reason`.
+    pub(crate) fn hooks(&self) -> Vec<String> {
+        self.journal.starts(&self.name)
+    }
+
+    /// The term of the last hook start.
+    pub(crate) fn hook_term(&self) -> u64 {
+        self.journal.last_term(&self.name)
+    }
+
+    /// Makes each hook from now on last so long.
+    pub(crate) fn slow_hooks(&self, seconds: &str) {
+        fs::write(self.dir.join("hook-seconds"), seconds).unwrap();
+    }
+
+    /// Makes the hook fail for one event from now on.
+    pub(crate) fn fail_hook_on(&self, event: &str) {
+        fs::write(self.dir.join(format!("fail-on-{event}")), "").unwrap();
+    }
+
+    /// Whether no hook runs and the last one fits the role.
+    pub(crate) fn hooks_match_role(&self) -> bool {
+        let status = self.status();
+        let leads = journal::leads(&self.journal.entries(), &self.name);
+        status["hook"]["running"] == false && leads == (status["role"] == "leader")
+    }
+
+    // Its cables.
+
+    /// `10.77.0.N` on network 0, `10.78.0.N` on network 1.
+    pub(crate) fn address(&self, network: usize) -> String {
+        format!("10.{}.0.{}", 77 + network, self.number)
+    }
+
+    /// Takes `eth0` down, as an administrator would.
+    pub(crate) fn link_down(&self) {
+        ip(&format!("-n {} link set eth0 down", self.name));
+    }
+
+    /// Brings `eth0` up again.
+    pub(crate) fn link_up(&self) {
+        ip(&format!("-n {} link set eth0 up", self.name));
+    }
+
+    /// Pulls the cable of `eth0`: the carrier goes, the interface stays up.
+    pub(crate) fn unplug(&self) {
+        ip(&format!("link set {} down", self.port(0)));
+    }
+
+    /// Puts the cable back.
+    pub(crate) fn replug(&self) {
+        ip(&format!("link set {} up", self.port(0)));
+    }
+
+    /// Deletes the interface on a network.
+    pub(crate) fn delete_interface(&self, network: usize) {
+        ip(&format!("-n {} link del eth{network}", self.name));
+    }
+
+    /// Makes the interface on a network, with its addresses, and plugs it in.
+    pub(crate) fn recreate_interface(&self, network: usize) {
+        let (name, port, eth) = (&self.name, self.port(network), format!("eth{network}"));
+        ip(&format!("link add {port} type veth peer name {eth} netns {name}"));
+        // No addresses that the kernel makes up: they would be tentative for seconds.
+        ip(&format!("link set {port} addrgenmode none up"));
+        ip(&format!("-n {name} link set {eth} addrgenmode none"));
+        ip(&format!("-n {name} addr add {}/24 dev {eth}", self.address(network)));
+        for address in
+            [format!("fd{}::{}/64", 77 + network, self.number), format!("fe80::{}/64", self.number)]
+        {
+            // Not where the machine has no IPv6.
+            let _ = try_ip(&format!("-n {name} addr add {address} dev {eth} nodad"));
+        }
+        ip(&format!("-n {name} link set {eth} up"));
+        self.networks[network].plug(self.number, &port);
+    }
+
+    /// Replaces the IPv4 address of `eth0`.
+    pub(crate) fn change_address(&self, address: &str) {
+        ip(&format!("-n {} addr del {}/24 dev eth0", self.name, self.address(0)));
+        ip(&format!("-n {} addr add {address}/24 dev eth0", self.name));
+    }
+
+    /// Whether the host has IPv6 addresses.
+    pub(crate) fn has_ipv6(&self) -> bool {
+        try_ip(&format!("-n {} -6 addr show dev eth0", self.name))
+            .is_ok_and(|text| !text.is_empty())
+    }
+
+    /// Runs `work` on this host: in its network namespace, under its hostname.
+    pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let namespace = File::open(format!("/run/netns/{}", self.name)).unwrap();
+        let (inside, name) = (&*self.inside, self.name.as_str());
+        let enter = || {
+            setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+            inside.verify_thread().expect("refusing to run outside");
+            unshare(CloneFlags::CLONE_NEWUTS).unwrap();
+            sethostname(name).unwrap();
+            work()
+        };
+        thread::scope(|scope| scope.spawn(enter).join().unwrap())
+    }
+
+    // Helpers.
+
+    fn spawn_daemon(&self) -> Child {
+        let log = OpenOptions::new().create(true).append(true).open(self.dir.join("log")).unwrap();
+        let mut command = Command::new(LANELECT);
+        command.args(["run", "--config"]).arg(self.dir.join("config.toml"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        for variable in FOREIGN_VARIABLES {
+            command.env_remove(variable);
+        }
+        self.run(|| command.spawn().unwrap())
+    }
+
+    fn ask(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(LANELECT);
+        command.args(words).arg("--socket").arg(self.path("control.sock"));
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn assert_alive(&self) {
+        let mut daemon = self.daemon.borrow_mut();
+        let child = daemon.as_mut().unwrap_or_else(|| panic!("{} runs no daemon", self.name));
+        if let Some(status) = child.try_wait().unwrap() {
+            panic!("{}'s daemon ended by itself: {status}", self.name);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.assert_alive();
+        let daemon = self.daemon.borrow();
+        let pid = Pid::from_raw(daemon.as_ref().unwrap().id().try_into().unwrap());
+        kill(pid, signal).unwrap();
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.dir.join(file).display().to_string()
+    }
+
+    /// The far end of the cable on a network.
+    fn port(&self, network: usize) -> String {
+        format!("n{network}p{}", self.number)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.daemon.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A running `lanelect watch --json`.
+pub(crate) struct Watch {
+    child: Child,
+    path: PathBuf,
+}
+
+impl Watch {
+    /// The transitions so far.
+    pub(crate) fn transitions(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.path).unwrap();
+        let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `ip` with these words.
+#[track_caller]
+pub(crate) fn ip(words: &str) -> String {
+    try_ip(words).unwrap_or_else(|error| panic!("ip {words}: {error}"))
+}
+
+fn try_ip(words: &str) -> Result<String, String> {
+    let mut command = Command::new("ip");
+    let output = command.args(words.split_whitespace()).stdin(Stdio::null()).output().unwrap();
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}

@@ -1,0 +1,276 @@
+//! What the hooks of all hosts did, in the order in which it happened, and the check that it is
+//! what a user was promised.
+//!
+//! All hosts append to one file, so the order of its lines is the order of events across hosts,
+//! without any clock. A line is one write: `h1 start elected election 3`.
+
+use std::fmt::Write;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The hook of every host, `hook.sh HOST`. Beside it lies the journal, and each host's directory
+/// with what a test asks of the hook: `hook-seconds` to last, `fail-on-EVENT` to exit with 1.
+const HOOK: &str = r#"dir=${0%/*}
+line="$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM"
+trap 'echo "$1 end $line" >> "$dir/journal"' EXIT
+trap 'exit 143' TERM
+echo "$1 start $line" >> "$dir/journal"
+if [ -e "$dir/$1/hook-seconds" ]; then sleep "$(cat "$dir/$1/hook-seconds")"; fi
+[ ! -e "$dir/$1/fail-on-$LANELECT_EVENT" ]
+"#;
+
+/// The journal of a LAN.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal {
+    dir: PathBuf,
+}
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The host's name.
+    pub(crate) host: String,
+    /// What happened.
+    pub(crate) what: What,
+}
+
+/// What happened on a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The test started a daemon.
+    Boot,
+    /// The test killed the daemon without warning.
+    Crash,
+    /// A hook started.
+    Start(Run),
+    /// A hook ended.
+    End(Run),
+}
+
+/// A hook's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// `LANELECT_EVENT`.
+    pub(crate) event: String,
+    /// `LANELECT_REASON`.
+    pub(crate) reason: String,
+    /// `LANELECT_TERM`.
+    pub(crate) term: u64,
+}
+
+impl Journal {
+    /// An empty journal, and its hook, in the directory `dir`.
+    pub(crate) fn new(dir: &Path) -> Journal {
+        fs::write(dir.join("hook.sh"), HOOK).unwrap();
+        fs::write(dir.join("journal"), "").unwrap();
+        Journal { dir: dir.to_owned() }
+    }
+
+    /// The command line for a host's `hook` key.
+    pub(crate) fn hook(&self, host: &str) -> String {
+        format!("/bin/sh {}/hook.sh {host}", self.dir.display())
+    }
+
+    /// Notes `boot` or `crash` of a host.
+    pub(crate) fn note(&self, host: &str, what: &str) {
+        let mut file = OpenOptions::new().append(true).open(self.dir.join("journal")).unwrap();
+        file.write_all(format!("{host} {what}\n").as_bytes()).unwrap();
+    }
+
+    /// Everything so far.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        parse(&self.text())
+    }
+
+    /// The hook starts of one host so far, as `event reason`.
+    pub(crate) fn starts(&self, host: &str) -> Vec<String> {
+        runs(&self.entries(), host).map(|r| format!("{} {}", r.event, r.reason)).collect()
+    }
+
+    /// The term of the last hook start of one host; zero before the first.
+    pub(crate) fn last_term(&self, host: &str) -> u64 {
+        runs(&self.entries(), host).last().map_or(0, |r| r.term)
+    }
+
+    /// Where the first line stands that holds `text`, from 0.
+    #[track_caller]
+    pub(crate) fn position(&self, text: &str) -> usize {
+        let all = self.text();
+        let found = all.lines().position(|line| line.contains(text));
+        found.unwrap_or_else(|| panic!("no hook wrote {text:?}:\n{all}"))
+    }
+
+    /// As it stands in the file.
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(self.dir.join("journal")).unwrap()
+    }
+}
+
+/// Whether a host's last hook start says that it leads.
+pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
+    runs(entries, host).last().is_some_and(|r| r.event == "elected" || r.event == "reaffirmed")
+}
+
+/// What a host's hooks did against the rules, a line each; empty where nothing.
+///
+/// Each daemon's hooks are an optional `started`, then `elected`, any number of `reaffirmed`,
+/// `demoted`, `elected` and so on, never two at a time. A daemon that ends in order ends demoted.
+/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last.
+pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
+    let mut story = Story::default();
+    let mut wrong = String::new();
+    for entry in entries.iter().filter(|e| e.host == host) {
+        if let Err(problem) = story.follow(&entry.what) {
+            let _ = writeln!(wrong, "{host}: {problem} at {:?}", entry.what);
+        }
+    }
+    wrong
+}
+
+/// How far a host's hooks have got.
+#[derive(Debug, Default)]
+struct Story {
+    fresh: bool,
+    crashed: bool,
+    leading: bool,
+    running: bool,
+    term: u64,
+    reign: Option<u64>,
+}
+
+impl Story {
+    fn follow(&mut self, what: &What) -> Result<(), &'static str> {
+        match what {
+            What::Boot => self.boot(),
+            What::Crash => {
+                self.crashed = true;
+                Ok(())
+            }
+            // The hook of a crashed daemon may live on.
+            What::Start(_) if self.crashed => Ok(()),
+            What::Start(run) => self.start(run),
+            What::End(_) => {
+                self.running = false;
+                Ok(())
+            }
+        }
+    }
+
+    fn boot(&mut self) -> Result<(), &'static str> {
+        let unfinished = self.leading && !self.crashed;
+        *self = Story { fresh: true, term: self.term, reign: self.reign, ..Story::default() };
+        if unfinished { Err("ended in order without a demotion") } else { Ok(()) }
+    }
+
+    fn start(&mut self, run: &Run) -> Result<(), &'static str> {
+        let before = (self.fresh, self.leading, self.running);
+        let reigns = run.event == "elected" || run.event == "reaffirmed";
+        let same_reign = reigns && self.reign.is_some_and(|reign| run.term <= reign);
+        let shrunk = run.term < self.term;
+        if reigns {
+            self.reign = Some(run.term);
+        }
+        self.fresh = false;
+        self.leading = reigns;
+        self.running = true;
+        self.term = run.term;
+        match (run.event.as_str(), before) {
+            (_, (_, _, true)) => Err("two hooks at a time"),
+            ("started", (true, _, _)) | ("elected", (_, false, _)) => terms(shrunk, same_reign),
+            ("reaffirmed" | "demoted", (_, true, _)) => terms(shrunk, same_reign),
+            _ => Err("out of turn"),
+        }
+    }
+}
+
+fn terms(shrunk: bool, same_reign: bool) -> Result<(), &'static str> {
+    if shrunk {
+        Err("a term that shrank")
+    } else if same_reign {
+        Err("a reign without a new term")
+    } else {
+        Ok(())
+    }
+}
+
+fn runs<'a>(entries: &'a [Entry], host: &'a str) -> impl Iterator<Item = &'a Run> {
+    entries.iter().filter(move |e| e.host == host).filter_map(|e| match &e.what {
+        What::Start(run) => Some(run),
+        _ => None,
+    })
+}
+
+fn parse(text: &str) -> Vec<Entry> {
+    text.lines().map(|line| parse_line(line).unwrap_or_else(|| panic!("journal: {line}"))).collect()
+}
+
+fn parse_line(line: &str) -> Option<Entry> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let (host, what) = match words.as_slice() {
+        [host, "boot"] => (host, What::Boot),
+        [host, "crash"] => (host, What::Crash),
+        [host, "start", run @ ..] => (host, What::Start(parse_run(run)?)),
+        [host, "end", run @ ..] => (host, What::End(parse_run(run)?)),
+        _ => return None,
+    };
+    Some(Entry { host: (*host).to_owned(), what })
+}
+
+fn parse_run(words: &[&str]) -> Option<Run> {
+    let [event, reason, term] = words else { return None };
+    Some(Run { event: (*event).into(), reason: (*reason).into(), term: term.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The violations of a host whose hooks each start and end: `boot`, `crash`, `elected 3` ….
+    fn judge(story: &[&str]) -> String {
+        let mut text = String::new();
+        for step in story {
+            match step.split_once(' ') {
+                Some((event, term)) => {
+                    for edge in ["start", "end"] {
+                        let _ = writeln!(text, "h1 {edge} {event} why {term}");
+                    }
+                }
+                None => drop(writeln!(text, "h1 {step}")),
+            }
+        }
+        violations(&parse(&text), "h1")
+    }
+
+    #[test]
+    fn an_alternating_story_is_right() {
+        assert_eq!(judge(&["boot", "started 0", "elected 1", "reaffirmed 3", "demoted 4"]), "");
+        assert_eq!(judge(&["boot", "elected 1", "demoted 1", "elected 2"]), "");
+        assert_eq!(judge(&["boot", "started 0", "boot", "started 0"]), "");
+        assert_eq!(judge(&["boot", "elected 1", "crash", "boot", "started 1", "elected 2"]), "");
+    }
+
+    #[test]
+    fn every_kind_of_wrong_story_is_told() {
+        for (story, problem) in [
+            (&["boot", "demoted 1"][..], "out of turn"),
+            (&["boot", "reaffirmed 1"], "out of turn"),
+            (&["boot", "elected 1", "elected 2"], "out of turn"),
+            (&["boot", "elected 1", "demoted 1", "demoted 1"], "out of turn"),
+            (&["boot", "elected 1", "demoted 1", "started 1"], "out of turn"),
+            (&["boot", "elected 1", "boot"], "without a demotion"),
+            (&["boot", "elected 2", "demoted 1"], "shrank"),
+            (&["boot", "elected 2", "reaffirmed 2"], "new term"),
+            (&["boot", "elected 2", "crash", "boot", "elected 2"], "new term"),
+        ] {
+            assert!(judge(story).contains(problem), "{story:?}");
+        }
+    }
+
+    #[test]
+    fn overlapping_hooks_are_told() {
+        let text = "h1 boot\nh1 start elected election 1\nh2 boot\nh1 start demoted yield 1\n";
+        assert!(violations(&parse(text), "h1").contains("two hooks at a time"));
+        assert_eq!(violations(&parse(text), "h2"), "");
+    }
+}

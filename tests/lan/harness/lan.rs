@@ -1,0 +1,254 @@
+//! The LAN: hosts, the networks between them, and what is expected of all of them together.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+use std::thread;
+
+use super::host::Host;
+use super::inside::{self, Inside, isolated};
+use super::journal::{self, Journal};
+use super::patience::wait_until;
+use super::switch::{Rule, Switch};
+
+/// Sets the switches' dice; printed by every run.
+const SEED: &str = "LANELECT_LAN_SEED";
+
+/// Hosts on one network, or on two.
+pub(crate) struct Lan {
+    hosts: Vec<Host>,
+    networks: Rc<[Switch]>,
+    journal: Journal,
+}
+
+/// Runs a test on as many hosts as `body` takes, in isolation; afterwards checks every host's
+/// hooks, and that every daemon stops in order.
+pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
+    run(1, inside::test_name(&body), body);
+}
+
+/// A [`scenario`] whose hosts have a second interface on a second network.
+pub(crate) fn dual_homed_scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
+    run(2, inside::test_name(&body), body);
+}
+
+fn run<const N: usize>(networks: usize, test: &str, body: impl FnOnce(&Lan, [&Host; N])) {
+    isolated(test, |inside| {
+        let lan = Lan::new(inside, N, networks);
+        body(&lan, std::array::from_fn(|i| &lan.hosts[i]));
+        lan.check_hooks();
+        lan.stop_all();
+    });
+}
+
+impl Lan {
+    /// Hosts `h1` to `hN`, without daemons.
+    fn new(inside: Inside, hosts: usize, networks: usize) -> Lan {
+        let dir = private_directory();
+        let seed = env::var(SEED).ok().map(|text| text.parse().expect("a decimal seed"));
+        let seed = seed.unwrap_or_else(|| getrandom::u64().unwrap());
+        println!("{SEED}={seed}");
+        let networks: Rc<[Switch]> = (0..networks).map(|_| Switch::new(seed)).collect();
+        let (journal, inside) = (Journal::new(dir), Rc::new(inside));
+        let host = |n| Host::new(n, dir, Rc::clone(&networks), journal.clone(), Rc::clone(&inside));
+        Lan { hosts: (1..=hosts).map(host).collect(), networks, journal }
+    }
+
+    // Daemons.
+
+    /// Starts the daemons so that the first host leads: the others join when it does.
+    pub(crate) fn start_led_by_first(&self, hosts: &[&Host], lines: &str) {
+        let (first, rest) = hosts.split_first().unwrap();
+        first.start(lines);
+        self.wait_for_leader(first);
+        rest.iter().for_each(|host| host.start(lines));
+        self.wait_for_leader(first);
+    }
+
+    /// Waits until exactly one running host leads, all the others follow it and no hook runs;
+    /// returns it.
+    #[track_caller]
+    pub(crate) fn sole_leader(&self) -> &Host {
+        let mut leader = None;
+        wait_until("one host leads and the others follow it", || {
+            leader = self.agreed_leader();
+            leader.is_some()
+        });
+        leader.unwrap()
+    }
+
+    /// Waits until `host` is the sole leader.
+    #[track_caller]
+    pub(crate) fn wait_for_leader(&self, host: &Host) {
+        wait_until(&format!("{} leads and the others follow it", host.name), || {
+            self.agreed_leader().is_some_and(|leader| leader.name == host.name)
+        });
+    }
+
+    /// Panics where any running host's role, leader, term or hooks change while each of them
+    /// sends and receives `count` more datagrams, together.
+    #[track_caller]
+    pub(crate) fn assert_calm_for(&self, count: u64) {
+        let (view, hooks) = (self.view(), self.journal.text());
+        let start = self.traffic();
+        wait_until(&format!("{count} more datagrams passed"), || {
+            self.traffic().iter().zip(&start).all(|(now, start)| now - start >= count)
+        });
+        assert_eq!(self.view(), view, "something changed while nothing happened");
+        assert_eq!(self.journal.text(), hooks, "a hook ran while nothing happened");
+    }
+
+    // The networks. Without a number, all of them.
+
+    /// Lets nothing through from or to `host`.
+    pub(crate) fn cut(&self, host: &Host) {
+        (0..self.networks.len()).for_each(|network| self.cut_on(network, host));
+    }
+
+    /// Lets nothing through from or to `host` on one network.
+    pub(crate) fn cut_on(&self, network: usize, host: &Host) {
+        for other in self.others(host) {
+            self.networks[network].link(host.number, other.number, Rule::cut());
+            self.networks[network].link(other.number, host.number, Rule::cut());
+        }
+    }
+
+    /// Lets nothing through to `host`; the others hear it.
+    pub(crate) fn deafen(&self, host: &Host) {
+        self.others(host).for_each(|other| self.link(other, host, &Rule::cut()));
+    }
+
+    /// Lets nothing through from `host`; it hears the others.
+    pub(crate) fn mute(&self, host: &Host) {
+        self.others(host).for_each(|other| self.link(host, other, &Rule::cut()));
+    }
+
+    /// Lets nothing through between hosts of different groups.
+    pub(crate) fn partition(&self, groups: &[&[&Host]]) {
+        for (i, from) in groups.iter().enumerate() {
+            for (_, to) in groups.iter().enumerate().filter(|(j, _)| *j != i) {
+                from.iter().for_each(|a| to.iter().for_each(|b| self.link(a, b, &Rule::cut())));
+            }
+        }
+    }
+
+    /// The same rule for frames between any two hosts.
+    pub(crate) fn everywhere(&self, rule: &Rule) {
+        for from in &self.hosts {
+            self.others(from).for_each(|to| self.link(from, to, rule));
+        }
+    }
+
+    /// Sets the rule for frames from one host to another.
+    pub(crate) fn link(&self, from: &Host, to: &Host, rule: &Rule) {
+        for network in self.networks.iter() {
+            network.link(from.number, to.number, rule.clone());
+        }
+    }
+
+    /// Lets everything through again.
+    pub(crate) fn heal(&self) {
+        self.networks.iter().for_each(Switch::heal);
+    }
+
+    /// UDP datagrams that have left `host`.
+    pub(crate) fn datagrams_from(&self, host: &Host) -> u64 {
+        self.networks.iter().map(|network| network.datagrams_from(host.number)).sum()
+    }
+
+    /// The hooks of all hosts.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    // Helpers.
+
+    fn others(&self, host: &Host) -> impl Iterator<Item = &Host> {
+        self.hosts.iter().filter(move |other| other.number != host.number)
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter().filter(|host| host.is_running())
+    }
+
+    fn agreed_leader(&self) -> Option<&Host> {
+        let running: Vec<&Host> = self.running().collect();
+        let leaders: Vec<&&Host> = running.iter().filter(|host| host.leads()).collect();
+        let [leader] = leaders.as_slice() else { return None };
+        let agreed = |host: &&Host| host.name == leader.name || host.follows(leader);
+        let settled = running.iter().all(agreed) && running.iter().all(|h| h.hooks_match_role());
+        settled.then_some(**leader)
+    }
+
+    /// What each running host sees: its role, its leader, the term.
+    fn view(&self) -> Vec<String> {
+        let line = |host: &Host| {
+            let status = host.status();
+            let (role, leader) = (&status["role"], &status["leader"]["node_id"]);
+            format!("{}: {role} under {leader} in term {}", host.name, status["term"])
+        };
+        self.running().map(line).collect()
+    }
+
+    /// Datagrams that each running host has sent and received.
+    fn traffic(&self) -> Vec<u64> {
+        let count = |host: &Host| {
+            let counters = host.status()["counters"].take();
+            let count = |name: &str| counters[name].as_u64().unwrap();
+            count("datagrams_sent") + count("datagrams_received")
+        };
+        self.running().map(count).collect()
+    }
+
+    /// Panics where any host's hooks broke the rules, or do not come to match its role.
+    fn check_hooks(&self) {
+        for host in self.running() {
+            let what = format!("{}'s hooks are through and match its role", host.name);
+            wait_until(&what, || host.hooks_match_role());
+        }
+        self.check_violations();
+    }
+
+    /// Stops every daemon at once; panics where one does not end in order.
+    fn stop_all(&self) {
+        let running: Vec<&Host> = self.running().collect();
+        running.iter().for_each(|host| host.terminate());
+        for host in running {
+            assert_eq!(host.exit_status(), Some(0), "{} did not stop in order", host.name);
+            let leads = journal::leads(&self.journal.entries(), &host.name);
+            assert!(!leads, "{} stopped without a demotion", host.name);
+        }
+        self.check_violations();
+    }
+
+    fn check_violations(&self) {
+        let entries = self.journal.entries();
+        let wrong: String =
+            self.hosts.iter().map(|host| journal::violations(&entries, &host.name)).collect();
+        assert!(wrong.is_empty(), "{wrong}");
+    }
+}
+
+impl Drop for Lan {
+    /// Prints what there is to know, where the test fails.
+    fn drop(&mut self) {
+        if thread::panicking() {
+            println!("--- all hooks\n{}", self.journal.text());
+            for host in &self.hosts {
+                println!("{}", host.report());
+            }
+        }
+    }
+}
+
+/// A directory that no other process sees and that ends with this one. Below `/run`, where `ip`
+/// keeps the names of network namespaces.
+fn private_directory() -> &'static Path {
+    let mount = Command::new("mount").args(["-t", "tmpfs", "tmpfs", "/run"]).status().unwrap();
+    assert!(mount.success(), "cannot mount a private /run");
+    let dir = Path::new("/run/lan");
+    fs::create_dir(dir).unwrap();
+    dir
+}

@@ -1,0 +1,36 @@
+//! The only clock and the only sleep of these tests: they wait for conditions, not for times.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a condition may take before the test gives up. Generous, because nothing is asserted
+/// about speed and a loaded machine is no failure.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Between two looks at a condition.
+const POLL: Duration = Duration::from_millis(30);
+
+/// The time, for printed measurements and for frames that the switch holds back.
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Returns once `condition` holds; panics with `what` where it does not within [`LIMIT`].
+#[track_caller]
+pub(crate) fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(holds_within(LIMIT, condition), "gave up after {LIMIT:?} of waiting until {what}");
+}
+
+/// Whether `condition` comes to hold within `limit`.
+pub(crate) fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let started = now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if started.elapsed() > limit {
+            return false;
+        }
+        thread::sleep(POLL);
+    }
+}

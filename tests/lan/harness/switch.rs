@@ -1,0 +1,251 @@
+//! A switch in user space: takes frames from the far ends of the hosts' cables and floods them to
+//! the others, as far as the rules allow.
+//!
+//! It sees every frame of every port through one packet socket of its namespace. What happens to
+//! a frame is drawn from a seeded generator; when frames arrive is up to the kernel, so a seed
+//! repeats the dice, not the run.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use nix::errno::Errno;
+use nix::ifaddrs::getifaddrs;
+use nix::libc::PACKET_OUTGOING;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvfrom, sendto, socket,
+};
+
+use super::frame::complete_udp_checksum;
+use super::patience;
+
+/// Longest frame: more than any MTU used here.
+const FRAME_MAX: usize = 65_536;
+
+/// How soon the switch notices that it is to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What happens to the frames from one host to another.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    /// Whether any frame passes.
+    pub(crate) pass: bool,
+    /// The probability that a frame is dropped.
+    pub(crate) loss: f64,
+    /// The probability that a frame is delivered twice, each after a delay of its own.
+    pub(crate) duplicate: f64,
+    /// How long a frame is held back. A range wider than the gap between frames reorders them.
+    pub(crate) delay: RangeInclusive<Duration>,
+}
+
+impl Rule {
+    /// Nothing passes.
+    pub(crate) fn cut() -> Rule {
+        Rule { pass: false, ..Rule::default() }
+    }
+}
+
+impl Default for Rule {
+    /// Everything passes at once.
+    fn default() -> Self {
+        Rule { pass: true, loss: 0.0, duplicate: 0.0, delay: Duration::ZERO..=Duration::ZERO }
+    }
+}
+
+/// One network's switch. Hosts are known by their numbers, one port each.
+pub(crate) struct Switch {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    table: Mutex<Table>,
+    stop: AtomicBool,
+}
+
+struct Table {
+    ports: Vec<Port>,
+    /// By sender and receiver; a pair that is not here passes everything.
+    rules: BTreeMap<(usize, usize), Rule>,
+    /// UDP datagrams that each host sent.
+    datagrams: BTreeMap<usize, u64>,
+    random: Rng,
+}
+
+struct Port {
+    host: usize,
+    link: LinkAddr,
+}
+
+/// Frames on their way.
+#[derive(Default)]
+struct Queue {
+    /// By when they are due; the number keeps frames of the same time in order.
+    frames: BTreeMap<(Instant, u64), (LinkAddr, Vec<u8>)>,
+    next_number: u64,
+}
+
+impl Switch {
+    /// A switch without ports in the current network namespace.
+    pub(crate) fn new(seed: u64) -> Switch {
+        let socket = socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
+            SockProtocol::EthAll,
+        )
+        .expect("a packet socket");
+        let table = Table {
+            ports: Vec::new(),
+            rules: BTreeMap::new(),
+            datagrams: BTreeMap::new(),
+            random: Rng::with_seed(seed),
+        };
+        let shared = Arc::new(Shared { table: Mutex::new(table), stop: AtomicBool::new(false) });
+        let thread = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || forward(&socket, &shared)
+        });
+        Switch { shared, thread: Some(thread) }
+    }
+
+    /// Connects `host` by the interface named `port`, instead of any port it had.
+    pub(crate) fn plug(&self, host: usize, port: &str) {
+        let link = link_address(port);
+        let mut table = self.table();
+        table.ports.retain(|p| p.host != host);
+        table.ports.push(Port { host, link });
+    }
+
+    /// Sets the rule for frames from one host to another.
+    pub(crate) fn link(&self, from: usize, to: usize, rule: Rule) {
+        self.table().rules.insert((from, to), rule);
+    }
+
+    /// Lets everything pass again.
+    pub(crate) fn heal(&self) {
+        self.table().rules.clear();
+    }
+
+    /// UDP datagrams that `host` has sent.
+    pub(crate) fn datagrams_from(&self, host: usize) -> u64 {
+        self.table().datagrams.get(&host).copied().unwrap_or(0)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.shared.table.lock().unwrap()
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Table {
+    /// Puts what becomes of a frame that came in by interface `ifindex` into the queue.
+    fn switch(&mut self, ifindex: usize, frame: &mut [u8], queue: &mut Queue) {
+        let Some(from) = self.ports.iter().find(|p| p.link.ifindex() == ifindex) else {
+            return;
+        };
+        let from = from.host;
+        if complete_udp_checksum(frame) {
+            *self.datagrams.entry(from).or_default() += 1;
+        }
+        let now = patience::now();
+        for to in self.ports.iter().filter(|p| p.host != from) {
+            let rule = self.rules.get(&(from, to.host)).cloned().unwrap_or_default();
+            for _ in 0..copies(&rule, &mut self.random) {
+                let due = now + delay(&rule, &mut self.random);
+                queue.push(due, to.link, frame.to_vec());
+            }
+        }
+    }
+}
+
+fn copies(rule: &Rule, random: &mut Rng) -> usize {
+    if !rule.pass || random.f64() < rule.loss {
+        0
+    } else if random.f64() < rule.duplicate {
+        2
+    } else {
+        1
+    }
+}
+
+fn delay(rule: &Rule, random: &mut Rng) -> Duration {
+    let micros = |d: &Duration| u64::try_from(d.as_micros()).unwrap();
+    Duration::from_micros(random.u64(micros(rule.delay.start())..=micros(rule.delay.end())))
+}
+
+impl Queue {
+    fn push(&mut self, due: Instant, to: LinkAddr, frame: Vec<u8>) {
+        self.frames.insert((due, self.next_number), (to, frame));
+        self.next_number += 1;
+    }
+
+    fn pop_due(&mut self, now: Instant) -> Option<(LinkAddr, Vec<u8>)> {
+        let first = self.frames.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+
+    /// How long until the next frame is due, at most [`TICK`].
+    fn pause(&self, now: Instant) -> Duration {
+        let next = self.frames.first_key_value().map(|((due, _), _)| *due);
+        next.map_or(TICK, |due| due.saturating_duration_since(now)).min(TICK)
+    }
+}
+
+/// The switch's thread.
+fn forward(socket: &OwnedFd, shared: &Shared) {
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+    epoll.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0)).unwrap();
+    let mut queue = Queue::default();
+    let mut buffer = vec![0; FRAME_MAX];
+    while !shared.stop.load(Ordering::Relaxed) {
+        while let Some((to, frame)) = queue.pop_due(patience::now()) {
+            // A port that is down loses the frame, as a cable would.
+            let _ = sendto(socket.as_raw_fd(), &frame, &to, MsgFlags::empty());
+        }
+        wait(&epoll, queue.pause(patience::now()));
+        while let Some((length, from)) = receive(socket, &mut buffer) {
+            // What the ports themselves send is not from a host.
+            if from.pkttype() != PACKET_OUTGOING {
+                let mut table = shared.table.lock().unwrap();
+                table.switch(from.ifindex(), &mut buffer[..length], &mut queue);
+            }
+        }
+    }
+}
+
+fn wait(epoll: &Epoll, pause: Duration) {
+    let millis = u16::try_from(pause.as_nanos().div_ceil(1_000_000)).unwrap_or(u16::MAX);
+    match epoll.wait(&mut [EpollEvent::empty()], EpollTimeout::from(millis)) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(e) => panic!("the switch cannot wait: {e}"),
+    }
+}
+
+fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Option<(usize, LinkAddr)> {
+    match recvfrom::<LinkAddr>(socket.as_raw_fd(), buffer) {
+        Ok((length, from)) => Some((length, from.expect("a packet socket tells the interface"))),
+        Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => None,
+        Err(e) => panic!("the switch cannot receive: {e}"),
+    }
+}
+
+fn link_address(interface: &str) -> LinkAddr {
+    let mut all = getifaddrs().unwrap().filter(|a| a.interface_name == interface);
+    let address = all.find_map(|a| a.address.and_then(|a| a.as_link_addr().copied()));
+    address.unwrap_or_else(|| panic!("no interface {interface}"))
+}

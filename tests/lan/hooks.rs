@@ -1,0 +1,53 @@
+//! What the hook sees, when it is slow and when it fails.
+
+use crate::harness::{scenario, wait_until};
+
+#[test]
+fn twenty_flips_under_a_slow_hook_alternate() {
+    scenario(|lan, [h1, h2]| {
+        h1.slow_hooks("0.3");
+        h2.slow_hooks("0.3");
+        lan.start_led_by_first(&[h1, h2], "");
+        for flip in 0..20 {
+            let (from, to) = if flip % 2 == 0 { (h1, h2) } else { (h2, h1) };
+            assert_eq!(from.command(&["yield"]), Some(0), "flip {flip}");
+            wait_until(&format!("{} leads after flip {flip}", to.name), || to.leads());
+        }
+        lan.wait_for_leader(h1);
+        // That they alternate and never overlap is checked after every scenario.
+        let count = |event: &str| h1.hooks().iter().filter(|hook| hook.starts_with(event)).count();
+        assert_eq!((count("elected"), count("demoted")), (11, 10));
+    });
+}
+
+#[test]
+fn a_host_whose_hook_fails_for_elected_gives_up() {
+    scenario(|lan, [h1, h2]| {
+        h1.fail_hook_on("elected");
+        h1.start("failure_holdoff = \"300s\"");
+        wait_until("h1's hook has failed", || h1.ineligible_reason() == "hook-failed");
+        h2.start("");
+        lan.wait_for_leader(h2);
+        assert!(h1.hooks().contains(&"demoted hook-failed".to_owned()), "{:?}", h1.hooks());
+    });
+}
+
+#[test]
+fn a_hook_that_overruns_its_time_limit_counts_as_failed() {
+    scenario(|_, [h1]| {
+        h1.slow_hooks("300");
+        h1.start("hook_timeout = \"200ms\"\nfailure_holdoff = \"300s\"");
+        wait_until("h1's hook was stopped", || h1.ineligible_reason() == "hook-failed");
+    });
+}
+
+#[test]
+fn a_failed_hook_may_be_ignored() {
+    scenario(|lan, [h1, h2]| {
+        h1.fail_hook_on("elected");
+        lan.start_led_by_first(&[h1, h2], "on_elected_failure = \"ignore\"");
+        let hook = h1.status()["hook"].take();
+        assert_eq!((&hook["last_event"], &hook["last_exit"]), (&"elected".into(), &1.into()));
+        lan.assert_calm_for(20);
+    });
+}

@@ -1,0 +1,82 @@
+//! Interfaces that go, come back and change, under a daemon that goes on.
+
+use crate::harness::{Host, scenario, wait_until};
+
+#[test]
+fn a_leader_whose_interface_goes_down_steps_down_and_comes_back() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h1.link_down();
+        wait_until("h2 leads", || h2.leads());
+        assert_cut_off(h1);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted interface-down");
+        h1.link_up();
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.ineligible_reason(), "");
+        assert!(h1.status()["interfaces"][0]["problem"].is_null());
+    });
+}
+
+#[test]
+fn a_leader_whose_cable_is_pulled_steps_down_and_comes_back() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h1.unplug();
+        wait_until("h2 leads", || h2.leads());
+        assert_cut_off(h1);
+        h1.replug();
+        lan.wait_for_leader(h2);
+    });
+}
+
+#[test]
+fn an_interface_that_is_deleted_and_made_again_is_used_again() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h1.delete_interface(0);
+        wait_until("h2 leads", || h2.leads());
+        assert_cut_off(h1);
+        h1.recreate_interface(0);
+        lan.wait_for_leader(h2);
+
+        // Both directions work: h1 takes over, and h2 follows it.
+        assert_eq!(h2.command(&["yield"]), Some(0));
+        lan.wait_for_leader(h1);
+    });
+}
+
+#[test]
+fn a_daemon_may_start_before_its_interface_is_there() {
+    scenario(|lan, [h1, h2]| {
+        h1.delete_interface(0);
+        h1.start("");
+        h2.start("");
+        wait_until("h2 leads", || h2.leads());
+        assert_cut_off(h1);
+        h1.recreate_interface(0);
+        lan.wait_for_leader(h2);
+    });
+}
+
+#[test]
+fn a_change_of_address_is_followed() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h2.member(h1)["address"], "10.77.0.1");
+        h1.change_address("10.77.0.101");
+        wait_until("h2 sees the new address", || h2.member(h1)["address"] == "10.77.0.101");
+        lan.wait_for_leader(h1);
+    });
+}
+
+/// Waits until the host says that it cannot reach the group, and why.
+fn assert_cut_off(host: &Host) {
+    wait_until(&format!("{} names its interface as the problem", host.name), || {
+        let status = host.status();
+        status["ineligible_reason"] == "interface-down"
+            && status["role"] != "leader"
+            && status["interfaces"][0]["name"] == "eth0"
+            && status["interfaces"][0]["up"] == false
+            && status["interfaces"][0]["problem"].is_string()
+    });
+}

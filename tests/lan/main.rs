@@ -1,0 +1,26 @@
+//! The real binary on real hosts: network namespaces joined by a switch that the tests control.
+//!
+//! Every test runs its scenario in a process of its own inside fresh user, network, mount and
+//! process namespaces, as root or as a normal user, so that it cannot send on the machine's own
+//! interfaces, leaves nothing behind, and runs in parallel with the others. Where the machine
+//! forbids such namespaces the tests say so and pass; `LANELECT_LAN_REQUIRED=1` makes them fail.
+//!
+//! `harness` builds the LAN and waits; the other modules are the scenarios, by topic.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod harness;
+
+mod commands;
+mod failures;
+mod hooks;
+mod interfaces;
+mod partition;
+mod selftest;
+mod settings;
+mod startup;
