@@ -99,3 +99,14 @@ fn a_link_that_fails_during_start_up_keeps_the_node_starting() {
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["a"]);
 }
+
+#[test]
+fn of_those_who_start_together_the_best_leads_though_it_is_the_last() {
+    let mut lan = Lan::new();
+    lan.start("b", Params::default());
+    lan.pass(ms(900));
+    lan.start("a", Params::default());
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Started, Reason::Startup)]);
+}
