@@ -1,5 +1,6 @@
 //! The hook-runner as a process of its own, talked to over its socket as the daemon does.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test may fail it")]
+#![expect(clippy::disallowed_methods, reason = "a test waits for processes beside it")]
 
 use std::env;
 use std::fs::{self, File};

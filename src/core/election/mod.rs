@@ -30,6 +30,8 @@ mod handover;
 mod leadership;
 mod report;
 mod startup;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

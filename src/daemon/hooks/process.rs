@@ -386,6 +386,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     /// Waits, within reason, until `check` gives something.
+    #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
     fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
         for _ in 0..3000 {
             if let Some(found) = check() {
