@@ -3,7 +3,7 @@
 //! Each demo has a temporary directory of its own, which is also how its daemons are found: they
 //! work in there.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::env;
 use std::fs;

@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::mem;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::story::{Chapter, HookLine};
 use super::timeline::Timeline;
 use super::{DemoError, HEARTBEAT_INTERVAL, TIME_LIMIT};
 use crate::control_api::StatusReport;
-use crate::core::hook::{HookEvent, Reason};
+use crate::core::hook::HookEvent;
 use crate::daemon::clock;
 use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
@@ -26,7 +27,7 @@ use crate::types::{NodeId, Role, Term};
 const NAMES: [&str; 5] = ["alpha", "beta", "gamma", "delta", "epsilon"];
 
 /// Between looks at what cannot be waited for: statuses, hook logs, signals, ended processes.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Signals that end the demo in an orderly way.
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -51,6 +52,8 @@ pub(super) struct Stage<W> {
     timeline: Timeline<W>,
     reigns: Vec<Reign>,
     sightings: Receiver<Sighting>,
+    /// Received but not yet told.
+    heard: Vec<Sighting>,
     sightings_to: Sender<Sighting>,
     /// The signal that arrived, or 0.
     signal: Arc<AtomicUsize>,
@@ -88,6 +91,7 @@ impl<W: Write> Stage<W> {
             timeline,
             reigns: Vec::new(),
             sightings,
+            heard: Vec::new(),
             sightings_to,
             signal,
             deadline: start + TIME_LIMIT,
@@ -127,7 +131,7 @@ impl<W: Write> Stage<W> {
         let doing = format!("kill {}", self.name(node));
         self.nodes[node].kill().map_err(DemoError::system(doing))?;
         // What its hooks wrote before belongs to the life that ended.
-        self.tell_hooks()?;
+        self.tell_news()?;
         self.nodes[node].story.push(Chapter::Killed);
         Ok(())
     }
@@ -237,19 +241,16 @@ impl<W: Write> Stage<W> {
     ) -> Result<T, DemoError> {
         loop {
             self.check_signal()?;
-            self.tell_sightings()?;
             self.nodes.iter_mut().try_for_each(Node::poll_end)?;
             // After the ends: what a hook wrote before its daemon's is not missed.
-            self.tell_hooks()?;
+            self.tell_news()?;
             if let Some(found) = found(self)? {
                 return Ok(found);
             }
             if clock::now() > self.deadline {
                 return Err(DemoError::Missing { what, seen: self.picture() });
             }
-            if let Ok(sighting) = self.sightings.recv_timeout(POLL_INTERVAL) {
-                self.tell_sighting(&sighting)?;
-            }
+            self.heard.extend(self.sightings.recv_timeout(POLL_INTERVAL));
         }
     }
 
@@ -259,23 +260,60 @@ impl<W: Write> Stage<W> {
         caught.map_or(Ok(()), |signal| Err(DemoError::Interrupted(signal.as_str())))
     }
 
-    fn tell_sightings(&mut self) -> Result<(), DemoError> {
-        while let Ok(sighting) = self.sightings.try_recv() {
-            self.tell_sighting(&sighting)?;
+    /// Tells what has happened since the last time.
+    ///
+    /// Hooks leave no times. But a leader's `demoted` has ended before its successor leads, and
+    /// `elected` begins only then: so they are told before and after the sightings.
+    fn tell_news(&mut self) -> Result<(), DemoError> {
+        self.heard.extend(self.sightings.try_iter());
+        let sightings = mem::take(&mut self.heard);
+        let (up, down): (Vec<_>, Vec<_>) =
+            self.hook_runs()?.into_iter().partition(|(_, HookLine { event, .. })| {
+                matches!(event, HookEvent::Elected | HookEvent::Reaffirmed)
+            });
+        let now = clock::now();
+        let before = sightings.first().map_or(now, |sighting| sighting.at);
+        down.iter().try_for_each(|(node, run)| self.tell_hook(before, *node, run))?;
+        sightings.iter().try_for_each(|sighting| self.tell_sighting(sighting))?;
+        up.iter().try_for_each(|(node, run)| self.tell_hook(now, *node, run))
+    }
+
+    /// The runs of all nodes' hooks since the last time.
+    fn hook_runs(&mut self) -> Result<Vec<(usize, HookLine)>, DemoError> {
+        let mut found = Vec::new();
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            let doing = format!("read what {}'s hooks wrote", node.name);
+            let runs = node.poll_hooks().map_err(DemoError::system(doing))?;
+            found.extend(runs.into_iter().map(|run| (index, run)));
         }
-        Ok(())
+        Ok(found)
     }
 
     fn tell_sighting(&mut self, sighting: &Sighting) -> Result<(), DemoError> {
         let Sighting { node, at, transition } = sighting;
         if transition.role == Role::Leader {
-            self.reign(Reign { node: *node, term: transition.term, at: *at }, transition.reason)?;
+            let why = transition.reason.map(|reason| reason.as_str());
+            self.reign(Reign { node: *node, term: transition.term, at: *at }, why)?;
+        }
+        Ok(())
+    }
+
+    fn tell_hook(&mut self, at: Time, node: usize, run: &HookLine) -> Result<(), DemoError> {
+        let HookLine { event, reason, term } = run;
+        if *event == HookEvent::Elected {
+            // Usually the watcher has told already.
+            self.reign(Reign { node, term: *term, at }, Some(reason))?;
+        }
+        // Every daemon's first life begins with it.
+        if *event != HookEvent::Started || self.nodes[node].story.was_killed() {
+            let what = format!("hook: {event} ({reason}), term {term}");
+            self.timeline.tell(at, self.name(node), what)?;
         }
         Ok(())
     }
 
     /// Tells of a reign, and remembers it, where it is new.
-    fn reign(&mut self, reign: Reign, reason: Option<Reason>) -> Result<Reign, DemoError> {
+    fn reign(&mut self, reign: Reign, reason: Option<&str>) -> Result<Reign, DemoError> {
         let same = |known: &&Reign| (known.node, known.term) == (reign.node, reign.term);
         if let Some(known) = self.reigns.iter().find(same) {
             return Ok(*known);
@@ -285,23 +323,6 @@ impl<W: Write> Stage<W> {
         self.timeline.tell(reign.at, self.nodes[reign.node].name, what)?;
         self.reigns.push(reign);
         Ok(reign)
-    }
-
-    fn tell_hooks(&mut self) -> Result<(), DemoError> {
-        let now = clock::now();
-        for node in &mut self.nodes {
-            let doing = format!("read what {}'s hooks wrote", node.name);
-            for HookLine { event, reason, term } in
-                node.poll_hooks().map_err(DemoError::system(doing))?
-            {
-                // Every daemon's first life begins with it.
-                if event != HookEvent::Started || node.story.was_killed() {
-                    let what = format!("hook: {event} ({reason}), term {term}");
-                    self.timeline.tell(now, node.name, what)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The reign of the leader on whom all running daemons agree, once every hook has caught up.

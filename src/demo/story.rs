@@ -7,6 +7,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error as UnknownEvent;
 
 use crate::core::hook::HookEvent;
+use crate::types::Term;
 
 /// A run of a hook, as the hook itself wrote it down.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(super) struct HookLine {
     /// `LANELECT_REASON`.
     pub(super) reason: String,
     /// `LANELECT_TERM`.
-    pub(super) term: String,
+    pub(super) term: Term,
 }
 
 impl HookLine {
@@ -25,7 +26,7 @@ impl HookLine {
         let mut words = line.split(' ').map(str::to_owned);
         let event = words.next()?.into_deserializer();
         let event = HookEvent::deserialize(event).map_err(|_: UnknownEvent| ()).ok()?;
-        let (reason, term) = (words.next()?, words.next()?);
+        let (reason, term) = (words.next()?, Term(words.next()?.parse().ok()?));
         words.next().is_none().then_some(HookLine { event, reason, term })
     }
 }
@@ -186,9 +187,16 @@ mod tests {
 
     #[test]
     fn a_line_has_exactly_three_words_and_a_known_event() {
-        let line = HookLine { event: Elected, reason: "election".into(), term: "7".into() };
+        let line = HookLine { event: Elected, reason: "election".into(), term: Term(7) };
         assert_eq!(HookLine::parse("elected election 7"), Some(line));
-        for bad in ["", "elected", "elected election", "crowned election 7", "elected a 7 b"] {
+        for bad in [
+            "",
+            "elected",
+            "elected election",
+            "crowned election 7",
+            "elected a b",
+            "elected a 7 b",
+        ] {
             assert_eq!(HookLine::parse(bad), None, "{bad:?}");
         }
     }
