@@ -155,9 +155,21 @@ impl Members {
 
     /// Those who would stand if there were no leader, alive without doubt, with their ranks.
     pub(crate) fn rivals(&self, now: Time) -> impl Iterator<Item = Rank> {
+        self.present_rivals(now).map(|(id, member)| Rank::new(*id, &member.standing))
+    }
+
+    /// The best of those that are starting and would stand.
+    pub(crate) fn best_starting(&self, now: Time) -> Option<Rank> {
+        self.present_rivals(now)
+            .filter(|(_, member)| member.standing.role == Role::Starting)
+            .map(|(id, member)| Rank::new(*id, &member.standing))
+            .max()
+    }
+
+    fn present_rivals(&self, now: Time) -> impl Iterator<Item = (&NodeId, &Member)> {
         self.iter(now)
             .filter(|(_, member, state)| *state == MemberState::Alive && member.is_eligible())
-            .map(|(id, member, _)| Rank::new(*id, &member.standing))
+            .map(|(id, member, _)| (id, member))
     }
 
     /// Whether this member would stand if there were no leader.
@@ -274,11 +286,12 @@ impl Member {
     fn hear(&mut self, now: Time, from: IpAddr, message: &Message, threshold: Duration) -> Heard {
         let was_visible = self.state(now, threshold).is_visible();
         let restarted = message.incarnation > self.newest.0;
-        if number(message) <= self.newest {
+        if number(message) <= self.newest.max(self.knocked) {
             return Heard::Stale;
         }
         if restarted && was_visible && message.standing.role == Role::Starting {
-            return self.hear_knock(message);
+            self.knocked = number(message);
+            return Heard::Knocking;
         }
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         *self = Member {
@@ -288,14 +301,6 @@ impl Member {
             ..Member::new(now, from, message)
         };
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
-    }
-
-    fn hear_knock(&mut self, message: &Message) -> Heard {
-        if number(message) <= self.knocked {
-            return Heard::Stale;
-        }
-        self.knocked = number(message);
-        Heard::Knocking
     }
 }
 

@@ -1,6 +1,6 @@
 //! The daemon: the only code that does I/O.
 //!
-//! [`event_loop`] owns one [`Election`](crate::core::Election) and all that reaches the outside:
+//! The event loop owns one [`Election`](crate::core::Election) and all that reaches the outside:
 //!
 //! ```text
 //!   sockets, netlink ─ transport ─┐              ┌─ store        (what must outlive a crash)
