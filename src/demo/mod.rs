@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use crate::client::ClientError;
 use crate::core::params::Params;
-use crate::demo::stage::{Reign, Stage};
+use crate::demo::node::Reign;
+use crate::demo::stage::Stage;
 use crate::demo::story::StoryError;
 
 /// Between the leader's declarations. Short, so that a failover is quick, and long enough for a
@@ -209,14 +210,14 @@ fn stop(stage: &mut Stage<impl Write>, leader: &Reign) -> Result<(), DemoError> 
 }
 
 fn conclude(stage: &mut Stage<impl Write>, times: &Times) -> Result<(), DemoError> {
-    let allowed = Params::new(HEARTBEAT_INTERVAL).leader_alive_threshold.as_millis();
+    let silence = Params::new(HEARTBEAT_INTERVAL).leader_alive_threshold.as_millis();
     let mut text = String::from("\n");
     for (act, took, meaning) in [
         ("election", times.election, "from the start of the daemons to a leader"),
         (
             "takeover",
             times.takeover,
-            &format!("from the kill; {allowed} ms of silence are allowed"),
+            &format!("from the kill; the leader must be silent for {silence} ms first"),
         ),
         ("handover", times.handover, "from the request to yield to the next leader"),
         ("comeback", times.comeback, "from the restart to following"),

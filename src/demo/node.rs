@@ -17,8 +17,10 @@ use super::story::{Chapter, HookLine, Story};
 use super::{DemoError, HEARTBEAT_INTERVAL};
 use crate::client::{self, ClientError, Target};
 use crate::control_api::{StatusReport, Transition};
+use crate::core::hook::Reason;
 use crate::daemon::clock;
 use crate::time::Time;
+use crate::types::{Role, Term};
 
 /// Longest path of a Unix socket, in bytes.
 pub(super) const SOCKET_PATH_MAX: usize = 107;
@@ -30,16 +32,19 @@ const HOOK_LOG: &str = "hooks.log";
 const LOG_TAIL: u64 = 8 * 1024;
 const LOG_LINES: usize = 8;
 
-/// A transition that a daemon told its watchers.
-#[derive(Debug)]
-pub(super) struct Sighting {
-    /// The node, as its index on the stage.
+/// A node's leadership.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reign {
+    /// Who leads, as its index on the stage.
     pub(super) node: usize,
-    /// When it was heard of.
+    /// Under which term.
+    pub(super) term: Term,
+    /// When the demo learnt of it.
     pub(super) at: Time,
-    /// What changed.
-    pub(super) transition: Transition,
 }
+
+/// What a daemon told its watchers: that it leads, and why.
+pub(super) type Sighting = (Reign, Option<Reason>);
 
 /// One daemon, running or not. Dropping it kills it.
 #[derive(Debug)]
@@ -162,7 +167,7 @@ impl Node {
         }
     }
 
-    /// From now on, transitions go to `sightings`. Does nothing the second time. The thread behind
+    /// From now on, what makes this node the leader goes to `sightings`. Does nothing the second time. The thread behind
     /// it ends with the daemon.
     pub(super) fn watch(&mut self, node: usize, sightings: &Sender<Sighting>) {
         if self.watched {
@@ -236,10 +241,13 @@ impl Write for Lines {
 
     /// Comes after every line.
     fn flush(&mut self) -> io::Result<()> {
-        let transition = serde_json::from_slice(&self.text)?;
+        let Transition { role, term, reason, .. } = serde_json::from_slice(&self.text)?;
         self.text.clear();
-        let sighting = Sighting { node: self.node, at: clock::now(), transition };
-        self.sightings.send(sighting).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        if role != Role::Leader {
+            return Ok(());
+        }
+        let reign = Reign { node: self.node, term, at: clock::now() };
+        self.sightings.send((reign, reason)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 

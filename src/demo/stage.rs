@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::node::{Node, Sighting};
+use super::node::{Node, Reign, Sighting};
 use super::scratch::ScratchDirectory;
 use super::story::{Chapter, HookLine};
 use super::timeline::Timeline;
 use super::{DemoError, HEARTBEAT_INTERVAL, TIME_LIMIT};
 use crate::control_api::StatusReport;
-use crate::core::hook::HookEvent;
+use crate::core::hook::{HookEvent, Reason};
 use crate::daemon::clock;
 use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
@@ -31,17 +31,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Signals that end the demo in an orderly way.
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
-
-/// A node's leadership.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reign {
-    /// Who leads.
-    pub(super) node: usize,
-    /// Under which term.
-    pub(super) term: Term,
-    /// When the demo learnt of it.
-    pub(super) at: Time,
-}
 
 /// The daemons and what is known of them. Dropping it ends them and removes their files.
 #[derive(Debug)]
@@ -272,9 +261,11 @@ impl<W: Write> Stage<W> {
                 matches!(event, HookEvent::Elected | HookEvent::Reaffirmed)
             });
         let now = clock::now();
-        let before = sightings.first().map_or(now, |sighting| sighting.at);
+        let before = sightings.first().map_or(now, |(reign, _)| reign.at);
         down.iter().try_for_each(|(node, run)| self.tell_hook(before, *node, run))?;
-        sightings.iter().try_for_each(|sighting| self.tell_sighting(sighting))?;
+        for (reign, reason) in sightings {
+            self.reign(reign, reason.map(Reason::as_str))?;
+        }
         up.iter().try_for_each(|(node, run)| self.tell_hook(now, *node, run))
     }
 
@@ -287,15 +278,6 @@ impl<W: Write> Stage<W> {
             found.extend(runs.into_iter().map(|run| (index, run)));
         }
         Ok(found)
-    }
-
-    fn tell_sighting(&mut self, sighting: &Sighting) -> Result<(), DemoError> {
-        let Sighting { node, at, transition } = sighting;
-        if transition.role == Role::Leader {
-            let why = transition.reason.map(|reason| reason.as_str());
-            self.reign(Reign { node: *node, term: transition.term, at: *at }, why)?;
-        }
-        Ok(())
     }
 
     fn tell_hook(&mut self, at: Time, node: usize, run: &HookLine) -> Result<(), DemoError> {
