@@ -29,7 +29,7 @@ const INSIDE: &str = "LANELECT_TEST_NETNS";
 
 #[test]
 fn everything_is_seen_to_happen_in_its_order() {
-    let home = tempfile::tempdir().unwrap();
+    let home = Home::new();
     let output = demo(&home).output().unwrap();
     let said = succeeded(&output);
     let mut rest = said.as_str();
@@ -90,7 +90,7 @@ fn ctrl_c_on_a_terminal_reaches_the_demo_alone() {
 #[test]
 fn nobody_else_can_look_into_its_files() {
     let (home, _demo) = halted_in_the_middle();
-    let files = fs::read_dir(home.path()).unwrap().next().unwrap().unwrap();
+    let files = fs::read_dir(home.0.path()).unwrap().next().unwrap().unwrap();
     assert_eq!(files.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
@@ -117,7 +117,7 @@ fn daemons_that_die_unasked_fail_it_and_their_logs_are_shown() {
 
 #[test]
 fn it_ends_where_nobody_reads_on() {
-    let home = tempfile::tempdir().unwrap();
+    let home = Home::new();
     let mut child = demo(&home).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let (status, complaint) = Demo(child).end();
@@ -128,8 +128,8 @@ fn it_ends_where_nobody_reads_on() {
 
 #[test]
 fn a_temporary_directory_with_too_long_a_path_is_named() {
-    let home = tempfile::tempdir().unwrap();
-    let long = home.path().join("x".repeat(100));
+    let home = Home::new();
+    let long = home.0.path().join("x".repeat(100));
     fs::create_dir(&long).unwrap();
     let output = demo(&home).env("TMPDIR", &long).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -139,9 +139,9 @@ fn a_temporary_directory_with_too_long_a_path_is_named() {
 
 #[test]
 fn two_demos_do_not_disturb_each_other_or_mind_blanks_in_paths() {
-    let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let homes = [Home::new(), Home::new()];
     let begun = homes.each_ref().map(|home| {
-        let blank = home.path().join("it's a $HOME");
+        let blank = home.0.path().join("it's a $HOME");
         fs::create_dir(&blank).unwrap();
         let mut command = demo(home);
         command.env("TMPDIR", &blank).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -166,7 +166,7 @@ fn nothing_leaves_by_the_route_to_the_group() {
         ip("route add 239.0.0.0/8 dev wan");
         until("the carrier", || ip("-br link show wan").contains(" UP "));
 
-        let home = tempfile::tempdir().unwrap();
+        let home = Home::new();
         let (before, on_loopback) = (packets_sent("wan"), packets_sent("lo"));
         succeeded(&demo(&home).output().unwrap());
         assert_eq!(packets_sent("wan"), before);
@@ -183,7 +183,7 @@ fn nothing_leaves_by_the_route_to_the_group() {
 fn without_a_loopback_it_fails() {
     isolated("without_a_loopback_it_fails", || {
         ip("link set lo down");
-        let home = tempfile::tempdir().unwrap();
+        let home = Home::new();
         let output = demo(&home).output().unwrap();
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{complaint}");
@@ -193,10 +193,27 @@ fn without_a_loopback_it_fails() {
     });
 }
 
+/// A demo's temporary directory. Dropping it kills whatever still works in there.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Home(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        for daemon in daemons(self) {
+            let _ = kill(daemon, Signal::SIGKILL);
+        }
+    }
+}
+
 /// The demo, with `home` for its temporary directory.
-fn demo(home: &TempDir) -> Command {
+fn demo(home: &Home) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
-    command.arg("demo").env("TMPDIR", home.path()).stdin(Stdio::null());
+    command.arg("demo").env("TMPDIR", home.0.path()).stdin(Stdio::null());
     command
 }
 
@@ -231,9 +248,9 @@ impl Drop for Demo {
 }
 
 /// A demo that is held up by SIGSTOP as it kills its first leader. At least four daemons run.
-fn halted_in_the_middle() -> (TempDir, Demo) {
+fn halted_in_the_middle() -> (Home, Demo) {
     for _ in 0..ATTEMPTS_MAX {
-        let home = tempfile::tempdir().unwrap();
+        let home = Home::new();
         let mut child = demo(&home).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap());
         let demo = Demo(child);
@@ -253,8 +270,8 @@ fn halted_in_the_middle() -> (TempDir, Demo) {
 }
 
 /// The processes that work in `home`.
-fn daemons(home: &TempDir) -> Vec<Pid> {
-    let home = fs::canonicalize(home.path()).unwrap();
+fn daemons(home: &Home) -> Vec<Pid> {
+    let home = fs::canonicalize(home.0.path()).unwrap();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
@@ -266,9 +283,9 @@ fn daemons(home: &TempDir) -> Vec<Pid> {
     found
 }
 
-fn nothing_is_left(home: &TempDir) {
+fn nothing_is_left(home: &Home) {
     assert_eq!(daemons(home), []);
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(home.0.path()).unwrap().count(), 0);
 }
 
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
