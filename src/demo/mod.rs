@@ -57,18 +57,18 @@ enum DemoError {
     Interrupted(&'static str),
     /// Something did not happen in time.
     #[error(
-        "{what} was not seen within {} s of the start, but this: {seen}. A busy machine can be \
-         the cause: try again",
+        "{what} was not seen within {} s of the start. The daemons' logs above may say why; on a \
+         very busy machine, try again. Last seen:{seen}",
         TIME_LIMIT.as_secs()
     )]
     Missing {
         /// What was waited for.
         what: &'static str,
-        /// What the daemons said instead.
+        /// What the daemons said last, a line each.
         seen: String,
     },
     /// A daemon ended that should have gone on, or did not end well.
-    #[error("the daemon of {node} ended with {status}; its log says why")]
+    #[error("the daemon of {node} ended with {status}; its log above says why")]
     DaemonEnded {
         /// Which one.
         node: &'static str,

@@ -335,9 +335,9 @@ impl<W: Write> Stage<W> {
         running.map(ask).collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// What every daemon last said, for people.
+    /// What every daemon last said, each on a line of its own.
     fn picture(&self) -> String {
-        self.nodes.iter().map(Node::last_words).collect::<Vec<_>>().join(", ")
+        self.nodes.iter().map(|node| format!("\n  {}", node.last_words())).collect()
     }
 }
 
