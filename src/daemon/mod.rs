@@ -19,6 +19,7 @@ mod narration;
 pub mod notify;
 mod rejections;
 mod report;
+pub mod socket_file;
 pub mod store;
 pub mod transport;
 
@@ -27,8 +28,9 @@ use std::io;
 use crate::config::keys::{self, KeyFileError};
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::output::StopCause;
-use crate::daemon::control::{AccessError, BindError};
+use crate::daemon::control::AccessError;
 use crate::daemon::event_loop::Daemon;
+use crate::daemon::socket_file::BindError;
 use crate::daemon::store::StoreError;
 use crate::daemon::transport::{RescanError, TransportError};
 
