@@ -236,7 +236,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
 
 #[test]
 fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
-    let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 1000");
+    let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 100");
     let (mut hooks, mut poll) = daemon(runner.socket());
     hooks.start(&elected(1), boottime());
     runner.wait_for_lines("runs", 1);
@@ -258,7 +258,7 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
 
 #[test]
 fn the_time_limit_holds_for_the_whole_process_group() {
-    let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 1000' & wait";
+    let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait";
     let runner = Runner::start_with(hook, Duration::from_secs(2));
     let finished = runner.ask(elected(1)).finished();
     assert!(finished.overran);
