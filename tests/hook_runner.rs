@@ -87,6 +87,10 @@ impl Runner {
         lines(&self.dir.path().join(file))
     }
 
+    fn wait_for_log(&self, text: &str) {
+        wait_for(text, || self.lines("stderr").iter().any(|l| l.contains(text)).then_some(()));
+    }
+
     fn wait_for_lines(&self, file: &str, count: usize) {
         wait_for(file, || (self.lines(file).len() >= count).then_some(()));
     }
@@ -282,9 +286,7 @@ fn a_daemon_that_hangs_up_does_not_stop_its_hook() {
         runner.wait_for_lines("runs", 1);
         connection
     });
-    wait_for("the hang-up", || {
-        runner.lines("stderr").iter().any(|line| line.contains("runs on")).then_some(())
-    });
+    runner.wait_for_log("runs on");
     // Its successor's run waits, so that the two do not overlap.
     let second = runner.ask(demoted(2));
     File::create(runner.dir.path().join("go")).unwrap();
@@ -299,7 +301,9 @@ fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
     );
     let first = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
-    drop(runner.ask(demoted(2)));
+    let second = runner.ask(demoted(2));
+    runner.wait_for_log("demoted of term 2 is asked for");
+    drop(second);
     let third = runner.ask(demoted(3));
     File::create(runner.dir.path().join("go")).unwrap();
     first.finished();
@@ -316,6 +320,7 @@ fn on_term_the_running_hook_is_waited_for() {
     let running = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let mut waiting = runner.ask(demoted(2));
+    runner.wait_for_log("demoted of term 2 is asked for");
     runner.terminate();
     wait_for("the end of listening", || (!runner.socket().exists()).then_some(()));
     assert!(runner.child.try_wait().unwrap().is_none());
