@@ -288,7 +288,9 @@ impl Member {
     fn hear(&mut self, now: Time, from: IpAddr, message: &Message, threshold: Duration) -> Heard {
         let was_visible = self.state(now, threshold).is_visible();
         let restarted = message.incarnation > self.newest.0;
-        if number(message) <= self.newest.max(self.knocked) {
+        // The life that knocks and the one that is known each have numbers of their own.
+        let knocks_again = message.incarnation == self.knocked.0 && number(message) <= self.knocked;
+        if number(message) <= self.newest || knocks_again {
             return Heard::Stale;
         }
         if restarted && was_visible && message.standing.role == Role::Starting {

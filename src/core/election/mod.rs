@@ -18,8 +18,8 @@
 //!          └──────────── demote hook ended: resign ─────────────────────────────┘
 //! ```
 //!
-//! Each arrow has its own file: [`startup`], [`following`], [`candidacy`], [`leadership`],
-//! [`handover`]; [`datagrams`] says what each kind of datagram does.
+//! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
+//! `datagrams` says what each kind of datagram does.
 
 mod candidacy;
 mod commands;
@@ -131,6 +131,7 @@ pub struct Election {
     last_declared: Option<Time>,
     last_proposed: Option<Time>,
     last_objected: Option<Time>,
+    /// Why it stops, until that is reported.
     stop_cause: Option<StopCause>,
     ignored: Ignored,
     outputs: VecDeque<Output>,

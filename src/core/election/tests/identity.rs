@@ -64,6 +64,27 @@ fn a_nodes_own_datagrams_mean_nothing_to_it() {
 }
 
 #[test]
+fn a_newcomer_under_a_taken_id_stays_silent_while_its_hook_ends() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    lan.take("m");
+    lan.crash("m");
+    lan.set_hooks("m", None);
+    lan.start("m", Params::default());
+    let newcomer = lan.at("m").incarnation;
+    lan.take("m");
+    let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
+    lan.hear(holder.says(Body::Objection { newcomer }));
+    lan.hear(holder.says(EVERY_SECOND));
+    lan.pass(secs(60));
+    let outputs = lan.take("m");
+    assert_eq!(outputs.bodies(), [], "it would come out of its start-up as the holder");
+    assert_eq!(outputs.stopped(), None, "its hook still runs");
+    lan.end_hook("m", HookOutcome::Succeeded);
+    assert!(lan.take("m").stopped().is_some());
+}
+
+#[test]
 fn a_newcomer_under_a_taken_id_is_told_to_stop_and_does_without_a_word() {
     let mut lan = Lan::new();
     lan.start("m", Params::default());
