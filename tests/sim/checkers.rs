@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use lanelect::core::election::Election;
-use lanelect::core::hook::{HookEvent, HookRun};
+use lanelect::core::hook::{HookEvent, HookRun, Reason};
 use lanelect::core::output::{Event, Transition};
 use lanelect::core::params::StaticRole;
 use lanelect::core::persist::PersistentState;
 use lanelect::core::rank::Rank;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId, Sequence, Term};
+use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 use crate::network::Network;
 use crate::world::{Host, node_id};
+
+/// A wake may come so much later than asked for, where a host's clock is not in step with true time.
+const CLOCK_GRAIN: Duration = Duration::from_nanos(10);
 
 /// Something that must not happen, and did.
 #[derive(Debug, Clone)]
@@ -41,10 +45,14 @@ struct Record {
     /// The highest term a hook has seen, and the highest of a reign.
     hook_term: Term,
     reign: Option<Term>,
+    /// The last reign of its hooks that a better leader ended.
+    lost: Option<Term>,
     /// In this life: each node's newest datagram so far, by life and number.
     newest: BTreeMap<NodeId, (Incarnation, Sequence)>,
     /// In this life: when each node's newest declaration was taken in, by the host's own clock.
     declarations: BTreeMap<NodeId, Time>,
+    /// In this life: until when a worse leader's declaration has to be answered, by its own clock.
+    answer_by: Option<Time>,
     sequence: Sequence,
     last_sent: Option<Message>,
     stopped: bool,
@@ -80,7 +88,8 @@ impl Checkers {
 
     pub fn note_start(&mut self, host: usize) {
         let record = &mut self.records[host];
-        *record = Record { hook_term: record.hook_term, reign: record.reign, ..Record::default() };
+        let Record { hook_term, reign, lost, .. } = *record;
+        *record = Record { hook_term, reign, lost, ..Record::default() };
     }
 
     pub fn note_stopped(&mut self, host: usize) {
@@ -88,15 +97,51 @@ impl Checkers {
         self.uncounted = true;
     }
 
-    pub fn note_delivery(&mut self, host: usize, now: Time, message: &Message) {
+    /// A held host answers nobody in time.
+    pub fn note_held(&mut self, host: usize) {
+        self.records[host].answer_by = None;
+    }
+
+    /// A datagram is about to be handed to `election`. Returns whether it is news, as far as numbers
+    /// tell.
+    pub fn note_delivery(
+        &mut self,
+        host: usize,
+        now: Time,
+        message: &Message,
+        election: &Election,
+    ) -> bool {
         let record = &mut self.records[host];
         let number = (message.incarnation, message.sequence);
         let newest = record.newest.entry(message.sender).or_default();
-        let overtaken = number <= *newest;
+        let is_news = number > *newest;
         *newest = number.max(*newest);
-        if matches!(message.body, Body::Declaration { .. }) && !overtaken {
+        if matches!(message.body, Body::Declaration { .. }) && is_news {
             record.declarations.insert(message.sender, now);
+            if election.is_leader() && is_worse(message, election) {
+                let answer_by = now + election.params().declaration_gap() + CLOCK_GRAIN;
+                record.answer_by.get_or_insert(answer_by);
+            }
         }
+        is_news
+    }
+
+    /// After news from a better node a leader follows its declaration, and a candidate leaves it to
+    /// its proposal.
+    pub fn check_deference(message: &Message, election: &Election) -> Result<(), Violation> {
+        let theirs = Rank::new(message.sender, &message.standing);
+        let own = rank(election);
+        if message.sender == own.node_id() {
+            return Ok(());
+        }
+        let persists = match message.body {
+            Body::Declaration { .. } => election.is_leader() && !own.is_fixed(),
+            Body::Proposal => election.role() == Role::Candidate,
+            _ => false,
+        };
+        refuse(persists && theirs > own, || {
+            format!("{} ignores {:?} of the better {theirs:?}", own.node_id(), message.body)
+        })
     }
 
     pub fn last_sent(&self, host: usize) -> Option<Message> {
@@ -116,10 +161,12 @@ impl Checkers {
         })
     }
 
-    /// Nothing is sent after the end, numbers only grow, and no term is told before it is on disk.
+    /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, nobody
+    /// resigns while a hook runs, and a leader answers a worse one within the declaration gap.
     pub fn note_sent(
         &mut self,
         host: usize,
+        now: Time,
         message: &Message,
         disk: &PersistentState,
     ) -> Result<(), Violation> {
@@ -128,6 +175,12 @@ impl Checkers {
         refuse(record.stopped, || format!("{id} sends {:?} after it stopped", message.body))?;
         refuse(message.sequence <= record.sequence, || format!("{id} repeats a sequence number"))?;
         refuse(message.term > disk.term, || format!("{id} tells a term that is not on disk"))?;
+        let resigns = matches!(message.body, Body::Resignation { .. });
+        refuse(resigns && record.hook_runs, || format!("{id} resigns while its hook runs"))?;
+        if matches!(message.body, Body::Declaration { .. }) {
+            let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
+            refuse(late, || format!("{id} answered a worse leader too late"))?;
+        }
         record.sequence = message.sequence;
         record.last_sent = Some(*message);
         Ok(())
@@ -151,6 +204,8 @@ impl Checkers {
             let again = record.reign.is_some_and(|reign| run.term <= reign);
             refuse(again, || format!("{id} reigns again under term {}", run.term))?;
             record.reign = Some(run.term);
+        } else if run.reason == Reason::BetterLeader {
+            record.lost = record.reign;
         }
         record.hook_term = run.term;
         record.last_hook = Some(run.event);
@@ -181,6 +236,9 @@ impl Checkers {
             }
             Event::Transition(Transition { role, leader, .. }) => {
                 self.uncounted = true;
+                if *role != Role::Leader {
+                    self.records[index].answer_by = None;
+                }
                 let settled = now > self.disturbed_at.saturating_add(self.settling_time);
                 let id = host.node_id;
                 refuse(settled, || format!("{id} becomes {role} under {leader:?} without cause"))
@@ -210,7 +268,26 @@ impl Checkers {
             self.disturb(now);
             return Ok(());
         };
-        cliques.iter().try_for_each(|clique| check_clique(clique, hosts))
+        cliques.iter().try_for_each(|clique| {
+            check_clique(clique, hosts)?;
+            self.check_reigns(clique, hosts)
+        })
+    }
+
+    /// The hooks of the one leader of a settled group have been run under a term above the reigns that
+    /// others lost to a better leader: the winner of a conflict was told of it.
+    fn check_reigns(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
+        let leads = |host: &&usize| hosts[**host].election.as_ref().is_some_and(|e| e.is_leader());
+        let mut leaders = clique.iter().filter(leads);
+        let (Some(leader), None) = (leaders.next(), leaders.next()) else { return Ok(()) };
+        let reign = self.records[*leader].reign;
+        clique.iter().filter(|other| *other != leader).try_for_each(|other| {
+            let lost = self.records[*other].lost;
+            refuse(lost.is_some() && lost >= reign, || {
+                let (leader, other) = (node_id(*leader), node_id(*other));
+                format!("{leader} leads under {reign:?}, though {other} lost {lost:?}")
+            })
+        })
     }
 }
 
@@ -250,6 +327,13 @@ fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
     refuse(all_preempt && best.is_some_and(|best| best.node_id() != leader), || {
         format!("{leader} leads though {best:?} preempts")
     })
+}
+
+/// Whether a message comes from a node that ranks below an election, not both being static.
+fn is_worse(message: &Message, election: &Election) -> bool {
+    let (theirs, own) = (Rank::new(message.sender, &message.standing), rank(election));
+    let another = message.sender != election.node_id();
+    another && theirs < own && !(theirs.is_fixed() && own.is_fixed())
 }
 
 /// A running election's rank, from its public settings.

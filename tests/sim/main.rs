@@ -4,6 +4,7 @@
 //! cargo test --test sim                                  what CI runs
 //! cargo test --release --test sim -- --seeds 1000000     a long run
 //! cargo test --test sim -- --seed 42 --trace             one run again, with everything it does
+//! cargo test --test sim -- --seed 42 --model --trace     one comparison with the model again
 //! cargo test --release --test sim -- --speed             simulated time per wall-clock time
 //! ```
 
@@ -44,6 +45,9 @@ struct Arguments {
     /// Print everything that happens.
     #[arg(long)]
     trace: bool,
+    /// With a seed: compare with the reference model instead of running the swarm.
+    #[arg(long, requires = "seed")]
+    model: bool,
     /// Measure simulated time per wall-clock time instead.
     #[arg(long)]
     speed: bool,
@@ -74,7 +78,11 @@ fn main() -> ExitCode {
             println!("{name}: FAILED\n{failure}");
         }
     };
-    report("swarm", run_swarm(seeds.clone(), arguments.trace));
+    if let Some(seed) = arguments.seed.filter(|_| arguments.model) {
+        report("model", run_model(seed, arguments.trace));
+    } else {
+        report("swarm", run_swarm(seeds, arguments.trace));
+    }
     if arguments.seed.is_none() {
         report("model", model::compare(arguments.from..arguments.from + arguments.seeds / 2));
         report("sabotage", check_that_checkers_bite());
@@ -94,6 +102,11 @@ fn run_swarm(seeds: std::ops::Range<u64>, trace: bool) -> Result<String, String>
         total.sent,
         total.disturbances,
     ))
+}
+
+fn run_model(seed: u64, trace: bool) -> Result<String, String> {
+    let tally = model::run(seed, trace).map_err(|violation| format!("  {violation}"))?;
+    Ok(format!("{} events, the same leaders after each", tally.disturbances))
 }
 
 fn explain(seed: u64, violation: &Violation) -> String {

@@ -1,4 +1,242 @@
-//! Placeholder.
-pub fn compare(_seeds: std::ops::Range<u64>) -> Result<String, String> {
-    Ok("none".into())
+//! The rules of available mode once more, as plainly as they can be put, beside the real thing.
+//!
+//! The model knows nothing of datagrams, timers and terms: only who runs, who reaches whom, and who
+//! leads once everything has come to rest. Real elections are put through the same events on a
+//! perfect network, and after each settling period the same hosts must lead.
+
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+use fastrand::Rng;
+use lanelect::core::Election;
+use lanelect::core::params::Params;
+
+use crate::checkers::Violation;
+use crate::swarm::{Tally, choose_priority, settling_time};
+use crate::world::{HookHabit, World, node_id};
+
+/// Events in one run.
+const STEPS: Range<usize> = 5..30;
+
+/// Compares the two on every seed.
+pub fn compare(seeds: Range<u64>) -> Result<String, String> {
+    let count = seeds.end.saturating_sub(seeds.start);
+    let total = crate::for_all(seeds, |seed| run(seed, false)).map_err(|(seed, violation)| {
+        let replay = format!("cargo test --test sim -- --seed {seed} --model --trace");
+        format!("  seed {seed}: {violation}\n  replay: {replay}")
+    })?;
+    Ok(format!("{count} seeds, {} events, the same leaders after each", total.disturbances))
+}
+
+/// Compares the two on the events of one seed.
+pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
+    let mut rng = Rng::with_seed(seed);
+    let heartbeat = Duration::from_millis([20, 1000][rng.usize(0..2)]);
+    let hooks = HookHabit { longest: 0, failure: 0.0 };
+    let settings: Vec<_> = (0..rng.usize(1..=6))
+        .map(|_| {
+            let priority = choose_priority(&mut rng);
+            let candidate = rng.u8(0..5) > 0;
+            let failure_holdoff = Duration::ZERO;
+            (Params { priority, candidate, failure_holdoff, ..Params::new(heartbeat) }, hooks)
+        })
+        .collect();
+    let mut model = Model::new(settings.iter().map(|(params, _)| params));
+    let mut world = World::new(rng.u64(..), settings, 0);
+    world.trace = trace;
+    world.checkers.settling_time = settling_time(&world.hosts[0].params, &hooks);
+    let steps = rng.usize(STEPS);
+    for step in 1..=steps {
+        let event = Event::choose(&mut rng, world.hosts.len());
+        let at_step = |violation| Violation::new(format!("step {step}, {event}: {violation}"));
+        model.take_in(&event);
+        play(&mut world, &event).and_then(|()| agree(&mut world, &model)).map_err(at_step)?;
+        if let Event::Pause(host) = event {
+            model.resume(host);
+            world.resume(host).and_then(|()| agree(&mut world, &model)).map_err(at_step)?;
+        }
+    }
+    Ok(Tally { simulated: world.now, sent: world.sent, disturbances: steps as u64 })
+}
+
+/// What can happen to a group.
+enum Event {
+    Start(usize),
+    /// Everyone that is down, at the same time.
+    StartAll,
+    Crash(usize),
+    Stop(usize),
+    Yield(usize),
+    /// The daemon is held for a settling period, and goes on.
+    Pause(usize),
+    /// Hosts of the same colour reach each other.
+    Partition(Vec<usize>),
+    Heal,
+}
+
+impl Event {
+    fn choose(rng: &mut Rng, hosts: usize) -> Self {
+        let host = rng.usize(0..hosts);
+        match rng.u8(0..14) {
+            0..=3 => Event::Start(host),
+            4 => Event::StartAll,
+            5 => Event::Crash(host),
+            6 => Event::Stop(host),
+            7..=8 => Event::Yield(host),
+            9 => Event::Pause(host),
+            10..=11 => Event::Partition((0..hosts).map(|_| rng.usize(0..3)).collect()),
+            _ => Event::Heal,
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Start(host) => write!(f, "{} starts", node_id(*host)),
+            Event::StartAll => write!(f, "everyone starts"),
+            Event::Crash(host) => write!(f, "{} crashes", node_id(*host)),
+            Event::Stop(host) => write!(f, "{} stops", node_id(*host)),
+            Event::Yield(host) => write!(f, "{} yields", node_id(*host)),
+            Event::Pause(host) => write!(f, "{} is held for long and goes on", node_id(*host)),
+            Event::Partition(colours) => write!(f, "partition {colours:?}"),
+            Event::Heal => write!(f, "heal"),
+        }
+    }
+}
+
+/// The model.
+struct Model {
+    hosts: Vec<ModelHost>,
+}
+
+struct ModelHost {
+    candidate: bool,
+    /// Higher is better; the index breaks ties, as ids do.
+    priority: u8,
+    runs: bool,
+    held: bool,
+    leads: bool,
+    colour: usize,
+}
+
+impl Model {
+    fn new<'a>(settings: impl Iterator<Item = &'a Params>) -> Self {
+        let host = |params: &Params| ModelHost {
+            candidate: params.candidate,
+            priority: params.priority.0,
+            runs: false,
+            held: false,
+            leads: false,
+            colour: 0,
+        };
+        Model { hosts: settings.map(host).collect() }
+    }
+
+    fn take_in(&mut self, event: &Event) {
+        match event {
+            Event::Start(host) => self.hosts[*host].runs = true,
+            Event::StartAll => self.hosts.iter_mut().for_each(|host| host.runs = true),
+            Event::Crash(host) | Event::Stop(host) => {
+                self.hosts[*host].runs = false;
+                self.hosts[*host].leads = false;
+            }
+            Event::Yield(host) if self.hosts[*host].leads => {
+                self.hosts[*host].leads = false;
+                let others = self.component(*host).into_iter().filter(|other| other != host);
+                // Alone, it gets its leadership back.
+                let successor = self.best(others).unwrap_or(*host);
+                self.hosts[successor].leads = true;
+            }
+            Event::Yield(_) => {}
+            Event::Pause(host) => self.hosts[*host].held = self.hosts[*host].runs,
+            Event::Partition(colours) => {
+                for (host, colour) in self.hosts.iter_mut().zip(colours) {
+                    host.colour = *colour;
+                }
+            }
+            Event::Heal => self.hosts.iter_mut().for_each(|host| host.colour = 0),
+        }
+        self.come_to_rest();
+    }
+
+    fn resume(&mut self, host: usize) {
+        self.hosts[host].held = false;
+        self.come_to_rest();
+    }
+
+    /// In every component, the leader that is there stays; of several the best; where there is none,
+    /// the best candidate leads.
+    fn come_to_rest(&mut self) {
+        for host in 0..self.hosts.len() {
+            let component = self.component(host);
+            let leading = component.iter().copied().filter(|member| self.hosts[*member].leads);
+            let leader = self.best(leading).or_else(|| self.best(component.iter().copied()));
+            for member in component {
+                self.hosts[member].leads = Some(member) == leader;
+            }
+        }
+    }
+
+    /// Those that reach `host` and each other, itself included; nobody where it does not run.
+    fn component(&self, host: usize) -> Vec<usize> {
+        let here = |other: &usize| {
+            let other = &self.hosts[*other];
+            other.runs && !other.held && other.colour == self.hosts[host].colour
+        };
+        if here(&host) { (0..self.hosts.len()).filter(here).collect() } else { Vec::new() }
+    }
+
+    fn best(&self, hosts: impl Iterator<Item = usize>) -> Option<usize> {
+        hosts
+            .filter(|host| self.hosts[*host].candidate)
+            .min_by_key(|host| (u8::MAX - self.hosts[*host].priority, *host))
+    }
+
+    fn leaders(&self) -> Vec<usize> {
+        let leads = |host: &usize| self.hosts[*host].leads && !self.hosts[*host].held;
+        (0..self.hosts.len()).filter(leads).collect()
+    }
+}
+
+/// Does to the real elections what happened in the model.
+fn play(world: &mut World, event: &Event) -> Result<(), Violation> {
+    world.checkers.disturb(world.now);
+    match event {
+        Event::Start(host) if !world.hosts[*host].is_alive() => world.start(*host)?,
+        Event::Start(_) => {}
+        Event::StartAll => {
+            for host in 0..world.hosts.len() {
+                if !world.hosts[host].is_alive() {
+                    world.start(host)?;
+                }
+            }
+        }
+        Event::Crash(host) => world.crash(*host),
+        Event::Stop(host) => world.command(*host, "is stopped", Election::stop)?,
+        Event::Yield(host) => world.command(*host, "yields", |election, now| {
+            let _ = election.yield_leadership(now);
+        })?,
+        Event::Pause(host) => world.pause(*host),
+        Event::Partition(colours) => world.network.partition(colours),
+        Event::Heal => world.network.heal(),
+    }
+    Ok(())
+}
+
+/// Lets the elections settle; then those lead that lead in the model.
+fn agree(world: &mut World, model: &Model) -> Result<(), Violation> {
+    world.run_for(world.checkers.settling_time)?;
+    let leads = |host: &usize| {
+        let host = &world.hosts[*host];
+        host.is_up() && host.election.as_ref().is_some_and(Election::is_leader)
+    };
+    let leaders: Vec<usize> = (0..world.hosts.len()).filter(leads).collect();
+    let expected = model.leaders();
+    if leaders == expected {
+        return Ok(());
+    }
+    let names = |hosts: &[usize]| hosts.iter().map(|host| node_id(*host)).collect::<Vec<_>>();
+    Err(Violation::new(format!("{:?} lead, not {:?}", names(&leaders), names(&expected))))
 }

@@ -218,13 +218,13 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
     params
 }
 
-fn choose_priority(rng: &mut Rng) -> Priority {
+pub fn choose_priority(rng: &mut Rng) -> Priority {
     Priority([0, 100, 100, 100, 101, 255][rng.usize(0..6)])
 }
 
 /// How long a group under these settings may take to settle after the last disturbance: the bound
 /// of the documentation, and the time that nodes may stay out by their own or the operator's will.
-fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
+pub fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     let own = nanos(params.settling_time() + params.startup_grace_period + params.preempt_delay);
     let out = nanos(params.yield_time()) + nanos(params.failure_holdoff) * 64;
     // A clock that runs 1 % slow makes everything take 1 % longer.

@@ -241,6 +241,7 @@ impl World {
         if self.hosts[index].is_up() {
             self.log(index, || "is held".into());
             self.checkers.disturb(self.now);
+            self.checkers.note_held(index);
             self.hosts[index].stopped = Some(Stopped::default());
         }
     }
@@ -369,8 +370,11 @@ impl World {
             return Ok(());
         }
         let now = local(self.now, host.clock_offset, host.clock_drift);
-        self.checkers.note_delivery(to, now, &message);
+        let is_news = self.checkers.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
+        if is_news {
+            Checkers::check_deference(&message, election)?;
+        }
         self.drain(to)
     }
 
@@ -434,7 +438,8 @@ impl World {
     fn transmit(&mut self, index: usize, message: Message) -> Result<(), Violation> {
         self.log(index, || format!("sends {:?} term {}", message.body, message.term));
         self.sent += 1;
-        self.checkers.note_sent(index, &message, &self.hosts[index].disk)?;
+        let host = &self.hosts[index];
+        self.checkers.note_sent(index, host.local(self.now), &message, &host.disk)?;
         let encoded = self.codec.encode(&message, &mut self.buffer);
         encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
         let datagram: Rc<[u8]> = Rc::from(self.buffer.as_slice());

@@ -100,10 +100,10 @@ impl Election {
         self.send_heartbeat(now);
     }
 
-    /// Makes sure that the winner of a conflict, which leads under `term`, sees a term above its
-    /// own, and so takes one above both.
+    /// Makes sure that the winner of a conflict, which declared under `term`, sees a term above that
+    /// and above this node's reign, and so takes one above both unless it has.
     fn concede(&mut self, term: Term) {
-        if self.term == term {
+        if self.term >= term {
             self.take_next_term();
         } else {
             self.learn_term(term);

@@ -50,6 +50,18 @@ fn the_loser_concedes_a_term_above_the_winners() {
     assert_eq!(concession.standing.role, Role::Follower);
 }
 
+/// Where three leaders meet, the winner may have taken the loser's term in another conflict.
+#[test]
+fn the_loser_concedes_a_term_above_its_own_reign_too() {
+    let mut lan = Lan::led_by("m");
+    lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    assert_eq!(lan.at("m").term(), Term(8));
+    lan.take("m");
+    lan.hear(Peer::leading("a", 2).says(EVERY_SECOND));
+    let (_, concession) = lan.take("m").sent().next().unwrap();
+    assert_eq!((concession.body, concession.term), (Body::Heartbeat, Term(9)));
+}
+
 #[test]
 fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
     let mut loser = Peer::new("z");
