@@ -14,6 +14,7 @@ use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
+use crate::config::Config;
 use crate::daemon::clock;
 use crate::daemon::hooks::listener::{ListenError, Listener};
 use crate::daemon::hooks::protocol::{self, Connection, LineError, LineReader};
@@ -45,6 +46,16 @@ pub struct HookRunnerSettings {
     pub hook_socket: Option<PathBuf>,
     /// The only group whose daemon is served.
     pub group: GroupName,
+}
+
+impl From<Config> for HookRunnerSettings {
+    fn from(config: Config) -> Self {
+        HookRunnerSettings {
+            hook: HookSettings { command: config.hook, timeout: config.hook_timeout },
+            hook_socket: config.hook_socket,
+            group: config.group,
+        }
+    }
 }
 
 /// Why the hook-runner could not start or go on.

@@ -5,33 +5,80 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lanelect::cli::{Cli, Command, Switch};
+use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
+use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
-use lanelect::logging;
+use lanelect::hook_runner::{self, HookRunnerSettings};
+use lanelect::{daemon, logging};
 
 /// Exit status for wrong usage, which clap uses too, and for a wrong configuration.
 const BAD_CONFIG: u8 = 2;
 
 fn main() -> ExitCode {
+    let mut out = io::stdout();
     match Cli::parse().command {
-        Command::Run(args) => {
-            logging::init();
-            pending::run(args.into())
-        }
-        Command::HookRunner { config } => {
-            logging::init();
-            pending::hook_runner(file_alone(config))
-        }
+        Command::Run(args) => run(args.into()),
+        Command::HookRunner { config } => run_hooks(file_alone(config)),
         Command::CheckConfig { file } => check_config(file),
-        Command::Status(query) => pending::status(query.daemon.socket_path(), query.json),
-        Command::Watch(query) => pending::watch(query.daemon.socket_path(), query.json),
-        Command::IsLeader(daemon) => pending::is_leader(daemon.socket_path()),
-        Command::Yield(daemon) => pending::yield_leadership(daemon.socket_path()),
+        Command::Status(QueryArgs { json, daemon }) => {
+            asked(client::status(&target(&daemon), json, &mut out))
+        }
+        Command::Watch(QueryArgs { json, daemon }) => {
+            asked(client::watch(&target(&daemon), json, &mut out))
+        }
+        Command::IsLeader(daemon) => asked(client::is_leader(&target(&daemon))),
+        Command::Yield(daemon) => asked(client::yield_leadership(&target(&daemon), &mut out)),
         Command::Maintenance { switch, daemon } => {
-            pending::maintenance(daemon.socket_path(), switch == Switch::On)
+            asked(client::maintenance(&target(&daemon), switch == Switch::On, &mut out))
         }
         Command::Keygen => keygen(),
-        Command::Demo => pending::demo(),
+        Command::Demo => fail("the demo is not in this build", 1),
+    }
+}
+
+fn run(source: ConfigSource) -> ExitCode {
+    logging::init();
+    match daemon::run(source) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error}");
+            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
+        }
+    }
+}
+
+fn run_hooks(source: ConfigSource) -> ExitCode {
+    logging::init();
+    let config = match source.load() {
+        Ok(config) => config,
+        Err(error) => {
+            log::error!("{error}");
+            return ExitCode::from(BAD_CONFIG);
+        }
+    };
+    match hook_runner::run(HookRunnerSettings::from(config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Which daemon a command is for.
+fn target(daemon: &DaemonArgs) -> Target {
+    Target::at(daemon.socket_path())
+}
+
+/// How a command to the daemon ends.
+fn asked(outcome: Result<client::Exit, client::ClientError>) -> ExitCode {
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            // Where even stderr is gone, the exit status still tells.
+            let _ = writeln!(io::stderr(), "{error}");
+            error.exit().into()
+        }
     }
 }
 
@@ -66,59 +113,4 @@ fn fail(message: &str, status: u8) -> ExitCode {
     // Where even stderr is gone, the exit status still tells.
     let _ = writeln!(io::stderr(), "{message}");
     ExitCode::from(status)
-}
-
-// INTEGRATION: each of these becomes the call named beside it; then this module goes away.
-mod pending {
-    use super::{BAD_CONFIG, ConfigSource, ExitCode, PathBuf, fail};
-
-    /// `lanelect::daemon::run(source)`.
-    pub(crate) fn run(source: ConfigSource) -> ExitCode {
-        match source.load() {
-            Ok(_) => absent(),
-            Err(error) => {
-                log::error!("{error}");
-                ExitCode::from(BAD_CONFIG)
-            }
-        }
-    }
-
-    /// `lanelect::hook_runner::run(source)`.
-    pub(crate) fn hook_runner(source: ConfigSource) -> ExitCode {
-        run(source)
-    }
-
-    /// `lanelect::client::status(socket, json)`.
-    pub(crate) fn status(_socket: PathBuf, _json: bool) -> ExitCode {
-        absent()
-    }
-
-    /// `lanelect::client::watch(socket, json)`.
-    pub(crate) fn watch(_socket: PathBuf, _json: bool) -> ExitCode {
-        absent()
-    }
-
-    /// `lanelect::client::is_leader(socket)`.
-    pub(crate) fn is_leader(_socket: PathBuf) -> ExitCode {
-        absent()
-    }
-
-    /// `lanelect::client::yield_leadership(socket)`.
-    pub(crate) fn yield_leadership(_socket: PathBuf) -> ExitCode {
-        absent()
-    }
-
-    /// `lanelect::client::maintenance(socket, on)`.
-    pub(crate) fn maintenance(_socket: PathBuf, _on: bool) -> ExitCode {
-        absent()
-    }
-
-    /// `lanelect::demo::run()`.
-    pub(crate) fn demo() -> ExitCode {
-        absent()
-    }
-
-    fn absent() -> ExitCode {
-        fail("this command is not in this build", 1)
-    }
 }

@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
-use lanelect::daemon::clock::boottime;
+use lanelect::daemon::clock;
 use lanelect::daemon::hooks::protocol::{RunReply, RunRequest};
 use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, HookSettings, Hooks};
 use lanelect::hook_runner::{CLIENTS_MAX, HookRunnerSettings, run};
@@ -200,9 +200,9 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
         }
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
         if !events.is_empty() {
-            hooks.handle_socket(boottime());
+            hooks.handle_socket(clock::now());
         }
-        hooks.handle_timeout(boottime());
+        hooks.handle_timeout(clock::now());
     }
     panic!("the run did not end");
 }
@@ -224,7 +224,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
     let mut expected = Vec::new();
     for term in 1..=20 {
         let run = if term % 2 == 1 { elected(term) } else { demoted(term) };
-        hooks.start(&run, boottime());
+        hooks.start(&run, clock::now());
         assert!(hooks.report().running);
         let finished = finish(&mut hooks, &mut poll);
         assert_eq!(finished.exit, Some(i32::from(term % 2 == 1)));
@@ -238,7 +238,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
 fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
     let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 1000");
     let (mut hooks, mut poll) = daemon(runner.socket());
-    hooks.start(&elected(1), boottime());
+    hooks.start(&elected(1), clock::now());
     runner.wait_for_lines("runs", 1);
     runner.child.kill().unwrap();
     let finished = finish(&mut hooks, &mut poll);
@@ -252,7 +252,7 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
     // The socket that the dead one left is in the way of the next one, which replaces it.
     assert!(runner.socket().exists());
     runner.child = command(&runner.dir, "exit 0", Duration::from_secs(60)).spawn().unwrap();
-    hooks.start(&demoted(2), boottime());
+    hooks.start(&demoted(2), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
 }
 

@@ -1,9 +1,109 @@
 //! The daemon: the only code that does I/O.
+//!
+//! [`event_loop`] owns one [`Election`](crate::core::Election) and all that reaches the outside:
+//!
+//! ```text
+//!   sockets, netlink ─ transport ─┐              ┌─ store        (what must outlive a crash)
+//!   timerfd ───────────── clock ──┤              ├─ transport    (datagrams)
+//!   signals ──────────────────────┼─ event_loop ─┼─ hooks        (the operator's command)
+//!   control socket ───── control ─┤      │       ├─ control      (answers, watchers)
+//!   hook's end ──────────── hooks ┘   election   └─ narration, notify (log, service manager)
+//! ```
 
 pub mod clock;
 pub mod control;
+mod event_loop;
 pub mod hooks;
 pub mod interfaces;
+mod narration;
 pub mod notify;
+mod rejections;
+mod report;
 pub mod store;
 pub mod transport;
+
+use std::io;
+
+use crate::config::keys::{self, KeyFileError};
+use crate::config::{Config, ConfigError, ConfigSource};
+use crate::core::output::StopCause;
+use crate::daemon::control::{AccessError, BindError};
+use crate::daemon::event_loop::Daemon;
+use crate::daemon::store::StoreError;
+use crate::daemon::transport::{RescanError, TransportError};
+
+/// Why the daemon did not start, or ended without being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration does not hold.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The key file cannot be used.
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
+    /// The state on disk cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The group cannot be reached in any way.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The host's interfaces cannot be listed.
+    #[error(transparent)]
+    Rescan(#[from] RescanError),
+    /// The control socket cannot be opened.
+    #[error(transparent)]
+    Control(#[from] BindError),
+    /// `socket_group` cannot be resolved.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// The system gives no randomness, timer, signals or polling.
+    #[error("the event loop cannot run: {0}")]
+    EventLoop(#[from] io::Error),
+    /// The node id is in use.
+    #[error(
+        "the node id {node_id} is in use by the daemon at {holder}, which was here first: give \
+         this node another node_id (the default is the hostname; hosts cloned from one image share it)"
+    )]
+    NodeIdTaken {
+        /// The id.
+        node_id: crate::types::NodeId,
+        /// Where its holder is.
+        holder: std::net::IpAddr,
+    },
+}
+
+impl RunError {
+    /// Whether it is the configuration that has to change.
+    pub const fn is_config(&self) -> bool {
+        matches!(self, RunError::Config(_) | RunError::Keys(_))
+    }
+}
+
+/// Runs the daemon until it is told to stop, and then until it has handed over.
+///
+/// # Errors
+///
+/// Where it cannot start, or another node holds its id.
+pub fn run(source: ConfigSource) -> Result<(), RunError> {
+    let config = source.load()?;
+    let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
+    if keyring.is_none() {
+        log::info!("no key_file: every host on the LAN is trusted");
+    }
+    let node_id = config.node_id;
+    announce(&config);
+    match Daemon::new(source, config, keyring)?.run()? {
+        StopCause::Requested => Ok(()),
+        StopCause::NodeIdTaken { holder } => Err(RunError::NodeIdTaken { node_id, holder }),
+    }
+}
+
+fn announce(config: &Config) {
+    log::info!(
+        "lanelect {} as {} in group {}, {}",
+        env!("CARGO_PKG_VERSION"),
+        config.node_id,
+        config.group,
+        config.multicast,
+    );
+}

@@ -1,0 +1,151 @@
+//! What the log says of an election: one line for each thing that happened, as a story, and never
+//! more lines than people can read.
+
+use std::time::Duration;
+
+use crate::core::output::{Event, Transition};
+use crate::time::Time;
+use crate::types::{NodeId, Role};
+
+/// Lines about members and rivals in a minute. Transitions are always told.
+const LINES_PER_MINUTE: u32 = 120;
+
+/// How long a minute is.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Tells the log.
+#[derive(Debug)]
+pub(super) struct Narration {
+    node_id: NodeId,
+    minute_began: Time,
+    lines: u32,
+    withheld: u64,
+}
+
+impl Narration {
+    pub(super) const fn new(node_id: NodeId, now: Time) -> Self {
+        Narration { node_id, minute_began: now, lines: 0, withheld: 0 }
+    }
+
+    /// Logs what happened.
+    pub(super) fn tell(&mut self, now: Time, event: &Event) {
+        if let Event::Transition(transition) = event {
+            return log::info!("{}", self.describe_transition(transition));
+        }
+        if self.has_room(now) {
+            tell_event(event);
+        }
+    }
+
+    fn has_room(&mut self, now: Time) -> bool {
+        if now.since(self.minute_began) >= MINUTE {
+            if self.withheld > 0 {
+                log::warn!("{} more lines about members were withheld", self.withheld);
+            }
+            *self = Narration::new(self.node_id, now);
+        }
+        self.lines += 1;
+        let has_room = self.lines <= LINES_PER_MINUTE;
+        self.withheld += u64::from(!has_room);
+        has_room
+    }
+
+    fn describe_transition(&self, transition: &Transition) -> String {
+        let Transition { role, term, leader, previous_leader, reason, .. } = *transition;
+        let why = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+        let after = previous_leader
+            .filter(|previous| Some(*previous) != leader)
+            .map_or(String::new(), |previous| format!(", after {previous}"));
+        match (role, leader) {
+            (Role::Leader, _) => {
+                format!("this node, {}, leads in term {term}{why}{after}", self.node_id)
+            }
+            (_, Some(leader)) => format!("following {leader} in term {term}{why}{after}"),
+            (role, None) => format!("{role}, no leader known{why}{after}"),
+        }
+    }
+}
+
+fn tell_event(event: &Event) {
+    match *event {
+        Event::Transition(_) => {}
+        Event::MemberJoined { node_id, address } => {
+            log::info!("member {node_id} at {address} is here")
+        }
+        Event::MemberSuspect { node_id, silence } => {
+            log::debug!("member {node_id} has been silent for {silence:.1?}");
+        }
+        Event::MemberGone { node_id, silence } => {
+            log::info!("member {node_id} is gone: silent for {silence:.1?}");
+        }
+        Event::MemberLeft { node_id } => log::info!("member {node_id} left"),
+        Event::LeaderSilent { leader, silence } => {
+            log::warn!("leader {leader} has not declared itself for {silence:.1?}");
+        }
+        Event::LeaderResigned { leader } => log::info!("leader {leader} has resigned"),
+        Event::StoodForElection => log::info!("standing for leadership"),
+        Event::DeferredTo { candidate } => {
+            log::info!("leaving the leadership to {candidate}, which is better");
+        }
+        Event::RivalLeader { rival, address } => log::warn!(
+            "{rival} at {address} leads too: this node is better and leads on under a higher term"
+        ),
+        Event::RivalStaticLeader { rival, address } => log::error!(
+            "{rival} at {address} leads by static_role, as this node does: take static_role = \
+             \"leader\" from one of the two"
+        ),
+        Event::NodeIdContested { newcomer } => log::warn!(
+            "the daemon at {newcomer} uses this node's id and was told to stop: give it another \
+             node_id"
+        ),
+        Event::TooFewCandidates { visible, needed } => {
+            log::warn!("{visible} candidates are visible, min_candidates asks for {needed}");
+        }
+        Event::HeldOff { holdoff } => {
+            log::error!("the hook failed for elected: staying out for {holdoff:.1?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::hook::Reason;
+    use crate::types::Term;
+
+    fn id(text: &str) -> NodeId {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_transition_reads_as_a_sentence() {
+        let narration = Narration::new(id("web1"), Time::ZERO);
+        let mut transition = Transition {
+            role: Role::Leader,
+            previous_role: Role::Candidate,
+            term: Term(8),
+            leader: Some(id("web1")),
+            previous_leader: Some(id("web0")),
+            reason: Some(Reason::Election),
+        };
+        assert_eq!(
+            narration.describe_transition(&transition),
+            "this node, web1, leads in term 8 (election), after web0"
+        );
+        transition.role = Role::Follower;
+        transition.leader = None;
+        transition.reason = Some(Reason::Yield);
+        assert_eq!(
+            narration.describe_transition(&transition),
+            "follower, no leader known (yield), after web0"
+        );
+    }
+
+    #[test]
+    fn lines_about_members_are_limited_by_the_minute() {
+        let mut narration = Narration::new(id("web1"), Time::ZERO);
+        let told = (0..LINES_PER_MINUTE * 2).filter(|_| narration.has_room(Time::ZERO)).count();
+        assert_eq!(told, LINES_PER_MINUTE as usize);
+        assert!(narration.has_room(Time::ZERO + MINUTE));
+    }
+}
