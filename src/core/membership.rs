@@ -155,9 +155,21 @@ impl Members {
 
     /// Those who would stand if there were no leader, alive without doubt, with their ranks.
     pub(crate) fn rivals(&self, now: Time) -> impl Iterator<Item = Rank> {
+        self.present_rivals(now).map(|(id, member)| Rank::new(*id, &member.standing))
+    }
+
+    /// The best of those that are starting and would stand.
+    pub(crate) fn best_starting(&self, now: Time) -> Option<Rank> {
+        self.present_rivals(now)
+            .filter(|(_, member)| member.standing.role == Role::Starting)
+            .map(|(id, member)| Rank::new(*id, &member.standing))
+            .max()
+    }
+
+    fn present_rivals(&self, now: Time) -> impl Iterator<Item = (&NodeId, &Member)> {
         self.iter(now)
             .filter(|(_, member, state)| *state == MemberState::Alive && member.is_eligible())
-            .map(|(id, member, _)| Rank::new(*id, &member.standing))
+            .map(|(id, member, _)| (id, member))
     }
 
     /// Whether this member would stand if there were no leader.

@@ -80,8 +80,6 @@ pub enum Event {
         /// Who led.
         leader: NodeId,
     },
-    /// This node stands for leadership.
-    StoodForElection,
     /// This node left the leadership to a better candidate.
     DeferredTo {
         /// To whom.

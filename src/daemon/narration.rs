@@ -61,6 +61,7 @@ impl Narration {
                 format!("this node, {}, leads in term {term}{why}{after}", self.node_id)
             }
             (_, Some(leader)) => format!("following {leader} in term {term}{why}{after}"),
+            (Role::Candidate, None) => "standing for leadership".to_owned(),
             (role, None) => format!("{role}, no leader known{why}{after}"),
         }
     }
@@ -83,7 +84,6 @@ fn tell_event(event: &Event) {
             log::warn!("leader {leader} has not declared itself for {silence:.1?}");
         }
         Event::LeaderResigned { leader } => log::info!("leader {leader} has resigned"),
-        Event::StoodForElection => log::info!("standing for leadership"),
         Event::DeferredTo { candidate } => {
             log::info!("leaving the leadership to {candidate}, which is better");
         }

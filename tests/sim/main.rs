@@ -7,6 +7,8 @@
 //! cargo test --release --test sim -- --speed             simulated time per wall-clock time
 //! ```
 
+#![expect(clippy::expect_used, reason = "a test may fail where its own footing gives way")]
+
 mod checkers;
 mod model;
 mod network;

@@ -30,7 +30,6 @@ impl Election {
             return self.await_leader_for(now, self.params.heartbeat_interval);
         }
         self.state = State::Standing;
-        self.notify(Event::StoodForElection);
         self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
         self.timers.set(Timer::Certainty, now + self.params.answer_time());
         self.propose(now);

@@ -17,16 +17,22 @@ impl Election {
         self.say_hello(now);
     }
 
-    /// Start-up ends where two samples in a row find the same members.
+    /// Start-up ends where two samples in a row find the same members, and nobody better among them
+    /// is still starting: of hosts that start together, the best leads.
     pub(super) fn sample_membership(&mut self, now: Time) {
-        let State::Starting { sampled } = &mut self.state else { return };
+        let State::Starting { sampled } = self.state else { return };
         let seen = Some(self.members.changes());
-        if *sampled == seen && !self.exclusions.interface_down {
+        let ready = sampled == seen && !self.exclusions.interface_down && !self.better_starts(now);
+        if ready {
             self.end_startup(now);
         } else {
-            *sampled = seen;
+            self.state = State::Starting { sampled: seen };
             self.say_hello(now);
         }
+    }
+
+    fn better_starts(&self, now: Time) -> bool {
+        self.is_eligible() && self.members.best_starting(now).is_some_and(|best| best > self.rank())
     }
 
     /// From now on this node takes part: with no leader in sight, it stands when its turn comes.
