@@ -286,11 +286,12 @@ impl Member {
     fn hear(&mut self, now: Time, from: IpAddr, message: &Message, threshold: Duration) -> Heard {
         let was_visible = self.state(now, threshold).is_visible();
         let restarted = message.incarnation > self.newest.0;
-        if number(message) <= self.newest {
+        if number(message) <= self.newest.max(self.knocked) {
             return Heard::Stale;
         }
         if restarted && was_visible && message.standing.role == Role::Starting {
-            return self.hear_knock(message);
+            self.knocked = number(message);
+            return Heard::Knocking;
         }
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         *self = Member {
@@ -300,14 +301,6 @@ impl Member {
             ..Member::new(now, from, message)
         };
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
-    }
-
-    fn hear_knock(&mut self, message: &Message) -> Heard {
-        if number(message) <= self.knocked {
-            return Heard::Stale;
-        }
-        self.knocked = number(message);
-        Heard::Knocking
     }
 }
 

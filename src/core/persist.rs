@@ -1,13 +1,18 @@
-//! What must outlive a crash.
+//! What must outlive the daemon.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Incarnation, Term};
 
-/// What the core asks to be kept on disk. Everything here changes rarely: never per heartbeat.
+/// What a node must know in its next life. It is on disk before any datagram that rests on it
+/// leaves, and changes rarely: never per heartbeat.
+///
+/// A field that an earlier version did not write reads as its default; one that a later version
+/// wrote is refused, because forgetting it could break a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PersistentState {
-    /// The highest term this node has known.
+    /// The highest term that this node has known.
     pub term: Term,
     /// The life that wrote this; the next one takes a higher number.
     pub incarnation: Incarnation,

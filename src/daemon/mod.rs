@@ -1,6 +1,6 @@
 //! The daemon: the only code that does I/O.
 //!
-//! [`event_loop`] owns one [`Election`](crate::core::Election) and all that reaches the outside:
+//! The event loop owns one [`Election`](crate::core::Election) and all that reaches the outside:
 //!
 //! ```text
 //!   sockets, netlink ─ transport ─┐              ┌─ store        (what must outlive a crash)
@@ -19,6 +19,7 @@ mod narration;
 pub mod notify;
 mod rejections;
 mod report;
+pub mod socket_file;
 pub mod store;
 pub mod transport;
 
@@ -27,8 +28,9 @@ use std::io;
 use crate::config::keys::{self, KeyFileError};
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::output::StopCause;
-use crate::daemon::control::{AccessError, BindError};
+use crate::daemon::control::AccessError;
 use crate::daemon::event_loop::Daemon;
+use crate::daemon::socket_file::BindError;
 use crate::daemon::store::StoreError;
 use crate::daemon::transport::{RescanError, TransportError};
 

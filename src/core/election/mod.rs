@@ -18,8 +18,8 @@
 //!          └──────────── demote hook ended: resign ─────────────────────────────┘
 //! ```
 //!
-//! Each arrow has its own file: [`startup`], [`following`], [`candidacy`], [`leadership`],
-//! [`handover`]; [`datagrams`] says what each kind of datagram does.
+//! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
+//! `datagrams` says what each kind of datagram does.
 
 mod candidacy;
 mod commands;

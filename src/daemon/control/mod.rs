@@ -10,7 +10,6 @@
 
 mod access;
 mod connection;
-mod socket_file;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -21,12 +20,15 @@ use mio::net::{UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
 
 pub use access::{Access, AccessError, GROUP_MEMBERS_MAX, Peer};
-pub use socket_file::BindError;
 
 use crate::control_api::{Done, REQUEST_MAX, Refusal, RefusalKind, Request, Response, Transition};
+use crate::daemon::socket_file::{BindError, Purpose, SocketFile};
 use crate::time::Time;
 use connection::{Connection, Received, encode};
-use socket_file::SocketFile;
+
+/// Everybody may connect: queries are for everyone, and commands are checked by the peer's
+/// credentials.
+const SOCKET: Purpose = Purpose { name: "control socket", setting: "socket", mode: 0o666 };
 
 /// Most clients at a time. One more takes the place of the one that has been longest about a
 /// single exchange.
@@ -101,8 +103,8 @@ impl ControlServer {
         registry: &Registry,
         first_token: Token,
     ) -> Result<Self, BindError> {
-        let (file, mut listener) = SocketFile::bind(path)?;
-        let register = BindError::io("register", path);
+        let (file, mut listener) = SocketFile::bind(SOCKET, path)?;
+        let register = BindError::io(SOCKET, "register", path);
         let registry = registry
             .register(&mut listener, first_token, Interest::READABLE)
             .and_then(|()| registry.try_clone())

@@ -1,20 +1,17 @@
 //! The socket that the hook-runner listens on: its own, or one that systemd opened for it.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use mio::net::{UnixListener, UnixStream};
-use nix::sys::stat::{Mode, fchmod};
-use socket2::{Domain, SockAddr, SockRef, Socket, Type};
+use mio::net::UnixListener;
+use socket2::{Domain, SockRef, Type};
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 16;
+use crate::daemon::socket_file::{BindError, Purpose, SocketFile};
 
 /// Owner and group may connect.
-const SOCKET_MODE: u32 = 0o660;
+const SOCKET: Purpose =
+    Purpose { name: "hook-runner's socket", setting: "hook_socket", mode: 0o660 };
 
 /// Why there is no socket to listen on.
 #[derive(Debug, thiserror::Error)]
@@ -25,20 +22,9 @@ pub enum ListenError {
          with a socket unit and StandardInput=socket"
     )]
     NoSocket,
-    /// Someone accepts connections there.
-    #[error("another hook-runner already listens on {0}: stop that one first")]
-    InUse(PathBuf),
-    /// It is a file of another kind, which is not for us to remove.
-    #[error("{0} exists and is no socket: remove it, or set hook_socket to another path")]
-    NotASocket(PathBuf),
-    /// The system refused.
-    #[error("cannot listen on {path}: {source}{}", advice(.source))]
-    Listen {
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    /// The path cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
     /// The socket on standard input cannot be used.
     #[error("cannot listen on the socket on standard input: {0}")]
     Inherited(#[source] io::Error),
@@ -47,9 +33,11 @@ pub enum ListenError {
 /// A listening Unix socket. Where it made the socket's file, it removes it when dropped.
 #[derive(Debug)]
 pub struct Listener {
+    // Before the socket, as SocketFile demands.
+    #[expect(dead_code, reason = "held for what its drop does")]
+    made: Option<SocketFile>,
     /// To be registered, and to accept from.
     pub socket: UnixListener,
-    made: Option<PathBuf>,
 }
 
 impl Listener {
@@ -73,21 +61,8 @@ impl Listener {
     ///
     /// Where the path is in use, or the system refuses.
     pub fn bind(path: &Path) -> Result<Self, ListenError> {
-        remove_stale(path)?;
-        let socket = bind_with_mode(path)
-            .map_err(|source| ListenError::Listen { path: path.to_owned(), source })?;
-        Ok(Listener { socket, made: Some(path.to_owned()) })
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Some(path) = &self.made
-            && let Err(error) = fs::remove_file(path)
-            && error.kind() != ErrorKind::NotFound
-        {
-            log::warn!("the socket {} is left behind: {error}", path.display());
-        }
+        let (file, socket) = SocketFile::bind(SOCKET, path)?;
+        Ok(Listener { made: Some(file), socket })
     }
 }
 
@@ -108,63 +83,23 @@ fn listener(socket: OwnedFd) -> io::Result<UnixListener> {
     Ok(UnixListener::from_std(socket))
 }
 
-/// The mode is on the socket before it has a name, so that at no time anyone else can connect; the
-/// umask may have taken from it, which is made good afterwards.
-fn bind_with_mode(path: &Path) -> io::Result<UnixListener> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    fchmod(&socket, Mode::from_bits_truncate(SOCKET_MODE))?;
-    socket.bind(&SockAddr::unix(path)?)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
-    socket.listen(BACKLOG)?;
-    listener(socket.into())
-}
-
-/// Removes a socket that nobody listens on.
-fn remove_stale(path: &Path) -> Result<(), ListenError> {
-    let failed = |source| ListenError::Listen { path: path.to_owned(), source };
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(error)),
-        Ok(metadata) if !metadata.file_type().is_socket() => {
-            return Err(ListenError::NotASocket(path.to_owned()));
-        }
-        Ok(_) => {}
-    }
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(failed)
-        }
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(failed(error)),
-        // A full backlog has a listener, too.
-        Ok(_) | Err(_) => Err(ListenError::InUse(path.to_owned())),
-    }
-}
-
-fn advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        ErrorKind::NotFound => "; create its directory (RuntimeDirectory= in the unit)",
-        ErrorKind::PermissionDenied => "; the hook-runner's user must be able to write there",
-        ErrorKind::InvalidInput => "; the path may be too long, Unix sockets take 107 bytes",
-        _ => "",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+
     use tempfile::TempDir;
 
     use super::*;
-
-    fn mode(path: &Path) -> u32 {
-        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
-    }
 
     #[test]
     fn owner_and_group_may_connect_and_the_file_goes_with_the_listener() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("hook.sock");
         let listener = Listener::bind(&path).unwrap();
-        assert_eq!(mode(&path), SOCKET_MODE);
+        let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o660);
         UnixStream::connect(&path).unwrap();
         listener.socket.accept().unwrap();
         drop(listener);
@@ -172,45 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_a_dead_process_left_is_replaced() {
-        let dir = TempDir::new().unwrap();
-        let path = dir.path().join("hook.sock");
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        assert!(path.exists());
-        let listener = Listener::bind(&path).unwrap();
-        UnixStream::connect(&path).unwrap();
-        listener.socket.accept().unwrap();
-    }
-
-    #[test]
-    fn a_living_socket_is_not_replaced() {
-        let dir = TempDir::new().unwrap();
-        let path = dir.path().join("hook.sock");
-        let living = Listener::bind(&path).unwrap();
-        assert!(matches!(Listener::bind(&path), Err(ListenError::InUse(_))));
-        // Nor one that has no time to accept.
-        let crowd: Vec<_> =
-            (0..BACKLOG + 5).map_while(|_| UnixStream::connect(&path).ok()).collect();
-        assert!(!crowd.is_empty());
-        assert!(matches!(Listener::bind(&path), Err(ListenError::InUse(_))));
-        drop(living);
-    }
-
-    #[test]
-    fn what_is_no_socket_is_not_removed() {
-        let dir = TempDir::new().unwrap();
-        let path = dir.path().join("hook.sock");
-        fs::write(&path, "precious").unwrap();
-        assert!(matches!(Listener::bind(&path), Err(ListenError::NotASocket(_))));
-        assert_eq!(fs::read(&path).unwrap(), b"precious");
-    }
-
-    #[test]
     fn errors_tell_what_to_do() {
         let dir = TempDir::new().unwrap();
-        let message = |path: PathBuf| Listener::bind(&path).unwrap_err().to_string();
-        assert!(message(dir.path().join("missing/hook.sock")).contains("RuntimeDirectory="));
-        assert!(message(dir.path().join("x".repeat(200))).contains("too long"));
+        let path = dir.path().join("hook.sock");
+        let _living = Listener::bind(&path).unwrap();
+        let message = Listener::bind(&path).unwrap_err().to_string();
+        assert!(message.contains("hook-runner's socket") && message.contains("`hook_socket`"));
         assert!(ListenError::NoSocket.to_string().contains("hook_socket"));
     }
 }

@@ -1,0 +1,319 @@
+//! A listening Unix socket's place in the file system: taken without harm, given back at the end.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use mio::net::{UnixListener, UnixStream};
+use nix::sys::stat::{Mode, fchmod};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Of the socket's directory where it has to be made.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Which socket it is, and which setting holds its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purpose {
+    /// As in "cannot bind the …".
+    pub name: &'static str,
+    /// The key of the configuration.
+    pub setting: &'static str,
+    /// Who may connect, as a file mode.
+    pub mode: u32,
+}
+
+/// Why the socket could not be set up. Nothing that existed before was changed, except that a dead
+/// daemon's socket may be gone.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The socket's directory is missing and cannot be made.
+    #[error(
+        "cannot create the directory {} of the {}: {source}; create it for the daemon's user, or \
+         set `{}` to a path elsewhere",
+        .path.display(), .purpose.name, .purpose.setting
+    )]
+    Directory {
+        /// The socket.
+        purpose: Purpose,
+        /// The directory.
+        path: PathBuf,
+        /// What it failed with.
+        source: io::Error,
+    },
+    /// Another process answers there.
+    #[error(
+        "another process already listens on the {} {}; stop it first, or set `{}` to another path",
+        .purpose.name, .path.display(), .purpose.setting
+    )]
+    InUse {
+        /// The socket.
+        purpose: Purpose,
+        /// Where.
+        path: PathBuf,
+    },
+    /// Something else is there, and is left alone.
+    #[error(
+        "{} exists and is not a socket; move it away, or set `{}` to a path elsewhere",
+        .path.display(), .purpose.setting
+    )]
+    NotASocket {
+        /// The socket.
+        purpose: Purpose,
+        /// Where.
+        path: PathBuf,
+    },
+    /// A call failed.
+    #[error("cannot {doing} the {} {}: {source}", .purpose.name, .path.display())]
+    Io {
+        /// The socket.
+        purpose: Purpose,
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What it failed with.
+        source: io::Error,
+    },
+}
+
+impl BindError {
+    pub(super) fn io(
+        purpose: Purpose,
+        doing: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> BindError {
+        move |source| BindError::Io { purpose, doing, path: path.to_owned(), source }
+    }
+}
+
+/// The name of a bound socket in the file system. Dropping it removes the name, unless it has come
+/// to mean another file.
+///
+/// Drop it before its listener: as long as that is open, no other file can get the same inode.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    purpose: Purpose,
+    path: PathBuf,
+    identity: Identity,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+impl SocketFile {
+    /// Binds a non-blocking listener, in place of a dead process's socket if need be.
+    ///
+    /// Looking and replacing are two steps: two daemons started on the same path in the same
+    /// instant are not kept apart here. The lock on their state does that.
+    pub(super) fn bind(
+        purpose: Purpose,
+        path: &Path,
+    ) -> Result<(SocketFile, UnixListener), BindError> {
+        let place = Place { purpose, path };
+        place.create_directory()?;
+        place.remove_stale()?;
+        let listener = place.listen()?;
+        let metadata = fs::symlink_metadata(path).map_err(place.failed_to("examine"))?;
+        let identity = identity(&metadata);
+        Ok((SocketFile { purpose, path: path.to_owned(), identity }, listener))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let Purpose { name, .. } = self.purpose;
+        match fs::symlink_metadata(&self.path) {
+            Ok(metadata) if identity(&metadata) == self.identity => {
+                if let Err(error) = fs::remove_file(&self.path) {
+                    log::warn!("cannot remove the {name} {}: {error}", self.path.display());
+                }
+            }
+            _ => log::debug!("the {name} {} is no longer ours to remove", self.path.display()),
+        }
+    }
+}
+
+fn identity(metadata: &fs::Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Where a socket is to be.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    purpose: Purpose,
+    path: &'a Path,
+}
+
+impl Place<'_> {
+    fn create_directory(self) -> Result<(), BindError> {
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let Some(directory) = parent else { return Ok(()) };
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(DIRECTORY_MODE);
+        builder.create(directory).map_err(|source| BindError::Directory {
+            purpose: self.purpose,
+            path: directory.to_owned(),
+            source,
+        })
+    }
+
+    /// Removes a socket that nobody listens on. Only connecting tells.
+    fn remove_stale(self) -> Result<(), BindError> {
+        match fs::symlink_metadata(self.path) {
+            Ok(metadata) if metadata.file_type().is_socket() => {}
+            Ok(_) => return Err(self.not_a_socket()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(self.failed_to("examine")(error)),
+        }
+        match UnixStream::connect(self.path) {
+            // A full queue of connections is the sign of a listener too, though a busy one.
+            Ok(_) => Err(self.in_use()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.in_use()),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                let Purpose { name, .. } = self.purpose;
+                log::info!("removing the {name} {} that a dead process left", self.path.display());
+                fs::remove_file(self.path).map_err(self.failed_to("remove the stale"))
+            }
+            Err(error) => Err(self.failed_to("probe")(error)),
+        }
+    }
+
+    fn listen(self) -> Result<UnixListener, BindError> {
+        self.bind_with_mode().map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => self.in_use(),
+            _ => self.failed_to("bind")(error),
+        })
+    }
+
+    /// The mode is on the socket before it has a name, so that at no time anyone else can connect;
+    /// the umask may have taken from it, which is made good afterwards.
+    fn bind_with_mode(self) -> io::Result<UnixListener> {
+        let Purpose { mode, .. } = self.purpose;
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        fchmod(&socket, Mode::from_bits_truncate(mode))?;
+        socket.bind(&SockAddr::unix(self.path)?)?;
+        fs::set_permissions(self.path, Permissions::from_mode(mode))?;
+        socket.listen(BACKLOG)?;
+        Ok(UnixListener::from_std(socket.into()))
+    }
+
+    fn in_use(self) -> BindError {
+        BindError::InUse { purpose: self.purpose, path: self.path.to_owned() }
+    }
+
+    fn not_a_socket(self) -> BindError {
+        BindError::NotASocket { purpose: self.purpose, path: self.path.to_owned() }
+    }
+
+    fn failed_to(self, doing: &'static str) -> impl FnOnce(io::Error) -> BindError {
+        BindError::io(self.purpose, doing, self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net;
+
+    const PURPOSE: Purpose = Purpose { name: "test socket", setting: "socket", mode: 0o666 };
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn it_makes_the_directory_opens_the_socket_to_everyone_and_removes_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a/b/x.sock");
+        let (file, _listener) = SocketFile::bind(PURPOSE, &path).unwrap();
+        assert_eq!(mode(&path), 0o666);
+        net::UnixStream::connect(&path).unwrap();
+        drop(file);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.sock");
+        drop(net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "a dead daemon leaves its socket behind");
+        let (_file, _listener) = SocketFile::bind(PURPOSE, &path).unwrap();
+        net::UnixStream::connect(&path).unwrap();
+    }
+
+    #[test]
+    fn a_live_socket_is_left_alone_even_with_a_full_queue() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.sock");
+        let live = net::UnixListener::bind(&path).unwrap();
+        assert!(matches!(SocketFile::bind(PURPOSE, &path), Err(BindError::InUse { .. })));
+        live.accept().unwrap();
+
+        nix::sys::socket::listen(&live, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+        let mut waiting = Vec::new();
+        let full = loop {
+            match UnixStream::connect(&path) {
+                Ok(stream) if waiting.len() < 16 => waiting.push(stream),
+                Ok(_) => break false,
+                Err(error) => break error.kind() == ErrorKind::WouldBlock,
+            }
+        };
+        assert!(full);
+        assert!(matches!(SocketFile::bind(PURPOSE, &path), Err(BindError::InUse { .. })));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn whatever_is_no_socket_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        fs::write(&file, "precious").unwrap();
+        assert!(matches!(SocketFile::bind(PURPOSE, &file), Err(BindError::NotASocket { .. })));
+        assert_eq!(fs::read(&file).unwrap(), b"precious");
+
+        let directory = home.path().join("directory");
+        fs::create_dir(&directory).unwrap();
+        assert!(matches!(SocketFile::bind(PURPOSE, &directory), Err(BindError::NotASocket { .. })));
+
+        let link = home.path().join("link");
+        std::os::unix::fs::symlink(home.path().join("elsewhere"), &link).unwrap();
+        assert!(matches!(SocketFile::bind(PURPOSE, &link), Err(BindError::NotASocket { .. })));
+        assert!(!home.path().join("elsewhere").exists());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("file"), "").unwrap();
+        let error = SocketFile::bind(PURPOSE, &home.path().join("file/x.sock")).unwrap_err();
+        assert!(matches!(error, BindError::Directory { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let error = SocketFile::bind(PURPOSE, &home.path().join("x".repeat(200))).unwrap_err();
+        assert!(error.to_string().contains("cannot bind"), "{error}");
+    }
+
+    #[test]
+    fn another_file_under_its_name_is_not_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.sock");
+        let (file, _listener) = SocketFile::bind(PURPOSE, &path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _successor = net::UnixListener::bind(&path).unwrap();
+        drop(file);
+        assert!(path.exists(), "the successor's socket stays");
+    }
+}
