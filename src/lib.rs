@@ -56,6 +56,7 @@ pub mod config;
 pub mod control_api;
 pub mod core;
 pub mod daemon;
+pub mod demo;
 pub mod hook_runner;
 pub mod logging;
 pub mod time;

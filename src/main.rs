@@ -9,7 +9,7 @@ use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::hook_runner::{self, HookRunnerSettings};
-use lanelect::{daemon, logging};
+use lanelect::{daemon, demo, logging};
 
 /// Exit status for wrong usage, which clap uses too, and for a wrong configuration.
 const BAD_CONFIG: u8 = 2;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
             asked(client::maintenance(&target(&daemon), switch == Switch::On, &mut out))
         }
         Command::Keygen => keygen(),
-        Command::Demo => fail("the demo is not in this build", 1),
+        Command::Demo => demo::run(),
     }
 }
 

@@ -96,6 +96,7 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
 /// # Errors
 ///
 /// Where the system has no random source.
+#[expect(clippy::disallowed_methods, reason = "a key is to be what nobody can guess")]
 pub fn generate() -> Result<Key, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; KEY_LEN]);
     getrandom::fill(&mut *bytes)?;

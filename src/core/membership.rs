@@ -252,10 +252,12 @@ impl Members {
         let threshold = self.alive_threshold;
         let mut changes = self.changes;
         self.table.retain(|node_id, member| {
-            let state = member.state(now, threshold);
-            if state != member.reported {
+            let (state, reported) = (member.state(now, threshold), member.reported);
+            if state != reported {
+                changes += u64::from(state.is_visible() != reported.is_visible());
                 member.reported = state;
-                changes += u64::from(state == MemberState::Gone);
+            }
+            if state != reported && state != MemberState::Alive {
                 report(Fading { node_id: *node_id, state, silence: now.since(member.last_heard) });
             }
             state.is_visible() || now.since(member.last_heard) <= FORGET_AFTER
@@ -286,7 +288,9 @@ impl Member {
     fn hear(&mut self, now: Time, from: IpAddr, message: &Message, threshold: Duration) -> Heard {
         let was_visible = self.state(now, threshold).is_visible();
         let restarted = message.incarnation > self.newest.0;
-        if number(message) <= self.newest.max(self.knocked) {
+        // The life that knocks and the one that is known each have numbers of their own.
+        let knocks_again = message.incarnation == self.knocked.0 && number(message) <= self.knocked;
+        if number(message) <= self.newest || knocks_again {
             return Heard::Stale;
         }
         if restarted && was_visible && message.standing.role == Role::Starting {
@@ -307,4 +311,288 @@ impl Member {
 /// What tells a newer datagram of a node from an older one: its life first.
 const fn number(message: &Message) -> (Incarnation, Sequence) {
     (message.incarnation, message.sequence)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::types::{Priority, Term};
+    use crate::wire::message::Body;
+
+    const THRESHOLD: Duration = Duration::from_secs(3);
+    const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    const START: Time = Time::from_millis(1_000_000);
+
+    fn id(text: &str) -> NodeId {
+        text.parse().unwrap()
+    }
+
+    fn message(sender: &str, incarnation: u64, sequence: u64, role: Role) -> Message {
+        let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true);
+        Message {
+            sender: id(sender),
+            incarnation: Incarnation(incarnation),
+            sequence: Sequence(sequence),
+            term: Term(0),
+            standing: Standing { role, priority: Priority(100), flags },
+            body: Body::Heartbeat,
+        }
+    }
+
+    fn heartbeat(sender: &str, incarnation: u64, sequence: u64) -> Message {
+        message(sender, incarnation, sequence, Role::Follower)
+    }
+
+    fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// A table with a member `a` that was heard at [`START`].
+    fn with_a() -> Members {
+        let mut members = Members::new(THRESHOLD);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 1)), Heard::Joined);
+        members
+    }
+
+    fn state(members: &Members, now: Time, name: &str) -> Option<MemberState> {
+        members.get(&id(name)).map(|member| member.state(now, THRESHOLD))
+    }
+
+    fn sweep(members: &mut Members, now: Time) -> Vec<(NodeId, MemberState)> {
+        let mut fading = Vec::new();
+        members.sweep(now, |change| fading.push((change.node_id, change.state)));
+        fading
+    }
+
+    #[test]
+    fn a_members_state_follows_from_its_silence() {
+        let members = with_a();
+        let just_after = |duration| START + duration + Duration::from_nanos(1);
+        assert_eq!(state(&members, START, "a"), Some(MemberState::Alive));
+        assert_eq!(state(&members, START + THRESHOLD, "a"), Some(MemberState::Alive));
+        assert_eq!(state(&members, just_after(THRESHOLD), "a"), Some(MemberState::Suspect));
+        assert_eq!(state(&members, START + THRESHOLD * 2, "a"), Some(MemberState::Suspect));
+        assert_eq!(state(&members, just_after(THRESHOLD * 2), "a"), Some(MemberState::Gone));
+    }
+
+    #[test]
+    fn a_sweep_tells_each_change_once_and_counts_only_a_loss() {
+        let mut members = with_a();
+        let joined = members.changes();
+        assert_eq!(sweep(&mut members, START + secs(3)), []);
+        assert_eq!(sweep(&mut members, START + secs(4)), [(id("a"), MemberState::Suspect)]);
+        assert_eq!(sweep(&mut members, START + secs(5)), []);
+        assert_eq!(members.changes(), joined, "a suspect is still there");
+        assert_eq!(sweep(&mut members, START + secs(7)), [(id("a"), MemberState::Gone)]);
+        assert_eq!(members.changes(), joined + 1);
+        assert_eq!(sweep(&mut members, START + secs(8)), []);
+    }
+
+    #[test]
+    fn a_suspect_that_is_heard_again_never_went_and_a_gone_one_joins_anew() {
+        let mut members = with_a();
+        let joined = members.changes();
+        sweep(&mut members, START + secs(4));
+        assert_eq!(members.hear(START + secs(5), ADDRESS, &heartbeat("a", 1, 2)), Heard::Known);
+        assert_eq!(members.changes(), joined);
+        sweep(&mut members, START + secs(12));
+        assert_eq!(members.hear(START + secs(13), ADDRESS, &heartbeat("a", 1, 3)), Heard::Joined);
+        assert_eq!(members.changes(), joined + 2);
+    }
+
+    #[test]
+    fn what_is_not_newer_is_stale_and_changes_nothing() {
+        let mut members = with_a();
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 5)), Heard::Joined);
+        let changes = members.changes();
+        for (incarnation, sequence) in [(2, 5), (2, 4), (1, 900), (0, 0)] {
+            let old = heartbeat("a", incarnation, sequence);
+            assert_eq!(members.hear(START + secs(2), ADDRESS, &old), Heard::Stale, "{old:?}");
+        }
+        assert_eq!(members.get(&id("a")).unwrap().last_heard, START);
+        assert_eq!(members.changes(), changes);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 6)), Heard::Known);
+    }
+
+    #[test]
+    fn a_datagram_shows_where_the_member_is_now_and_what_it_is() {
+        let mut members = with_a();
+        let elsewhere = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
+        let mut news = heartbeat("a", 1, 2);
+        news.standing.priority = Priority(7);
+        members.hear(START + secs(1), elsewhere, &news);
+        let member = members.get(&id("a")).unwrap();
+        assert_eq!((member.address, member.standing.priority), (elsewhere, Priority(7)));
+        assert_eq!(member.last_heard, START + secs(1));
+    }
+
+    #[test]
+    fn a_life_that_starts_under_a_visible_members_id_only_knocks() {
+        let mut members = with_a();
+        let changes = members.changes();
+        let knock = message("a", 2, 1, Role::Starting);
+        assert_eq!(members.hear(START, ADDRESS, &knock), Heard::Knocking);
+        assert_eq!(members.hear(START, ADDRESS, &knock), Heard::Stale, "a duplicate");
+        let again = message("a", 2, 2, Role::Starting);
+        assert_eq!(members.hear(START, ADDRESS, &again), Heard::Knocking);
+        assert_eq!(members.changes(), changes);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Known);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 3)), Heard::Joined);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 3)), Heard::Stale);
+    }
+
+    #[test]
+    fn a_life_that_starts_under_an_absent_members_id_counts_at_once() {
+        let mut members = with_a();
+        members.note_farewell(&id("a"));
+        let hello = message("a", 2, 1, Role::Starting);
+        assert_eq!(members.hear(START, ADDRESS, &hello), Heard::Joined);
+        let mut members = with_a();
+        assert_eq!(members.hear(START + secs(10), ADDRESS, &hello), Heard::Joined);
+    }
+
+    #[test]
+    fn one_that_left_is_absent_until_a_newer_datagram_comes() {
+        let mut members = with_a();
+        let joined = members.changes();
+        members.note_farewell(&id("a"));
+        assert_eq!(state(&members, START, "a"), Some(MemberState::Left));
+        assert_eq!(members.changes(), joined + 1);
+        assert!(!members.any_visible(START));
+        assert_eq!(sweep(&mut members, START + secs(60)), [], "it did not fall silent, it left");
+        assert_eq!(state(&members, START + secs(60), "a"), Some(MemberState::Left));
+        assert_eq!(members.hear(START + secs(60), ADDRESS, &heartbeat("a", 2, 1)), Heard::Joined);
+    }
+
+    #[test]
+    fn the_absent_are_forgotten_after_a_while_and_the_present_never() {
+        let mut members = with_a();
+        members.hear(START, ADDRESS, &heartbeat("b", 1, 1));
+        members.note_farewell(&id("b"));
+        sweep(&mut members, START + FORGET_AFTER);
+        assert!(members.get(&id("a")).is_some() && members.get(&id("b")).is_some());
+        members.hear(START + FORGET_AFTER, ADDRESS, &heartbeat("a", 1, 2));
+        sweep(&mut members, START + FORGET_AFTER + secs(1));
+        assert!(members.get(&id("a")).is_some());
+        assert!(members.get(&id("b")).is_none());
+    }
+
+    #[test]
+    fn to_be_forgotten_is_to_be_unknown() {
+        let mut members = with_a();
+        let joined = members.changes();
+        members.forget(&id("a"));
+        members.forget(&id("a"));
+        assert_eq!(members.changes(), joined + 1);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 1)), Heard::Joined);
+    }
+
+    #[test]
+    fn a_full_table_keeps_the_present_and_makes_room_by_the_longest_absent() {
+        let mut members = Members::new(THRESHOLD);
+        let name = |number: usize| format!("n{number:05}");
+        for number in 0..MEMBERS_MAX {
+            let heard = members.hear(START, ADDRESS, &heartbeat(&name(number), 1, 1));
+            assert_eq!(heard, Heard::Joined);
+        }
+        let changes = members.changes();
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("new", 1, 1)), Heard::TableFull);
+        assert_eq!(members.changes(), changes);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat(&name(7), 1, 2)), Heard::Known);
+
+        let later = START + secs(1);
+        members.hear(later, ADDRESS, &heartbeat(&name(4), 1, 2));
+        members.note_farewell(&id(&name(4)));
+        members.note_farewell(&id(&name(5)));
+        assert_eq!(members.hear(later, ADDRESS, &heartbeat("new", 1, 1)), Heard::Joined);
+        assert!(members.get(&id(&name(5))).is_none(), "absent for longer than the other");
+        assert!(members.get(&id(&name(4))).is_some());
+        assert_eq!(members.iter(later).count(), MEMBERS_MAX);
+    }
+
+    #[test]
+    fn rivals_are_those_that_stand_and_are_alive_without_doubt() {
+        let mut members = with_a();
+        let mut observer = heartbeat("o", 1, 1);
+        observer.standing.flags = Flags::default();
+        let mut idle = heartbeat("i", 1, 1);
+        idle.standing.flags = Flags::CANDIDATE;
+        members.hear(START, ADDRESS, &observer);
+        members.hear(START, ADDRESS, &idle);
+        members.hear(START + secs(2), ADDRESS, &heartbeat("b", 1, 1));
+        let rivals = |now| members.rivals(now).map(Rank::node_id).collect::<Vec<_>>();
+        assert_eq!(rivals(START + secs(2)), [id("a"), id("b")]);
+        assert_eq!(rivals(START + secs(4)), [id("b")], "a is suspect");
+        assert!(members.is_rival(START + secs(4), &id("b")));
+        assert!(!members.is_rival(START + secs(4), &id("a")));
+        assert!(!members.is_rival(START, &id("i")) && !members.is_rival(START, &id("nobody")));
+        assert_eq!(members.visible_candidates(START + secs(4)), 3, "suspects still count");
+        assert_eq!(members.visible_candidates(START + secs(7)), 1);
+    }
+
+    #[test]
+    fn the_best_that_is_starting_is_looked_for_among_those_that_would_stand() {
+        let mut members = with_a();
+        assert_eq!(members.best_starting(START), None);
+        members.hear(START, ADDRESS, &message("c", 1, 1, Role::Starting));
+        members.hear(START, ADDRESS, &message("b", 1, 1, Role::Starting));
+        assert_eq!(members.best_starting(START).map(Rank::node_id), Some(id("b")));
+        assert_eq!(members.best_starting(START + secs(4)), None);
+    }
+
+    #[test]
+    fn a_leader_is_active_for_a_threshold_or_two_of_its_own_intervals() {
+        let mut members = with_a();
+        members.hear(START, ADDRESS, &message("b", 1, 1, Role::Leader));
+        assert_eq!(members.best_active_leader(START), None, "it has not declared");
+        members.note_declaration(START, &id("b"), secs(1));
+        assert_eq!(members.leads_until(&id("b")), Some(START + THRESHOLD));
+        members.note_declaration(START, &id("b"), secs(5));
+        assert_eq!(members.leads_until(&id("b")), Some(START + secs(10)));
+        members.note_declaration(START, &id("b"), secs(4000));
+        assert_eq!(members.leads_until(&id("b")), Some(START + ANNOUNCED_INTERVAL_MAX * 2));
+        assert_eq!(members.best_active_leader(START).map(Rank::node_id), Some(id("b")));
+        members.hear(START, ADDRESS, &message("a", 1, 2, Role::Leader));
+        members.note_declaration(START, &id("a"), secs(1));
+        assert_eq!(members.best_active_leader(START).map(Rank::node_id), Some(id("a")));
+        let later = START + THRESHOLD;
+        assert_eq!(members.best_active_leader(later).map(Rank::node_id), Some(id("b")));
+        members.note_resigned(&id("b"));
+        assert_eq!(members.best_active_leader(later), None);
+    }
+
+    #[test]
+    fn a_leader_heard_in_another_role_or_life_no_longer_leads() {
+        for fallen in [heartbeat("b", 1, 2), message("b", 2, 1, Role::Leader)] {
+            let mut members = Members::new(THRESHOLD);
+            members.hear(START, ADDRESS, &message("b", 1, 1, Role::Leader));
+            members.note_declaration(START, &id("b"), secs(1));
+            members.hear(START, ADDRESS, &fallen);
+            assert_eq!(members.leads_until(&id("b")), None, "{fallen:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_threshold_counts_from_now_on() {
+        let mut members = with_a();
+        let now = START + secs(5);
+        assert_eq!(sweep(&mut members, now), [(id("a"), MemberState::Suspect)]);
+        let before = members.changes();
+        members.set_alive_threshold(secs(10));
+        assert_eq!(members.rivals(now).count(), 1);
+        assert_eq!(sweep(&mut members, now), [], "who is there again has not faded");
+        assert_eq!(members.changes(), before);
+    }
+
+    #[test]
+    fn a_new_threshold_that_brings_a_gone_member_back_changes_the_membership() {
+        let mut members = with_a();
+        sweep(&mut members, START + secs(7));
+        let before = members.changes();
+        members.set_alive_threshold(secs(10));
+        sweep(&mut members, START + secs(7));
+        assert_eq!(members.changes(), before + 1);
+    }
 }

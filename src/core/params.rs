@@ -134,3 +134,55 @@ impl Default for Params {
         Params::new(Duration::from_secs(1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every default but the time out after a failed hook, as a multiple of the heartbeat.
+    fn in_heartbeats(params: &Params) -> [f64; 10] {
+        [
+            params.leader_alive_threshold,
+            params.leader_election_duration,
+            params.startup_grace_period,
+            params.membership_sample_interval,
+            params.answer_time(),
+            params.candidacy_slot(),
+            params.deference(),
+            params.yield_time(),
+            params.settling_time(),
+            params.declaration_gap(),
+        ]
+        .map(|duration| duration.div_duration_f64(params.heartbeat_interval))
+    }
+
+    #[test]
+    fn changing_the_heartbeat_alone_rescales_every_interval() {
+        let expected = [3.0, 1.0, 15.0, 1.0, 0.25, 0.125, 2.0, 18.0, 9.0, 0.1];
+        for millis in [20, 1000, 10_000] {
+            assert_eq!(in_heartbeats(&Params::new(Duration::from_millis(millis))), expected);
+        }
+    }
+
+    #[test]
+    fn the_default_is_one_heartbeat_a_second() {
+        assert_eq!(Params::default(), Params::new(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn better_candidates_have_proposed_before_worse_ones_turn_comes() {
+        let params = Params::default();
+        assert!(params.candidacy_slot() * params.candidacy_slots() <= params.deference());
+        assert!(params.answer_time() < params.leader_election_duration);
+        assert!(params.declaration_gap() < params.heartbeat_interval);
+    }
+
+    #[test]
+    fn extreme_settings_overflow_nothing() {
+        let params = Params::new(Duration::from_nanos(1));
+        assert_eq!(params.declaration_gap(), Duration::ZERO);
+        assert_eq!(params.answer_time(), Duration::ZERO);
+        let month = Params::new(Duration::from_secs(30 * 24 * 3600));
+        assert!(month.settling_time() > month.leader_alive_threshold);
+    }
+}

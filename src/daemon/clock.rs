@@ -17,6 +17,7 @@ use nix::time::ClockId;
 use crate::time::Time;
 
 /// The time since the machine booted, suspension included.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads clocks")]
 pub fn now() -> Time {
     // Fails only on a kernel without this clock, where `Alarm::new` has already failed. The end
     // of time is the safe answer: by it, every lease has run out.
@@ -27,6 +28,7 @@ pub fn now() -> Time {
 
 /// The wall clock in milliseconds since 1970, for people and for telling a daemon's lives apart.
 /// It may be set, and so jump either way.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads clocks")]
 pub fn wall_ms() -> u64 {
     let since_1970 = ClockId::CLOCK_REALTIME.now().map_or(Duration::ZERO, Duration::from);
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)

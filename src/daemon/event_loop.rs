@@ -428,6 +428,7 @@ fn rescan(transport: &mut Transport, now: Time) -> Result<(), transport::RescanE
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "the seed that the election runs by is drawn here")]
 fn setup(config: &Config, persisted: PersistentState, links_up: bool) -> Result<Setup, RunError> {
     let seed = getrandom::u64().map_err(io::Error::other)?;
     Ok(Setup {

@@ -24,8 +24,8 @@ pub const VERSION: u8 = 1;
 pub const TAG_LEN: usize = 16;
 
 /// No datagram is longer than this, in bytes: two names in the header and one in the body, three
-/// varints of ten bytes, nine bytes of the rest, and the authenticator.
-pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 3 * 10 + 9 + TAG_LEN;
+/// varints of ten bytes, seven bytes of the rest, and the authenticator.
+pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 3 * 10 + 7 + TAG_LEN;
 
 /// The datagram carries no authenticator.
 const SEAL_OPEN: u8 = 0;

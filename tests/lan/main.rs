@@ -13,6 +13,7 @@
     clippy::panic,
     reason = "a test fails by panicking, in its helpers too"
 )]
+#![expect(clippy::disallowed_methods, reason = "a test waits for real hosts, in real time")]
 
 mod harness;
 

@@ -7,6 +7,7 @@ use lanelect::core::params::Params;
 use crate::world::{HookHabit, World};
 
 /// Simulates five undisturbed nodes at the default settings and prints the ratio.
+#[expect(clippy::disallowed_methods, reason = "it measures the time that really passes")]
 pub fn measure() {
     let hooks = HookHabit { longest: 0, failure: 0.0 };
     let settings = vec![(Params::default(), hooks); 5];

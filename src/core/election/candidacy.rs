@@ -32,20 +32,21 @@ impl Election {
         self.state = State::Standing;
         self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
         self.timers.set(Timer::Certainty, now + self.params.answer_time());
+        self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
         self.propose(now);
         if !self.members.any_visible(now) {
             self.become_leader(now, Reason::Election);
         }
     }
 
-    /// Tells the group that this node stands; repeated once in the middle of the election.
+    /// Tells the group that this node stands. Comes once more in the middle of the election, in case
+    /// it was lost.
     pub(super) fn propose(&mut self, now: Time) {
         if self.state != State::Standing {
             return;
         }
         self.send(Body::Proposal);
         self.last_proposed = Some(now);
-        self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
     }
 
     /// Everyone has had the time to answer. Without a better one alive, the election is won.

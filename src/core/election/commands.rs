@@ -99,7 +99,7 @@ impl Election {
     }
 
     pub(super) fn stop_because(&mut self, now: Time, cause: StopCause) {
-        if self.stop_cause.is_some() {
+        if self.exclusions.stopping {
             return;
         }
         let before = self.snapshot();

@@ -92,21 +92,31 @@ impl Election {
         }
     }
 
-    /// Ends, once leadership is handed over and no hook runs any more.
+    /// Ends, once leadership is handed over and no hook runs any more. A newcomer whose id is taken
+    /// falls silent at once: whatever it sent would speak for the holder of the id.
     pub(super) fn advance_stop(&mut self, now: Time) {
         let Some(cause) = self.stop_cause else { return };
-        if self.holds_leadership() || self.state == State::Stopped || !self.hooks.is_idle() {
+        let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
+        if id_taken && matches!(self.state, State::Starting { .. }) {
+            self.fall_silent(now);
+        }
+        if self.holds_leadership() || !self.hooks.is_idle() {
             return;
         }
-        let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
-        // A newcomer was never counted under the id it used; a farewell would speak for its holder.
-        if !(id_taken && matches!(self.state, State::Starting { .. })) {
-            self.send(Body::Farewell { id_taken });
+        self.send(Body::Farewell { id_taken });
+        self.fall_silent(now);
+        self.stop_cause = None;
+        self.outputs.push_back(Output::Stopped(cause));
+    }
+
+    /// From now on nothing is sent, and nothing is listened to.
+    fn fall_silent(&mut self, now: Time) {
+        if self.state == State::Stopped {
+            return;
         }
         self.state = State::Stopped;
         self.set_leader(None);
         self.timers.clear_all();
         self.since = now;
-        self.outputs.push_back(Output::Stopped(cause));
     }
 }

@@ -30,6 +30,8 @@ mod handover;
 mod leadership;
 mod report;
 mod startup;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -129,6 +131,7 @@ pub struct Election {
     last_declared: Option<Time>,
     last_proposed: Option<Time>,
     last_objected: Option<Time>,
+    /// Why it stops, until that is reported.
     stop_cause: Option<StopCause>,
     ignored: Ignored,
     outputs: VecDeque<Output>,

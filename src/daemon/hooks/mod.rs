@@ -210,6 +210,7 @@ mod tests {
         Hooks::local(HookProcess::new(settings), node())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
     fn wait(hooks: &mut Hooks, now: Time) -> HookFinished {
         for _ in 0..3000 {
             hooks.handle_child_signal(now);

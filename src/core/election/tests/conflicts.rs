@@ -1,0 +1,124 @@
+//! Two leaders meet.
+
+use super::*;
+
+#[test]
+fn a_better_leaders_declaration_ends_this_ones_reign() {
+    let mut lan = Lan::led_by("m");
+    lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("a")));
+    let outputs = lan.take("m");
+    assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
+    assert_eq!(outputs.bodies(), [Body::Heartbeat], "a loser does not declare again");
+}
+
+#[test]
+fn a_worse_leaders_declaration_is_answered_at_once_under_a_term_above_both() {
+    let mut lan = Lan::led_by("m");
+    lan.pass(ms(500));
+    lan.take("m");
+    lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    let outputs = lan.take("m");
+    let (_, answer) = outputs.sent().next().unwrap();
+    assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(8)));
+    assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
+    assert!(outputs.has_event(Event::RivalLeader { rival: id("z"), address: address(id("z")) }));
+    assert_eq!(lan.leaders(), ["m"]);
+}
+
+#[test]
+fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
+    let mut rival = Peer::leading("z", 7);
+    let mut lan = Lan::led_by("m");
+    for _ in 0..20 {
+        lan.hear(rival.says(EVERY_SECOND));
+        lan.pass(ms(10));
+    }
+    let outputs = lan.take("m");
+    assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
+    assert_eq!(lan.at("m").term(), Term(8));
+    assert!(outputs.declarations().len() <= 3, "answers are bounded by the gap");
+}
+
+#[test]
+fn the_loser_concedes_a_term_above_the_winners() {
+    let mut lan = Lan::led_by("m");
+    assert_eq!(lan.at("m").term(), Term(1));
+    lan.hear(Peer::leading("a", 1).says(EVERY_SECOND));
+    let (_, concession) = lan.take("m").sent().next().unwrap();
+    assert_eq!((concession.body, concession.term), (Body::Heartbeat, Term(2)));
+    assert_eq!(concession.standing.role, Role::Follower);
+}
+
+#[test]
+fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
+    let mut loser = Peer::new("z");
+    loser.term = Term(2);
+    let mut lan = Lan::led_by("m");
+    lan.pass(ms(500));
+    lan.take("m");
+    lan.hear(loser.says(Body::Heartbeat));
+    let outputs = lan.take("m");
+    assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
+    let (_, answer) = outputs.sent().next().unwrap();
+    assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(3)));
+    lan.hear(loser.says(Body::Heartbeat));
+    assert_eq!(lan.take("m").hooks(), [], "once");
+}
+
+#[test]
+fn after_a_healed_partition_the_best_ranked_leads_on_and_only_it_is_reaffirmed() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    lan.cut_off("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a", "b"]);
+    let before = lan.at("b").term();
+    for name in ["a", "b", "c"] {
+        lan.take(name);
+    }
+    lan.reconnect("a");
+    lan.pass(secs(2));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
+    assert_eq!(lan.take("c").hooks(), []);
+    assert!(lan.at("a").term() > before);
+    for name in ["b", "c"] {
+        assert_eq!(lan.at(name).leader(), Some(id("a")));
+    }
+}
+
+#[test]
+fn a_conflict_ends_in_one_round_trip_whoever_speaks_first() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.cut_off("b");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a", "b"]);
+    lan.reconnect("b");
+    lan.take("a");
+    lan.take("b");
+    let mut conflict_ended = false;
+    for _ in 0..1000 {
+        lan.pass(ms(1));
+        let declared = [lan.take("a"), lan.take("b")].iter().any(|o| !o.declarations().is_empty());
+        if declared {
+            lan.pass(Params::default().declaration_gap());
+            conflict_ended = lan.leaders() == ["a"];
+            break;
+        }
+    }
+    assert!(conflict_ended);
+}
+
+#[test]
+fn a_leader_that_is_handing_over_gives_way_to_a_better_one_without_a_second_demotion() {
+    let mut lan = Lan::led_by("m");
+    lan.set_hooks("m", None);
+    lan.tell("m", |election, now| election.yield_leadership(now)).unwrap();
+    lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("a")));
+    lan.end_hook("m", HookOutcome::Succeeded);
+    let outputs = lan.take("m");
+    assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Yield)]);
+    assert!(!outputs.bodies().iter().any(|body| matches!(body, Body::Resignation { .. })));
+}

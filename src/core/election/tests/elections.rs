@@ -1,0 +1,193 @@
+//! Standing for leadership.
+
+use super::*;
+
+/// A node `m` that waits for a leader, and knows `rivals`, the first of which led until now.
+fn leaderless(rivals: &mut [Peer]) -> Lan {
+    let [led, others @ ..] = rivals else { panic!("somebody must have led") };
+    led.role = Role::Leader;
+    let mut lan = Lan::following("m", Params::default(), led);
+    for other in others {
+        lan.hear(other.says(Body::Heartbeat));
+    }
+    led.role = Role::Follower;
+    lan.hear(led.says(Body::Resignation { successor: None }));
+    assert_eq!(lan.at("m").leader(), None);
+    lan.take("m");
+    lan
+}
+
+/// How often `m` has proposed itself since this was last asked.
+fn proposals(lan: &mut Lan) -> usize {
+    lan.take("m").bodies().iter().filter(|body| **body == Body::Proposal).count()
+}
+
+#[test]
+fn a_certain_outcome_is_not_waited_for() {
+    let mut lan = leaderless(&mut [Peer::new("z")]);
+    lan.pass(Duration::ZERO);
+    assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
+    lan.pass(ms(249));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["m"]);
+    assert_eq!(lan.take("m").hooks(), [(HookEvent::Elected, Reason::Election)]);
+}
+
+#[test]
+fn each_worse_candidate_stands_a_slot_later() {
+    let mut lan = leaderless(&mut [Peer::new("a"), Peer::new("b"), Peer::new("z")]);
+    lan.pass(ms(249));
+    assert_eq!(lan.take("m").bodies(), []);
+    lan.pass(ms(1));
+    assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
+}
+
+#[test]
+fn those_who_do_not_stand_are_not_waited_for() {
+    let mut idle = Peer::new("a");
+    idle.flags = Flags::CANDIDATE;
+    let mut lan = leaderless(&mut [Peer::new("z"), idle]);
+    lan.pass(Duration::ZERO);
+    assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
+}
+
+#[test]
+fn a_candidate_waits_the_election_out_for_a_better_one_that_is_alive_but_silent() {
+    let mut lan = leaderless(&mut [Peer::new("a")]);
+    lan.pass(ms(125));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+    lan.pass(ms(999));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["m"]);
+    assert_eq!(proposals(&mut lan), 2, "repeated once, in the middle");
+}
+
+#[test]
+fn a_candidate_leaves_it_to_a_better_one_and_stands_again_where_that_one_fails() {
+    let mut better = Peer::new("a");
+    let mut lan = leaderless(&mut [Peer::new("z")]);
+    lan.pass(ms(100));
+    lan.hear(better.says(Body::Proposal));
+    assert_eq!(lan.at("m").role(), Role::Follower);
+    assert!(lan.take("m").has_event(Event::DeferredTo { candidate: id("a") }));
+    lan.pass(ms(1999));
+    assert_eq!(proposals(&mut lan), 0);
+    lan.pass(ms(1));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+}
+
+#[test]
+fn a_node_that_waits_for_its_turn_defers_to_a_better_proposal() {
+    let mut rivals = [Peer::new("a")];
+    let mut lan = leaderless(&mut rivals);
+    lan.pass(ms(100));
+    lan.hear(rivals[0].says(Body::Proposal));
+    lan.pass(ms(1999));
+    assert_eq!(proposals(&mut lan), 0);
+    lan.pass(ms(1));
+    assert_eq!(proposals(&mut lan), 1);
+}
+
+#[test]
+fn a_better_candidate_answers_a_worse_proposal_at_once_with_its_own() {
+    let mut worse = Peer::new("z");
+    let mut lan = leaderless(&mut [Peer::new("a")]);
+    lan.hear(worse.says(Body::Proposal));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+    assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
+}
+
+#[test]
+fn a_standing_candidate_answers_worse_proposals_no_more_often_than_they_can_be_answered() {
+    let mut worse = Peer::new("z");
+    let mut lan = leaderless(&mut [Peer::new("a")]);
+    lan.pass(ms(125));
+    assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
+    lan.pass(ms(249));
+    lan.hear(worse.says(Body::Proposal));
+    assert_eq!(lan.take("m").bodies(), []);
+    lan.pass(ms(1));
+    lan.hear(worse.says(Body::Proposal));
+    assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
+}
+
+#[test]
+fn a_candidate_follows_whoever_declares() {
+    let mut worse = Peer::leading("z", 8);
+    let mut lan = leaderless(&mut [Peer::new("a")]);
+    lan.pass(ms(125));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+    lan.hear(worse.says(EVERY_SECOND));
+    assert_eq!(lan.at("m").role(), Role::Follower);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    lan.pass_with(secs(5), &mut [(&mut worse, EVERY_SECOND)]);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+}
+
+#[test]
+fn a_leader_answers_a_proposal_with_a_declaration() {
+    let mut lan = Lan::led_by("m");
+    lan.pass(ms(500));
+    lan.take("m");
+    lan.hear(Peer::new("a").says(Body::Proposal));
+    assert_eq!(lan.take("m").bodies(), [EVERY_SECOND]);
+    assert_eq!(lan.leaders(), ["m"]);
+}
+
+#[test]
+fn one_declaration_answers_everyone_who_asks_within_a_gap() {
+    let mut lan = Lan::led_by("m");
+    lan.pass(ms(500));
+    lan.take("m");
+    for number in 0..100 {
+        lan.hear(Peer::new(&format!("n{number}")).says(Body::Proposal));
+        lan.pass(ms(1));
+    }
+    assert!(lan.take("m").declarations().len() <= 2);
+}
+
+#[test]
+fn a_leader_declares_at_least_every_interval() {
+    let mut lan = Lan::led_by("a");
+    lan.pass(secs(30));
+    let times = lan.take("a").declarations();
+    assert!(times.len() >= 30);
+    assert!(times.windows(2).all(|pair| pair[1].since(pair[0]) <= secs(1)));
+}
+
+#[test]
+fn a_proposal_under_a_leader_changes_nothing() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    lan.hear(Peer::new("a").says(Body::Proposal));
+    lan.hear(Peer::new("y").says(Body::Proposal));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    assert_eq!(lan.take("m").bodies(), []);
+}
+
+#[test]
+fn the_best_of_a_group_leads_and_everyone_follows() {
+    let mut lan = Lan::new();
+    lan.start("b", priority(100));
+    lan.start("d", priority(101));
+    lan.start("c", priority(101));
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["c"]);
+    for name in ["b", "c", "d"] {
+        assert_eq!(lan.at(name).leader(), Some(id("c")));
+    }
+}
+
+#[test]
+fn the_best_survivor_replaces_a_leader_that_crashed() {
+    let params = Params::default();
+    let mut lan = Lan::settled(&["a", "b", "c"], &params);
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.crash("a");
+    lan.pass(params.settling_time());
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.at("c").leader(), Some(id("b")));
+    assert!(lan.at("c").term() > Term(1));
+}

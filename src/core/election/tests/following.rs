@@ -1,0 +1,146 @@
+//! Following a leader, and losing it.
+
+use super::*;
+
+#[test]
+fn silence_for_the_alive_threshold_starts_an_election() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    lan.pass(ms(2999));
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    lan.pass(ms(1));
+    let outputs = lan.take("a");
+    assert!(outputs.has_event(Event::LeaderSilent { leader: id("z"), silence: secs(3) }));
+    assert!(outputs.bodies().contains(&Body::Proposal));
+    assert_eq!(lan.at("a").role(), Role::Candidate);
+}
+
+#[test]
+fn every_declaration_buys_the_leader_another_threshold() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    for _ in 0..10 {
+        lan.pass(ms(2999));
+        lan.hear(leader.says(EVERY_SECOND));
+    }
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    assert!(!lan.take("a").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
+}
+
+#[test]
+fn a_leaders_other_datagrams_are_no_declarations() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    lan.pass_with(secs(3), &mut [(&mut leader, Body::Heartbeat)]);
+    assert_eq!(lan.at("a").leader(), None);
+}
+
+#[test]
+fn a_leader_that_declares_rarely_is_given_two_of_its_own_intervals() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    lan.hear(leader.says(Body::Declaration { interval_us: 5_000_000 }));
+    lan.pass(ms(9999));
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    lan.pass(ms(1));
+    assert_ne!(lan.at("a").leader(), Some(id("z")));
+}
+
+#[test]
+fn nobody_is_made_to_wait_for_ever_by_an_absurd_interval() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    lan.hear(leader.says(Body::Declaration { interval_us: u32::MAX }));
+    lan.pass(secs(120));
+    assert_ne!(lan.at("a").leader(), Some(id("z")));
+}
+
+#[test]
+fn the_best_ranked_of_several_leaders_is_followed() {
+    let mut worse = Peer::leading("z", 9);
+    let mut better = Peer::leading("y", 2);
+    let mut lan = Lan::following("a", Params::default(), &mut worse);
+    lan.hear(better.says(EVERY_SECOND));
+    assert_eq!(lan.at("a").leader(), Some(id("y")));
+    lan.hear(worse.says(EVERY_SECOND));
+    assert_eq!(lan.at("a").leader(), Some(id("y")));
+    assert_eq!(lan.at("a").term(), Term(9), "terms are remembered, whoever is followed");
+}
+
+#[test]
+fn where_the_best_leader_falls_silent_the_next_active_one_is_followed() {
+    let mut worse = Peer::leading("z", 9);
+    let mut better = Peer::leading("y", 2);
+    let mut lan = Lan::following("a", Params::default(), &mut better);
+    lan.pass_with(secs(4), &mut [(&mut worse, EVERY_SECOND)]);
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    assert!(!lan.take("a").bodies().contains(&Body::Proposal));
+}
+
+#[test]
+fn a_leader_heard_in_another_role_no_longer_leads() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    leader.role = Role::Follower;
+    lan.hear(leader.says(Body::Heartbeat));
+    assert!(lan.take("a").has_event(Event::LeaderResigned { leader: id("z") }));
+    assert_eq!(lan.at("a").leader(), None);
+}
+
+#[test]
+fn a_better_candidate_that_comes_late_follows_the_leader_that_is_there() {
+    let mut lan = Lan::led_by("b");
+    lan.start("a", priority(255));
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.at("a").leader(), Some(id("b")));
+    assert_eq!(lan.take("b").hooks(), []);
+}
+
+#[test]
+fn followers_send_heartbeats_at_the_interval_or_a_little_more_rarely() {
+    let mut lan = Lan::led_by("a");
+    lan.start("b", Params::default());
+    lan.take("b");
+    lan.pass(secs(60));
+    let outputs = lan.take("b");
+    assert!(outputs.bodies().iter().all(|body| *body == Body::Heartbeat));
+    let times: Vec<Time> = outputs.sent().map(|(at, _)| at).collect();
+    for pair in times.windows(2) {
+        let gap = pair[1].since(pair[0]);
+        assert!(secs(1) <= gap && gap <= ms(1100), "{gap:?}");
+    }
+    assert!(times.len() >= 54, "{}", times.len());
+}
+
+#[test]
+fn members_are_suspect_then_gone_by_their_silence() {
+    let mut lan = Lan::led_by("a");
+    lan.hear(Peer::new("b").says(Body::Heartbeat));
+    lan.pass(secs(10));
+    let outputs = lan.take("a");
+    let fading: Vec<&str> = outputs
+        .events()
+        .filter_map(|event| match event {
+            Event::MemberSuspect { node_id, .. } if node_id == id("b") => Some("suspect"),
+            Event::MemberGone { node_id, .. } if node_id == id("b") => Some("gone"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(fading, ["suspect", "gone"]);
+}
+
+#[test]
+fn the_status_shows_the_leader_and_every_member_in_order() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    lan.hear(Peer::new("b").says(Body::Heartbeat));
+    lan.pass(ms(200));
+    let status = lan.at("m").status(lan.now);
+    let leader = status.leader.unwrap();
+    assert_eq!((leader.node_id, leader.last_heard), (id("z"), ms(200)));
+    assert_eq!(leader.address, Some(address(id("z"))));
+    let members: Vec<NodeId> = status.members.iter().map(|member| member.node_id).collect();
+    assert_eq!(members, [id("b"), id("m"), id("z")]);
+    assert_eq!((status.role, status.ineligible, status.since), (Role::Follower, None, ms(200)));
+}

@@ -1,0 +1,265 @@
+//! Giving leadership up in an orderly way: yield, preemption, stop, maintenance.
+
+use super::*;
+use crate::core::election::{YieldError, Yielding};
+use crate::core::status::Ineligible;
+
+fn yield_now(lan: &mut Lan, name: &str) -> Result<Yielding, YieldError> {
+    lan.tell(name, |election, now| election.yield_leadership(now))
+}
+
+fn preempting(priority: u8) -> Params {
+    Params { preempt: true, ..super::priority(priority) }
+}
+
+#[test]
+fn a_leader_that_yields_is_replaced_at_once_and_follows() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    assert_eq!(yield_now(&mut lan, "a"), Ok(Yielding::Began));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.at("a").leader(), Some(id("b")));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Yield)]);
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Handover)]);
+    assert!(lan.at("a").is_eligible(), "another leader's declaration ends the yield");
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn a_lone_node_gets_its_leadership_back_after_six_alive_thresholds() {
+    let mut lan = Lan::led_by("a");
+    yield_now(&mut lan, "a").unwrap();
+    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::Yielding));
+    lan.pass(ms(17_999));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn yielding_twice_changes_nothing() {
+    let mut lan = Lan::led_by("a");
+    lan.set_hooks("a", None);
+    yield_now(&mut lan, "a").unwrap();
+    lan.take("a");
+    assert_eq!(yield_now(&mut lan, "a"), Ok(Yielding::Already), "while it hands over");
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(10));
+    lan.take("a");
+    let before = lan.at("a").poll_timeout();
+    assert_eq!(yield_now(&mut lan, "a"), Ok(Yielding::Already), "while it stays out");
+    assert_eq!(lan.at("a").poll_timeout(), before);
+    assert!(lan.take("a").0.is_empty());
+    lan.pass(secs(8));
+    assert_eq!(lan.leaders(), ["a"], "the second yield does not prolong the first");
+}
+
+#[test]
+fn only_a_leader_can_yield() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    assert_eq!(yield_now(&mut lan, "b"), Err(YieldError::NotLeader));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.set_hooks("a", None);
+    yield_now(&mut lan, "a").unwrap();
+    assert_eq!(lan.at("a").role(), Role::Follower);
+    assert_eq!(lan.at("a").status(lan.now).handing_over, Some(Reason::Yield));
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "nobody leads early");
+    let outputs = lan.take("a");
+    assert!(outputs.declarations().len() >= 29);
+    let resigned = |body: &Body| matches!(body, Body::Resignation { .. });
+    assert!(!outputs.bodies().iter().any(resigned));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.take("a").bodies()[0], Body::Resignation { successor: Some(id("b")) });
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn a_failed_demote_hook_does_not_hold_leadership_back() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.set_hooks("a", Some(HookOutcome::Failed));
+    yield_now(&mut lan, "a").unwrap();
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    lan.hear(Peer::new("a").says(Body::Heartbeat));
+    lan.hear(leader.says(Body::Resignation { successor: Some(id("m")) }));
+    assert_eq!(lan.leaders(), ["m"]);
+    let outputs = lan.take("m");
+    assert!(!outputs.bodies().contains(&Body::Proposal));
+    assert_eq!(outputs.hooks(), [(HookEvent::Elected, Reason::Handover)]);
+    assert_eq!(lan.at("m").term(), Term(5));
+}
+
+#[test]
+fn everyone_else_gives_the_named_successor_one_elections_time() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    lan.hear(leader.says(Body::Resignation { successor: Some(id("y")) }));
+    lan.pass(ms(999));
+    assert!(!lan.take("m").bodies().contains(&Body::Proposal));
+    lan.pass(ms(1));
+    assert!(lan.take("m").bodies().contains(&Body::Proposal));
+}
+
+#[test]
+fn a_resignation_of_somebody_else_than_the_leader_changes_nothing() {
+    let mut leader = Peer::leading("y", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("m")) }));
+    assert_eq!(lan.at("m").leader(), Some(id("y")));
+}
+
+#[test]
+fn the_best_candidate_takes_over_where_it_preempts_and_one_hook_ends_before_the_other_starts() {
+    let mut lan = Lan::new();
+    lan.start("b", preempting(100));
+    lan.pass(secs(3));
+    lan.set_hooks("b", None);
+    lan.start("a", preempting(100));
+    lan.pass(ms(500));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "b's scripts are still letting go");
+    assert_eq!(lan.take("b").hooks().last(), Some(&(HookEvent::Demoted, Reason::Preempted)));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Started, Reason::Startup)]);
+    lan.end_hook("b", HookOutcome::Succeeded);
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Elected, Reason::Handover)]);
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn preemption_waits_its_delay() {
+    let mut lan = Lan::new();
+    lan.start("b", preempting(100));
+    lan.pass(ms(3500));
+    lan.start("a", Params { preempt_delay: secs(5), ..preempting(100) });
+    assert_eq!(lan.at("a").leader(), Some(id("b")));
+    lan.pass(ms(4999));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_worse_candidate_does_not_preempt() {
+    let mut lan = Lan::new();
+    lan.start("a", preempting(100));
+    lan.pass(secs(3));
+    lan.start("b", preempting(100));
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert!(!lan.take("b").bodies().contains(&Body::Claim));
+    lan.hear(Peer::new("z").says(Body::Claim));
+    assert_eq!(lan.leaders(), ["a"], "nor is it heeded where it tries");
+}
+
+#[test]
+fn a_claim_is_repeated_until_the_leader_hands_over() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", preempting(100), &mut leader);
+    lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+    let claims = lan.take("m").bodies().iter().filter(|body| **body == Body::Claim).count();
+    assert!((5..=6).contains(&claims), "{claims}");
+}
+
+#[test]
+fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
+    let mut lan = Lan::settled(&["a", "b"], &preempting(100));
+    yield_now(&mut lan, "a").unwrap();
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.pass(ms(17_999));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.tell("a", Election::stop);
+    assert_eq!(lan.leaders(), ["b"]);
+    let outputs = lan.take("a");
+    assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Shutdown)]);
+    let farewell = Body::Farewell { id_taken: false };
+    assert_eq!(outputs.bodies(), [Body::Resignation { successor: Some(id("b")) }, farewell]);
+    assert_eq!(outputs.stopped(), Some(StopCause::Requested));
+    assert!(matches!(outputs.0.last(), Some((_, Output::Notify(_) | Output::Stopped(_)))));
+    assert!(lan.take("b").has_event(Event::MemberLeft { node_id: id("a") }));
+}
+
+#[test]
+fn a_node_that_has_stopped_does_nothing_any_more() {
+    let mut lan = Lan::led_by("m");
+    lan.tell("m", Election::stop);
+    lan.take("m");
+    assert_eq!(lan.at("m").poll_timeout(), None);
+    lan.hear(Peer::new("z").says(Body::Proposal));
+    lan.hear(Peer::leading("a", 9).says(EVERY_SECOND));
+    lan.hear(Peer::new("m").says(Body::Heartbeat));
+    lan.tell("m", |election, now| {
+        election.handle_timeout(now + secs(100));
+        election.handle_links(now, false);
+        election.handle_links(now, true);
+        election.set_maintenance(now, true);
+        election.reconfigure(now, priority(255));
+        election.handle_hook_finished(now, HookOutcome::Failed);
+        election.stop(now);
+        assert_eq!(election.yield_leadership(now), Err(YieldError::NotLeader));
+    });
+    lan.pass(secs(60));
+    assert!(lan.take("m").0.is_empty());
+}
+
+#[test]
+fn a_follower_that_stops_lets_its_running_hook_end_first() {
+    let mut lan = Lan::led_by("a");
+    lan.start("b", Params::default());
+    lan.set_hooks("b", None);
+    lan.hear(Peer::leading("a", 9).says(Body::Heartbeat));
+    lan.crash("b");
+    lan.start("b", Params::default());
+    lan.take("b");
+    lan.tell("b", Election::stop);
+    assert_eq!(lan.take("b").stopped(), None);
+    lan.end_hook("b", HookOutcome::Succeeded);
+    assert_eq!(lan.take("b").stopped(), Some(StopCause::Requested));
+}
+
+#[test]
+fn maintenance_hands_over_outlives_a_restart_and_ends_by_order() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.tell("a", |election, now| election.set_maintenance(now, true));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Maintenance)]);
+    lan.crash("b");
+    lan.crash("a");
+    lan.start("a", Params::default());
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::Maintenance));
+    lan.tell("a", |election, now| election.set_maintenance(now, false));
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.crash("a");
+    lan.start("a", Params::default());
+    assert!(!lan.at("a").in_maintenance(), "its end outlives a restart, too");
+}
+
+#[test]
+fn the_leaders_farewell_ends_its_reign_without_waiting_for_silence() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    lan.hear(leader.says(Body::Farewell { id_taken: false }));
+    lan.pass(ms(250));
+    assert_eq!(lan.leaders(), ["m"]);
+}

@@ -1,0 +1,207 @@
+//! Old datagrams, earlier lives, namesakes, and what must be on disk.
+
+use super::*;
+
+#[test]
+fn old_reordered_and_duplicated_datagrams_change_nothing() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let overtaken = leader.says(Body::Resignation { successor: None });
+    let newest = leader.says(EVERY_SECOND);
+    lan.hear(newest);
+    lan.take("m");
+    let before = lan.at("m").poll_timeout();
+    lan.hear(newest);
+    lan.hear(overtaken);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    assert_eq!(lan.at("m").ignored().stale, 2);
+    assert_eq!(lan.at("m").poll_timeout(), before);
+    assert!(lan.take("m").0.is_empty());
+}
+
+#[test]
+fn a_replayed_declaration_keeps_no_leader_alive() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let declaration = leader.says(EVERY_SECOND);
+    lan.hear(declaration);
+    for _ in 0..6 {
+        lan.pass(ms(500));
+        lan.hear(declaration);
+    }
+    assert_eq!(lan.at("m").leader(), None);
+}
+
+#[test]
+fn datagrams_of_an_earlier_life_change_nothing() {
+    let mut earlier = Peer::leading("z", 4);
+    earlier.sequence = Sequence(1000);
+    let mut later = Peer { incarnation: Incarnation(2), ..Peer::leading("z", 5) };
+    let mut lan = Lan::following("m", Params::default(), &mut later);
+    lan.hear(earlier.says(Body::Farewell { id_taken: false }));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    assert_eq!(lan.at("m").ignored().stale, 1);
+}
+
+#[test]
+fn a_restarted_leader_is_known_to_lead_no_more() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    leader.incarnation = Incarnation(2);
+    leader.role = Role::Follower;
+    lan.hear(leader.says(Body::Heartbeat));
+    assert_eq!(lan.at("m").leader(), None);
+}
+
+#[test]
+fn a_nodes_own_datagrams_mean_nothing_to_it() {
+    // Every scenario hands them in; here is one in which they would show.
+    let mut lan = Lan::led_by("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.at("a").ignored().stale, 0);
+    assert_eq!(lan.at("a").status(lan.now).members.len(), 1);
+    assert_eq!(lan.take("a").hooks(), []);
+}
+
+#[test]
+fn a_newcomer_under_a_taken_id_stays_silent_while_its_hook_ends() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    lan.take("m");
+    lan.crash("m");
+    lan.set_hooks("m", None);
+    lan.start("m", Params::default());
+    let newcomer = lan.at("m").incarnation;
+    lan.take("m");
+    let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
+    lan.hear(holder.says(Body::Objection { newcomer }));
+    lan.hear(holder.says(EVERY_SECOND));
+    lan.pass(secs(60));
+    let outputs = lan.take("m");
+    assert_eq!(outputs.bodies(), [], "it would come out of its start-up as the holder");
+    assert_eq!(outputs.stopped(), None, "its hook still runs");
+    lan.end_hook("m", HookOutcome::Succeeded);
+    assert!(lan.take("m").stopped().is_some());
+}
+
+#[test]
+fn a_newcomer_under_a_taken_id_is_told_to_stop_and_does_without_a_word() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    let newcomer = lan.at("m").incarnation;
+    let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
+    lan.pass(ms(100));
+    lan.take("m");
+    lan.hear(holder.says(Body::Objection { newcomer }));
+    let outputs = lan.take("m");
+    let holder = address(id("m"));
+    assert_eq!(outputs.stopped(), Some(StopCause::NodeIdTaken { holder }));
+    assert_eq!(outputs.bodies(), [], "a farewell would speak for the holder");
+}
+
+#[test]
+fn an_objection_to_another_life_stops_nobody() {
+    let mut lan = Lan::led_by("m");
+    let mut namesake = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
+    lan.hear(namesake.says(Body::Objection { newcomer: Incarnation(78) }));
+    assert_eq!(lan.leaders(), ["m"]);
+    assert_eq!(lan.take("m").stopped(), None);
+}
+
+#[test]
+fn the_holder_of_an_id_objects_to_a_newcomer_though_not_to_its_every_datagram() {
+    let mut lan = Lan::led_by("m");
+    let newcomer = Incarnation(77);
+    let mut namesake = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
+    for _ in 0..50 {
+        lan.hear(namesake.says(Body::Heartbeat));
+        lan.pass(ms(1));
+    }
+    let outputs = lan.take("m");
+    let objections = outputs.bodies();
+    assert_eq!(objections[0], Body::Objection { newcomer });
+    assert_eq!(objections.len(), 1);
+    assert!(outputs.has_event(Event::NodeIdContested { newcomer: address(id("m")) }));
+    assert_eq!(lan.leaders(), ["m"]);
+}
+
+#[test]
+fn of_two_under_one_id_that_run_already_the_life_that_began_first_stays() {
+    let mut lan = Lan::led_by("m");
+    let mut later = Peer { incarnation: Incarnation(77), ..Peer::leading("m", 3) };
+    lan.hear(later.says(EVERY_SECOND));
+    let newcomer = Incarnation(77);
+    assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer }]);
+    let mut earlier = Peer { incarnation: Incarnation(0), ..Peer::leading("m", 3) };
+    lan.hear(earlier.says(EVERY_SECOND));
+    assert_eq!(lan.take("m").bodies(), [], "it waits to be told");
+    let newcomer = lan.at("m").incarnation;
+    lan.hear(earlier.says(Body::Objection { newcomer }));
+    assert!(lan.take("m").bodies().contains(&Body::Farewell { id_taken: true }));
+}
+
+#[test]
+fn others_do_not_lose_the_holder_of_an_id_to_a_newcomer_that_starts_under_it() {
+    let mut holder = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut holder);
+    let mut newcomer = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("z") };
+    for _ in 0..10 {
+        lan.hear(newcomer.says(Body::Heartbeat));
+        lan.hear(holder.says(EVERY_SECOND));
+        assert_eq!(lan.at("m").leader(), Some(id("z")));
+        lan.pass(secs(1));
+    }
+    assert_eq!(lan.at("m").ignored().stale, 0);
+    assert!(!lan.take("m").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
+}
+
+#[test]
+fn a_holder_that_crashed_and_restarted_is_counted_again_once_it_has_started() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    lan.crash("a");
+    lan.start("a", Params::default());
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders().len(), 1);
+    let leader = lan.at("a").leader();
+    assert!(leader.is_some());
+    assert_eq!((lan.at("b").leader(), lan.at("c").leader()), (leader, leader));
+}
+
+#[test]
+fn a_later_life_that_gives_an_id_back_leaves_its_holder_known() {
+    let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
+    let mut holder = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", Params::default(), &mut holder);
+    lan.hear(usurper.says(Body::Heartbeat));
+    lan.hear(usurper.says(Body::Farewell { id_taken: true }));
+    lan.hear(holder.says(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+}
+
+#[test]
+fn a_reigns_term_is_on_disk_before_any_datagram_shows_it() {
+    let mut lan = Lan::led_by("m");
+    lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    let outputs = lan.take("m").0;
+    let persisted = outputs
+        .iter()
+        .position(|(_, output)| matches!(output, Output::Persist(state) if state.term == Term(8)));
+    let shown = outputs.iter().position(
+        |(_, output)| matches!(output, Output::Transmit(message) if message.term == Term(8)),
+    );
+    let told = outputs.iter().position(|(_, output)| matches!(output, Output::RunHook(_)));
+    assert!(persisted.unwrap() < told.unwrap());
+    assert!(shown.is_none_or(|shown| persisted.unwrap() < shown));
+    lan.pass(secs(1));
+    assert_eq!(lan.take("m").sent().next().unwrap().1.term, Term(8));
+}
+
+#[test]
+fn a_later_life_takes_terms_above_those_of_the_earlier_one() {
+    let mut lan = Lan::led_by("a");
+    lan.crash("a");
+    lan.start("a", Params::default());
+    lan.pass(secs(5));
+    assert_eq!(lan.at("a").term(), Term(2));
+    assert_eq!(lan.at("a").incarnation, Incarnation(2));
+}

@@ -1,0 +1,379 @@
+//! Scenarios, one for each rule of the election, played through the public API only.
+//!
+//! All of them run at one heartbeat a second: alive threshold 3 s, election 1 s, a turn 125 ms,
+//! time to answer 250 ms, deference 2 s, yield time 18 s. Of nodes with the same priority the one
+//! whose id comes first in the alphabet is the better.
+
+mod conflicts;
+mod elections;
+mod eligibility;
+mod following;
+mod handover;
+mod identity;
+mod startup;
+mod statics;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use super::{Election, Setup};
+use crate::core::hook::{HookEvent, HookOutcome, Reason};
+use crate::core::output::{Event, Output, StopCause};
+use crate::core::params::Params;
+use crate::core::persist::PersistentState;
+use crate::time::Time;
+use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use crate::wire::message::{Body, Flags, Message, Standing};
+
+/// More steps than any scenario takes: beyond it, the nodes keep each other busy.
+const STEPS_MAX: usize = 100_000;
+
+/// What a declaration announces at one heartbeat a second.
+const EVERY_SECOND: Body = Body::Declaration { interval_us: 1_000_000 };
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn id(text: &str) -> NodeId {
+    text.parse().unwrap()
+}
+
+fn priority(priority: u8) -> Params {
+    Params { priority: Priority(priority), ..Params::default() }
+}
+
+/// Elections on a network without delay or loss, on which a host may be cut off. Time passes only
+/// where a scenario lets it. Hooks end at once, unless they are held. Every datagram also comes
+/// back to its sender, as it does by multicast loopback.
+struct Lan {
+    now: Time,
+    hosts: BTreeMap<NodeId, Host>,
+    cut_off: BTreeSet<NodeId>,
+    wire: VecDeque<Message>,
+}
+
+/// One machine, whose disk outlives its daemon.
+#[derive(Default)]
+struct Host {
+    election: Option<Election>,
+    disk: PersistentState,
+    outputs: Outputs,
+    /// How hooks end; held where that is none.
+    hooks_end: Option<HookOutcome>,
+}
+
+impl Lan {
+    fn new() -> Self {
+        Lan {
+            now: Time::from_millis(1_000_000),
+            hosts: BTreeMap::new(),
+            cut_off: BTreeSet::new(),
+            wire: VecDeque::new(),
+        }
+    }
+
+    /// A network on which `name` leads alone, by the defaults.
+    fn led_by(name: &str) -> Self {
+        let mut lan = Lan::new();
+        lan.start(name, Params::default());
+        lan.pass(secs(3));
+        assert_eq!(lan.leaders(), [name]);
+        lan.take(name);
+        lan
+    }
+
+    /// A network on which `name` follows `leader`, which has just declared under `leader`'s term.
+    fn following(name: &str, params: Params, leader: &mut Peer) -> Self {
+        let mut lan = Lan::new();
+        lan.start(name, params);
+        lan.hear(leader.says(EVERY_SECOND));
+        assert_eq!(lan.at(name).leader(), Some(leader.node_id));
+        lan.take(name);
+        lan
+    }
+
+    /// A network on which every one of `names` runs by `params`, long enough to have settled.
+    fn settled(names: &[&str], params: &Params) -> Self {
+        let mut lan = Lan::new();
+        for name in names {
+            lan.start(name, params.clone());
+        }
+        lan.pass(secs(20));
+        for name in names {
+            lan.take(name);
+        }
+        lan
+    }
+
+    /// Starts a daemon with what its disk kept.
+    fn start(&mut self, name: &str, params: Params) {
+        self.start_linked(name, params, true);
+    }
+
+    fn start_linked(&mut self, name: &str, params: Params, links_up: bool) {
+        let host = self
+            .hosts
+            .entry(id(name))
+            .or_insert_with(|| Host { hooks_end: Some(HookOutcome::Succeeded), ..Host::default() });
+        let setup = Setup {
+            node_id: id(name),
+            incarnation: Incarnation(host.disk.incarnation.0 + 1),
+            persisted: host.disk,
+            params,
+            links_up,
+            seed: 7,
+        };
+        host.election = Some(Election::new(setup, self.now));
+        self.settle();
+    }
+
+    /// Ends a daemon without warning.
+    fn crash(&mut self, name: &str) {
+        self.host(name).election = None;
+    }
+
+    /// Nothing gets to or from this host any more; its daemon does not know.
+    fn cut_off(&mut self, name: &str) {
+        self.cut_off.insert(id(name));
+    }
+
+    fn reconnect(&mut self, name: &str) {
+        self.cut_off.remove(&id(name));
+    }
+
+    /// From now on this host's hooks end like that, or not before they are told to.
+    fn set_hooks(&mut self, name: &str, end: Option<HookOutcome>) {
+        self.host(name).hooks_end = end;
+    }
+
+    /// The held hook of this host ends.
+    fn end_hook(&mut self, name: &str, outcome: HookOutcome) {
+        self.tell(name, |election, now| election.handle_hook_finished(now, outcome));
+    }
+
+    /// A datagram comes from somebody who is only played.
+    fn hear(&mut self, message: Message) {
+        self.wire.push_back(message);
+        self.settle();
+    }
+
+    /// Does something to this host's election.
+    fn tell<T>(&mut self, name: &str, act: impl FnOnce(&mut Election, Time) -> T) -> T {
+        let now = self.now;
+        let result = act(self.host(name).election.as_mut().unwrap(), now);
+        self.settle();
+        result
+    }
+
+    /// Lets time pass, waking each election when it wants to be woken.
+    fn pass(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        for _ in 0..STEPS_MAX {
+            let next = self
+                .elections()
+                .filter_map(|election| Some((election.poll_timeout()?.at, election.node_id())))
+                .min()
+                .filter(|(at, _)| *at <= end);
+            let Some((at, node_id)) = next else {
+                self.now = end;
+                return;
+            };
+            self.now = self.now.max(at);
+            self.tell(node_id.as_str(), |election, now| election.handle_timeout(now));
+        }
+        panic!("never gets through {duration:?}");
+    }
+
+    /// Lets time pass while `peers` go on saying `body` twice a second.
+    fn pass_with(&mut self, duration: Duration, peers: &mut [(&mut Peer, Body)]) {
+        let end = self.now + duration;
+        while self.now < end {
+            for (peer, body) in &mut *peers {
+                let message = peer.says(*body);
+                self.hear(message);
+            }
+            self.pass(ms(500).min(end.since(self.now)));
+        }
+    }
+
+    fn at(&self, name: &str) -> &Election {
+        self.hosts[&id(name)].election.as_ref().unwrap()
+    }
+
+    /// Everyone who leads.
+    fn leaders(&self) -> Vec<String> {
+        let leading = self.elections().filter(|election| election.is_leader());
+        leading.map(|election| election.node_id().to_string()).collect()
+    }
+
+    /// What a host did since it was last asked.
+    fn take(&mut self, name: &str) -> Outputs {
+        std::mem::take(&mut self.host(name).outputs)
+    }
+
+    fn elections(&self) -> impl Iterator<Item = &Election> {
+        self.hosts.values().filter_map(|host| host.election.as_ref())
+    }
+
+    fn host(&mut self, name: &str) -> &mut Host {
+        self.hosts.get_mut(&id(name)).unwrap()
+    }
+
+    /// Carries out what every election asks for, until none asks for anything.
+    fn settle(&mut self) {
+        for _ in 0..STEPS_MAX {
+            let now = self.now;
+            let silent: Vec<NodeId> = self.cut_off.iter().copied().collect();
+            for (node_id, host) in &mut self.hosts {
+                for message in host.carry_out(now) {
+                    if !silent.contains(node_id) {
+                        self.wire.push_back(message);
+                    }
+                }
+            }
+            let Some(message) = self.wire.pop_front() else { return };
+            for (node_id, host) in &mut self.hosts {
+                if let Some(election) = &mut host.election
+                    && !silent.contains(node_id)
+                {
+                    election.handle_datagram(now, address(message.sender), &message);
+                }
+            }
+        }
+        panic!("the elections keep each other busy");
+    }
+}
+
+impl Host {
+    /// Carries out what the election asks for, and returns what it sends. What a datagram shows
+    /// must be on disk by then.
+    fn carry_out(&mut self, now: Time) -> Vec<Message> {
+        let mut sent = Vec::new();
+        while let Some(output) = self.election.as_mut().and_then(Election::poll_output) {
+            self.outputs.0.push((now, output));
+            match output {
+                Output::Persist(state) => self.disk = state,
+                Output::Transmit(message) => {
+                    assert!(message.term <= self.disk.term, "{message:?} is ahead of the disk");
+                    assert!(message.incarnation <= self.disk.incarnation);
+                    sent.push(message);
+                }
+                Output::RunHook(_) => {
+                    if let (Some(election), Some(outcome)) = (&mut self.election, self.hooks_end) {
+                        election.handle_hook_finished(now, outcome);
+                    }
+                }
+                Output::Notify(_) | Output::Stopped(_) => {}
+            }
+        }
+        sent
+    }
+}
+
+/// Where a node's datagrams come from.
+fn address(node_id: NodeId) -> IpAddr {
+    Ipv4Addr::new(10, 0, 0, node_id.as_str().as_bytes()[0]).into()
+}
+
+/// What one host did, and when.
+#[derive(Debug, Default)]
+struct Outputs(Vec<(Time, Output)>);
+
+impl Outputs {
+    fn sent(&self) -> impl Iterator<Item = (Time, Message)> {
+        self.0.iter().filter_map(|(at, output)| match output {
+            Output::Transmit(message) => Some((*at, *message)),
+            _ => None,
+        })
+    }
+
+    fn bodies(&self) -> Vec<Body> {
+        self.sent().map(|(_, message)| message.body).collect()
+    }
+
+    /// When declarations left.
+    fn declarations(&self) -> Vec<Time> {
+        let declared = |body| matches!(body, Body::Declaration { .. });
+        self.sent().filter(|(_, message)| declared(message.body)).map(|(at, _)| at).collect()
+    }
+
+    /// The hooks that were run.
+    fn hooks(&self) -> Vec<(HookEvent, Reason)> {
+        self.runs().map(|(_, event, reason)| (event, reason)).collect()
+    }
+
+    fn runs(&self) -> impl Iterator<Item = (Time, HookEvent, Reason)> {
+        self.0.iter().filter_map(|(at, output)| match output {
+            Output::RunHook(run) => Some((*at, run.event, run.reason)),
+            _ => None,
+        })
+    }
+
+    fn events(&self) -> impl Iterator<Item = Event> {
+        self.0.iter().filter_map(|(_, output)| match output {
+            Output::Notify(event) => Some(*event),
+            _ => None,
+        })
+    }
+
+    fn has_event(&self, event: Event) -> bool {
+        self.events().any(|seen| seen == event)
+    }
+
+    fn stopped(&self) -> Option<StopCause> {
+        self.0.iter().find_map(|(_, output)| match output {
+            Output::Stopped(cause) => Some(*cause),
+            _ => None,
+        })
+    }
+}
+
+/// A node that a scenario plays itself.
+#[derive(Debug, Clone)]
+struct Peer {
+    node_id: NodeId,
+    incarnation: Incarnation,
+    sequence: Sequence,
+    term: Term,
+    role: Role,
+    priority: Priority,
+    flags: Flags,
+}
+
+impl Peer {
+    /// A candidate that follows.
+    fn new(name: &str) -> Self {
+        Peer {
+            node_id: id(name),
+            incarnation: Incarnation(1),
+            sequence: Sequence(0),
+            term: Term(0),
+            role: Role::Follower,
+            priority: Priority::default(),
+            flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
+        }
+    }
+
+    /// A candidate that leads under `term`.
+    fn leading(name: &str, term: u64) -> Self {
+        Peer { role: Role::Leader, term: Term(term), ..Peer::new(name) }
+    }
+
+    fn says(&mut self, body: Body) -> Message {
+        self.sequence.0 += 1;
+        Message {
+            sender: self.node_id,
+            incarnation: self.incarnation,
+            sequence: self.sequence,
+            term: self.term,
+            standing: Standing { role: self.role, priority: self.priority, flags: self.flags },
+            body,
+        }
+    }
+}

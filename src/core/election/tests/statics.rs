@@ -1,0 +1,88 @@
+//! Roles that are set by hand.
+
+use super::*;
+use crate::core::election::{YieldError, Yielding};
+use crate::core::params::StaticRole;
+use crate::core::status::Ineligible;
+
+fn fixed(role: StaticRole) -> Params {
+    Params { static_role: Some(role), ..priority(0) }
+}
+
+#[test]
+fn a_static_leader_leads_without_an_election() {
+    let mut lan = Lan::new();
+    lan.start("a", Params::default());
+    lan.start("z", fixed(StaticRole::Leader));
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["z"]);
+    let outputs = lan.take("z");
+    assert_eq!(outputs.hooks()[1..], [(HookEvent::Elected, Reason::Static)]);
+    assert!(!outputs.bodies().contains(&Body::Proposal));
+}
+
+#[test]
+fn a_static_leader_takes_over_from_any_elected_one() {
+    let mut lan = Lan::led_by("a");
+    lan.start("z", fixed(StaticRole::Leader));
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["z"]);
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
+}
+
+#[test]
+fn a_static_follower_never_leads() {
+    let mut lan = Lan::new();
+    lan.start("a", fixed(StaticRole::Follower));
+    lan.pass(secs(60));
+    assert_eq!(lan.at("a").role(), Role::Follower);
+    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::StaticFollower));
+    lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("a")) }));
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+}
+
+#[test]
+fn two_static_leaders_neither_give_way_nor_outbid_each_other() {
+    let mut lan = Lan::new();
+    lan.start("a", fixed(StaticRole::Leader));
+    lan.start("b", fixed(StaticRole::Leader));
+    lan.pass(secs(10));
+    let terms = [lan.at("a").term(), lan.at("b").term()];
+    let reported = |outputs: Outputs, rival: &str| {
+        let seen = Event::RivalStaticLeader { rival: id(rival), address: address(id(rival)) };
+        outputs.events().filter(|event| *event == seen).count()
+    };
+    assert_eq!(reported(lan.take("a"), "b"), 1);
+    assert_eq!(reported(lan.take("b"), "a"), 1);
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["a", "b"]);
+    assert_eq!([lan.at("a").term(), lan.at("b").term()], terms);
+    assert_eq!(lan.take("a").hooks(), []);
+}
+
+#[test]
+fn a_static_leader_has_nobody_to_yield_to() {
+    let mut lan = Lan::new();
+    lan.start("a", fixed(StaticRole::Leader));
+    lan.pass(secs(5));
+    let yielded = lan.tell("a", |election, now| election.yield_leadership(now));
+    assert_eq!(yielded, Err(YieldError::StaticRole));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_static_leader_out_of_service_is_followed_by_nobody_and_comes_back() {
+    let mut lan = Lan::new();
+    lan.start("a", Params::default());
+    lan.start("z", fixed(StaticRole::Leader));
+    lan.pass(secs(10));
+    lan.tell("z", |election, now| election.set_maintenance(now, true));
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.tell("a", |e, now| e.yield_leadership(now)), Ok(Yielding::Began));
+    lan.tell("z", |election, now| election.set_maintenance(now, false));
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["z"]);
+}

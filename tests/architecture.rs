@@ -1,0 +1,305 @@
+//! Keeps the layout true: who may use whom, and where the outside world may be touched.
+//!
+//! Read from the sources as text, comments and test modules left out. A test that fails here names
+//! the file and the line; where the line is right and the rule is not, change the table below, with
+//! a reason.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where its own footing gives way")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every module of the library and what it may use of the others:
+/// `types, time ← wire ← core ← daemon ← main`, with `control_api` between daemon and client.
+const MAY_USE: [(&str, &[&str]); 13] = [
+    ("types", &[]),
+    ("time", &[]),
+    ("wire", &["types"]),
+    ("core", &["types", "time", "wire"]),
+    ("config", &["types", "core::params", "wire::auth"]),
+    ("control_api", &["types", "core::hook", "core::status"]),
+    // The paths of sockets are the configuration's.
+    ("client", &["types", "core::hook", "core::status", "control_api", "config"]),
+    ("logging", &[]),
+    ("daemon", &["types", "time", "wire", "core", "config", "control_api"]),
+    ("hook_runner", &["types", "time", "config", "daemon"]),
+    // The demonstration is a play around whole daemons, and so stands above all of them.
+    ("demo", &["types", "time", "core", "config", "control_api", "client", "daemon"]),
+    // The shapes of the command line end up as configuration; only `main` uses `cli`.
+    ("cli", &["types", "config"]),
+    // `main` dispatches.
+    ("main", &["cli", "client", "config", "daemon", "demo", "hook_runner", "logging"]),
+];
+
+/// Modules that compute and touch nothing outside: no socket, file, process, environment variable,
+/// thread, clock or random source.
+const PURE: [&str; 4] = ["types", "time", "wire", "core"];
+
+/// What pure modules may use of the standard library. Of `std::net` they use addresses alone.
+const PURE_STD: [&str; 10] = [
+    "cmp",
+    "collections",
+    "fmt",
+    "iter",
+    "net::IpAddr",
+    "net::Ipv4Addr",
+    "net::Ipv6Addr",
+    "ops",
+    "str",
+    "time::Duration",
+];
+
+/// What pure modules may use of other crates: data structures, encoding, hashing, and a generator
+/// that is seeded from outside.
+const PURE_CRATES: [&str; 8] =
+    ["arrayvec", "fastrand", "hmac", "postcard", "serde", "sha2", "thiserror", "zeroize"];
+
+/// Words by which a clock is read, and the only file that may.
+const CLOCK_WORDS: [&str; 5] = ["SystemTime", "Instant", "ClockId", "clock_gettime", "CLOCK_"];
+const CLOCK: &str = "src/daemon/clock.rs";
+
+/// Those that may sleep: the demonstration waits for what its daemons show, and has no event loop.
+const SLEEPERS: [&str; 1] = ["demo"];
+
+/// One line of code, without comments.
+struct Line {
+    file: String,
+    module: String,
+    number: usize,
+    code: String,
+}
+
+impl Line {
+    fn place(&self) -> String {
+        format!("{}:{}: {}", self.file, self.number, self.code.trim())
+    }
+
+    /// What follows `prefix` in each of its occurrences that does not end a longer word.
+    fn after<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        self.code.match_indices(prefix).filter_map(move |(at, _)| {
+            let longer = self.code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            (!longer).then(|| &self.code[at + prefix.len()..])
+        })
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric) || word.ends_with('_');
+        self.after(word).any(ends)
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `directory`, without what is built.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let name = entry.file_name();
+        let built = name == "target" || name == ".git" || name == "corpus" || name == "artifacts";
+        if entry.file_type().unwrap().is_dir() && !built {
+            found.extend(files(&entry.path()));
+        } else if entry.file_type().unwrap().is_file() && name != ".git" {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+fn name_of(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_str().unwrap().to_string()
+}
+
+/// The code of the library and the binary, without comments and test modules.
+fn code() -> Vec<Line> {
+    let mut lines = Vec::new();
+    for path in files(&root().join("src")) {
+        let file = name_of(&path);
+        let module = file.split('/').nth(1).unwrap().trim_end_matches(".rs").to_string();
+        if file.contains("/tests/") || file.ends_with("/tests.rs") || module == "lib" {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (number, line) in outside_tests(&text) {
+            let code = line.split("//").next().unwrap_or_default().to_string();
+            lines.push(Line { file: file.clone(), module: module.clone(), number, code });
+        }
+    }
+    assert!(lines.len() > 1000, "the sources were not found");
+    lines
+}
+
+/// The numbered lines of a file, without each module that is compiled for tests alone.
+fn outside_tests(text: &str) -> Vec<(usize, &str)> {
+    let mut kept = Vec::new();
+    let mut lines = text.lines().zip(1..).map(|(line, number)| (number, line)).peekable();
+    while let Some((number, line)) = lines.next() {
+        if line != "#[cfg(test)]" {
+            kept.push((number, line));
+        } else if lines.next().is_some_and(|(_, item)| item.ends_with('{')) {
+            let _ = lines.by_ref().find(|(_, line)| *line == "}");
+        }
+    }
+    kept
+}
+
+fn complain(rule: &str, bad: &[String]) {
+    assert!(bad.is_empty(), "{rule}:\n  {}", bad.join("\n  "));
+}
+
+fn may_use(module: &str) -> &'static [&'static str] {
+    MAY_USE.iter().find(|(name, _)| *name == module).map_or(&[], |(_, others)| others)
+}
+
+/// Whether `path` is one of `allowed` or inside one.
+fn is_within(path: &str, allowed: &[&str]) -> bool {
+    allowed.iter().any(|prefix| {
+        path.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
+}
+
+#[test]
+fn every_module_is_in_the_table() {
+    let modules: BTreeSet<String> = code().into_iter().map(|line| line.module).collect();
+    let bad: Vec<String> = modules
+        .into_iter()
+        .filter(|module| MAY_USE.iter().all(|(name, _)| name != module))
+        .collect();
+    complain("say in MAY_USE what these modules may use", &bad);
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let mut bad = Vec::new();
+    for line in code() {
+        for prefix in ["crate::", "lanelect::"] {
+            for used in line.after(prefix) {
+                let inside = line.module != "main" && is_within(used, &[&line.module]);
+                // `use lanelect::{daemon, logging}`: each of them.
+                let names: Vec<&str> = match used.strip_prefix('{') {
+                    Some(list) => list.split(['}', ';']).next().unwrap().split(", ").collect(),
+                    None => vec![used],
+                };
+                let allowed = names.iter().all(|name| is_within(name, may_use(&line.module)));
+                if !inside && !allowed {
+                    bad.push(line.place());
+                }
+            }
+        }
+    }
+    complain("these use modules that theirs may not use", &bad);
+}
+
+#[test]
+fn the_core_and_the_wire_touch_nothing_outside() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let foreign: Vec<String> = manifest["dependencies"]
+        .as_table()
+        .unwrap()
+        .keys()
+        .map(|name| name.replace('-', "_"))
+        .filter(|name| !PURE_CRATES.contains(&name.as_str()))
+        .map(|name| format!("{name}::"))
+        .collect();
+    assert!(foreign.contains(&"mio::".to_string()));
+    let mut bad = Vec::new();
+    for line in code().into_iter().filter(|line| PURE.contains(&line.module.as_str())) {
+        let std_is_pure = line.after("std::").all(|used| {
+            let names = used.strip_prefix("net::{").and_then(|list| list.split_once('}'));
+            match names {
+                Some((list, _)) => {
+                    list.split(", ").all(|name| is_within(&format!("net::{name}"), &PURE_STD))
+                }
+                None => is_within(used, &PURE_STD),
+            }
+        });
+        if !std_is_pure || foreign.iter().any(|name| line.after(name).next().is_some()) {
+            bad.push(line.place());
+        }
+    }
+    complain("these reach outside from modules that only compute", &bad);
+}
+
+#[test]
+fn one_file_reads_clocks() {
+    let bad: Vec<String> = code()
+        .iter()
+        .filter(|line| line.file != CLOCK && CLOCK_WORDS.iter().any(|word| line.has_word(word)))
+        .map(Line::place)
+        .collect();
+    complain("take a `now: Time` instead of reading a clock", &bad);
+}
+
+#[test]
+fn nothing_sleeps() {
+    let bad: Vec<String> = code()
+        .iter()
+        .filter(|line| !SLEEPERS.contains(&line.module.as_str()))
+        .filter(|line| line.code.contains("thread::sleep") || line.code.contains("park_timeout"))
+        .map(Line::place)
+        .collect();
+    complain("wait in the event loop instead of sleeping", &bad);
+}
+
+#[test]
+fn only_main_reads_the_command_line() {
+    let bad: Vec<String> = code()
+        .iter()
+        .filter(|line| !["cli", "main"].contains(&line.module.as_str()))
+        .filter(|line| line.after("clap::").next().is_some() || line.code.contains("env::args"))
+        .map(Line::place)
+        .collect();
+    complain("command-line types belong in cli", &bad);
+}
+
+/// A path below somebody's home directory works on one machine only.
+#[test]
+fn no_file_names_a_path_of_a_developers_machine() {
+    let homes: Vec<String> =
+        ["home", "root", "Users", "work"].iter().map(|name| format!("/{name}/")).collect();
+    let mut bad = Vec::new();
+    for path in files(root()) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (line, number) in text.lines().zip(1..) {
+            let starts = |at: usize| {
+                let before = line[..at].chars().next_back();
+                before.is_none_or(|c| !(c.is_alphanumeric() || "._-~/$}".contains(c)))
+            };
+            let named = |home: &String| line.match_indices(home).any(|(at, _)| starts(at));
+            if homes.iter().any(named) {
+                bad.push(format!("{}:{number}: {}", name_of(&path), line.trim()));
+            }
+        }
+    }
+    complain("these name a path of one machine", &bad);
+}
+
+#[test]
+fn test_modules_and_only_they_are_left_out() {
+    let text =
+        "use a;\n#[cfg(test)]\nmod tests;\nfn f() {\n}\n#[cfg(test)]\nmod tests {\n    x\n}\nlast";
+    let kept: Vec<&str> = outside_tests(text).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(kept, ["use a;", "fn f() {", "}", "last"]);
+    assert_eq!(outside_tests(text).last(), Some(&(10, "last")));
+}
+
+#[test]
+fn words_are_matched_as_words() {
+    let line = |code: &str| Line {
+        file: String::new(),
+        module: String::new(),
+        number: 0,
+        code: code.to_string(),
+    };
+    assert!(line("Instant::now()").has_word("Instant"));
+    assert!(!line("Instantly").has_word("Instant"));
+    assert!(!line("AnInstant").has_word("Instant"));
+    assert!(line("CLOCK_BOOTTIME").has_word("CLOCK_"));
+    assert_eq!(line("core::mem x").after("re::").count(), 0);
+    assert!(is_within("core::params::Params", &["core::params"]));
+    assert!(!is_within("core::paramsets", &["core::params"]));
+}

@@ -1,0 +1,441 @@
+//! The bytes on the wire, in both directions, and everything that is no datagram.
+//!
+//! `tests/golden/*.hex` hold one datagram each, split into its fields as the header of
+//! `src/wire/frame.rs` draws them: hexadecimal digits, blanks and line ends without meaning, `#` to
+//! the end of the line a comment. They are the protocol: nodes of different builds meet in one
+//! group, so a change here needs a new [`VERSION`].
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where its own footing gives way")]
+
+use std::path::Path;
+
+use lanelect::types::{GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term};
+use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
+use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION};
+use lanelect::wire::message::{Body, Flags, Message, Standing};
+use proptest::prelude::*;
+
+const GROUP: &str = "web";
+
+fn id(text: &str) -> NodeId {
+    text.parse().unwrap()
+}
+
+fn key(fill: u8) -> Keyring {
+    Keyring::new(&Key::new([fill; KEY_LEN]), &[]).unwrap()
+}
+
+fn open() -> Codec {
+    Codec::new(GROUP.parse().unwrap(), None)
+}
+
+/// Sealed under the key of 32 bytes 07.
+fn sealed() -> Codec {
+    Codec::new(GROUP.parse().unwrap(), Some(key(7)))
+}
+
+fn encode(codec: &Codec, message: &Message) -> Vec<u8> {
+    let mut datagram = vec![0xff; 3];
+    codec.encode(message, &mut datagram).unwrap();
+    datagram
+}
+
+/// The datagrams of the golden files all come from this node; `role` and `body` differ.
+fn from_web1(role: Role, body: Body) -> Message {
+    Message {
+        sender: id("web1"),
+        incarnation: Incarnation(1_700_000_000_000),
+        sequence: Sequence(300),
+        term: Term(7),
+        standing: Standing {
+            role,
+            priority: Priority(100),
+            flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
+        },
+        body,
+    }
+}
+
+/// The shortest datagram there is but for its group.
+fn shortest() -> Message {
+    Message {
+        sender: id("a"),
+        incarnation: Incarnation(0),
+        sequence: Sequence(1),
+        term: Term(0),
+        standing: Standing { role: Role::Starting, priority: Priority(0), flags: Flags::default() },
+        body: Body::Heartbeat,
+    }
+}
+
+/// The longest message there is.
+fn longest() -> Message {
+    let name = id(&"n".repeat(NAME_MAX));
+    Message {
+        sender: name,
+        incarnation: Incarnation(u64::MAX),
+        sequence: Sequence(u64::MAX),
+        term: Term(u64::MAX),
+        standing: Standing {
+            role: Role::Leader,
+            priority: Priority(255),
+            flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::FIXED, true),
+        },
+        body: Body::Resignation { successor: Some(name) },
+    }
+}
+
+fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
+    let starting = from_web1(Role::Starting, Body::Heartbeat);
+    let proposal = from_web1(Role::Candidate, Body::Proposal);
+    let declaration = from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
+    let to_web2 = from_web1(Role::Follower, Body::Resignation { successor: Some(id("web2")) });
+    let to_nobody = from_web1(Role::Follower, Body::Resignation { successor: None });
+    let farewell = from_web1(Role::Follower, Body::Farewell { id_taken: false });
+    let giving_back = from_web1(Role::Follower, Body::Farewell { id_taken: true });
+    let claim = from_web1(Role::Follower, Body::Claim);
+    let objection =
+        from_web1(Role::Leader, Body::Objection { newcomer: Incarnation(1_700_000_000_001) });
+    let one_letter = || Codec::new("g".parse().unwrap(), None);
+    let full_length = || Codec::new("g".repeat(NAME_MAX).parse().unwrap(), Some(key(7)));
+    vec![
+        ("heartbeat-starting", open(), starting),
+        ("proposal", open(), proposal),
+        ("declaration", open(), declaration),
+        ("declaration-sealed", sealed(), declaration),
+        ("resignation", open(), to_web2),
+        ("resignation-to-nobody", open(), to_nobody),
+        ("resignation-sealed", sealed(), to_web2),
+        ("farewell", open(), farewell),
+        ("farewell-id-taken", open(), giving_back),
+        ("claim", open(), claim),
+        ("objection", open(), objection),
+        ("shortest", one_letter(), shortest()),
+        ("longest", full_length(), longest()),
+    ]
+}
+
+/// Reads a golden file.
+fn bytes_of(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.hex"));
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let digits: String = text.lines().filter_map(|line| line.split('#').next()).collect();
+    let digits: Vec<u8> = digits.bytes().filter(|digit| !digit.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn messages_become_the_golden_bytes_and_the_golden_bytes_messages() {
+    for (name, codec, message) in golden_messages() {
+        let encoded = encode(&codec, &message);
+        assert_eq!(hex(&encoded), hex(&bytes_of(name)), "{name}");
+        assert_eq!(codec.decode(&bytes_of(name)), Ok(message), "{name}");
+    }
+}
+
+#[test]
+fn every_golden_file_is_compared() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let mut compared: Vec<_> =
+        golden_messages().iter().map(|(name, ..)| format!("{name}.hex")).collect();
+    compared.sort();
+    assert_eq!(files, compared);
+}
+
+#[test]
+fn an_everyday_declaration_fits_64_bytes() {
+    let codec = Codec::new("twelve-bytes".parse().unwrap(), None);
+    let message = Message {
+        sender: id("host-000.lan"),
+        // The wall clock in milliseconds until the year 2109; a datagram a millisecond for a year.
+        incarnation: Incarnation(1 << 42),
+        sequence: Sequence((1 << 35) - 1),
+        term: Term(u64::from(u32::MAX)),
+        body: Body::Declaration { interval_us: 60_000_000 },
+        ..from_web1(Role::Leader, Body::Claim)
+    };
+    let length = encode(&codec, &message).len();
+    assert!(length <= 64, "{length} bytes");
+}
+
+#[test]
+fn the_longest_datagram_is_as_long_as_the_bound() {
+    let codec = Codec::new("g".repeat(NAME_MAX).parse().unwrap(), Some(key(7)));
+    assert_eq!(encode(&codec, &longest()).len(), DATAGRAM_MAX);
+}
+
+#[test]
+fn an_authenticator_adds_its_length_and_changes_the_seal_alone() {
+    let message = from_web1(Role::Follower, Body::Claim);
+    let (plain, tagged) = (encode(&open(), &message), encode(&sealed(), &message));
+    assert_eq!(tagged.len(), plain.len() + TAG_LEN);
+    assert_eq!((plain[1], tagged[1]), (0, 1));
+    assert_eq!(plain[2..], tagged[2..plain.len()]);
+}
+
+#[test]
+fn a_datagram_cut_off_anywhere_is_rejected() {
+    for (name, codec, message) in golden_messages() {
+        let datagram = encode(&codec, &message);
+        for length in 0..datagram.len() {
+            let verdict = codec.decode(&datagram[..length]);
+            assert!(verdict.is_err(), "{name}, {length} bytes: {verdict:?}");
+        }
+    }
+    let datagram = encode(&open(), &shortest());
+    assert_eq!(open().decode(&datagram[..datagram.len() - 1]), Err(Reject::Malformed));
+}
+
+#[test]
+fn a_trailing_byte_is_rejected() {
+    let message = from_web1(Role::Follower, Body::Claim);
+    let mut datagram = encode(&open(), &message);
+    datagram.push(0);
+    assert_eq!(open().decode(&datagram), Err(Reject::Malformed));
+    let mut datagram = encode(&sealed(), &message);
+    datagram.push(0);
+    assert_eq!(sealed().decode(&datagram), Err(Reject::Forged));
+    let inner = [encode(&open(), &message), vec![0]].concat();
+    assert_eq!(sealed().decode(&seal(&inner)), Err(Reject::Malformed), "though well sealed");
+}
+
+/// Makes a sealed datagram of an open one's bytes, whatever they are.
+fn seal(open: &[u8]) -> Vec<u8> {
+    let mut datagram = open.to_vec();
+    datagram[1] = 1;
+    let tag = key(7).tag(&datagram);
+    datagram.extend_from_slice(&tag);
+    datagram
+}
+
+#[test]
+fn sealing_by_hand_gives_what_the_codec_gives() {
+    let message = from_web1(Role::Follower, Body::Claim);
+    assert_eq!(seal(&encode(&open(), &message)), encode(&sealed(), &message));
+}
+
+#[test]
+fn other_versions_are_told_from_garbage() {
+    let mut datagram = encode(&open(), &shortest());
+    for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
+        datagram[0] = version;
+        assert_eq!(open().decode(&datagram), Err(Reject::Version));
+    }
+    assert_eq!(open().decode(&[VERSION + 1, 0]), Err(Reject::Version), "whatever follows");
+    assert_eq!(open().decode(&[]), Err(Reject::Malformed));
+    assert_eq!(open().decode(&[VERSION]), Err(Reject::Malformed));
+}
+
+#[test]
+fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
+    let neighbour = || "web2".parse::<GroupName>().unwrap();
+    let message = from_web1(Role::Follower, Body::Claim);
+    for codec in [Codec::new(neighbour(), None), Codec::new(neighbour(), Some(key(8)))] {
+        let datagram = encode(&codec, &message);
+        assert_eq!(open().decode(&datagram), Err(Reject::ForeignGroup));
+        assert_eq!(sealed().decode(&datagram), Err(Reject::ForeignGroup));
+    }
+}
+
+#[test]
+fn the_seal_must_be_what_this_nodes_keys_say() {
+    let message = from_web1(Role::Follower, Body::Claim);
+    assert_eq!(sealed().decode(&encode(&open(), &message)), Err(Reject::Unsealed));
+    assert_eq!(open().decode(&encode(&sealed(), &message)), Err(Reject::Sealed));
+    let other_key = Codec::new(GROUP.parse().unwrap(), Some(key(8)));
+    assert_eq!(sealed().decode(&encode(&other_key, &message)), Err(Reject::Forged));
+    for codec in [open(), sealed()] {
+        let mut datagram = encode(&codec, &message);
+        for unknown in 2..=u8::MAX {
+            datagram[1] = unknown;
+            assert_eq!(codec.decode(&datagram), Err(Reject::Malformed), "seal {unknown}");
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_sealed_datagram_is_noticed_and_blamed_on_the_right_thing() {
+    let datagram = encode(&sealed(), &from_web1(Role::Leader, Body::Claim));
+    let group = 2..2 + 1 + GROUP.len();
+    for bit in 0..8 * datagram.len() {
+        let mut flipped = datagram.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let verdict = sealed().decode(&flipped);
+        let expected: &[Reject] = match bit / 8 {
+            0 => &[Reject::Version],
+            1 if bit % 8 == 0 => &[Reject::Unsealed],
+            1 => &[Reject::Malformed],
+            byte if group.contains(&byte) => &[Reject::ForeignGroup, Reject::Malformed],
+            _ => &[Reject::Forged],
+        };
+        let why = verdict.expect_err("a flipped bit");
+        assert!(expected.contains(&why), "bit {bit}: {why:?} instead of {expected:?}");
+    }
+}
+
+/// An open datagram with this sender and these bytes after it.
+fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
+    let group = [&[GROUP.len() as u8], GROUP.as_bytes()].concat();
+    [&[VERSION, 0], &group[..], &[sender.len() as u8], sender, rest].concat()
+}
+
+/// Life 1, datagram 1, term 0, starting, priority 0, no flags, heartbeat.
+const A_HEARTBEAT: [u8; 7] = [1, 1, 0, 0, 0, 0, 0];
+
+#[test]
+fn names_that_are_no_names_are_rejected() {
+    assert!(open().decode(&with_sender(b"web1", &A_HEARTBEAT)).is_ok(), "the bytes fit otherwise");
+    let too_long = "n".repeat(NAME_MAX + 1);
+    let bad: [&[u8]; 7] =
+        [b"", b"a b", b"a\n", b"a\0b", "a\u{a0}b".as_bytes(), too_long.as_bytes(), b"\xff\xfe"];
+    for name in bad {
+        let verdict = open().decode(&with_sender(name, &A_HEARTBEAT));
+        assert_eq!(verdict, Err(Reject::Malformed), "{name:?}");
+    }
+}
+
+#[test]
+fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
+    let bad: [&[u8]; 5] = [
+        &[1, 1, 0, 4, 0, 0, 0],                               // no fifth role
+        &[1, 1, 0, 0, 0, 0, 7],                               // no eighth body
+        &[1, 1, 0, 0, 0, 0, 3, 2],                            // neither none nor some successor
+        &[1, 1, 0, 0, 0, 0, 4, 2],                            // neither false nor true
+        &[1, 1, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f], // no u32
+    ];
+    for rest in bad {
+        let verdict = open().decode(&with_sender(b"web1", rest));
+        assert_eq!(verdict, Err(Reject::Malformed), "{rest:?}");
+    }
+}
+
+#[test]
+fn unknown_flags_are_kept_for_those_who_know_them() {
+    let message = open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0])).unwrap();
+    assert!(message.standing.flags.contains(Flags::FIXED));
+    assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
+}
+
+/// A varint may be written with more bytes than it needs. Such a datagram is taken: nobody is
+/// harmed by it, and the authenticator covers the bytes as they came.
+#[test]
+fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
+    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0]);
+    let plain = with_sender(b"web1", &A_HEARTBEAT);
+    assert_eq!(open().decode(&padded), open().decode(&plain));
+    assert_eq!(sealed().decode(&seal(&padded)), open().decode(&plain));
+    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0]].concat();
+    assert_eq!(open().decode(&with_sender(b"web1", &too_long)), Err(Reject::Malformed));
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    prop_oneof![Just("n".repeat(NAME_MAX)), "[!-~]{1,64}", "[äöü€]{1,16}"]
+}
+
+fn any_number() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u64>(), 0..300u64, Just(u64::MAX)]
+}
+
+fn any_body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        Just(Body::Heartbeat),
+        Just(Body::Proposal),
+        any::<u32>().prop_map(|interval_us| Body::Declaration { interval_us }),
+        prop::option::of(any_name())
+            .prop_map(|successor| Body::Resignation { successor: successor.map(|name| id(&name)) }),
+        any::<bool>().prop_map(|id_taken| Body::Farewell { id_taken }),
+        Just(Body::Claim),
+        any_number().prop_map(|newcomer| Body::Objection { newcomer: Incarnation(newcomer) }),
+    ]
+}
+
+fn any_standing() -> impl Strategy<Value = Standing> {
+    let role = prop_oneof![
+        Just(Role::Starting),
+        Just(Role::Follower),
+        Just(Role::Candidate),
+        Just(Role::Leader)
+    ];
+    (role, any::<u8>(), any::<[bool; 3]>()).prop_map(|(role, priority, bits)| Standing {
+        role,
+        priority: Priority(priority),
+        flags: Flags::default()
+            .with(Flags::CANDIDATE, bits[0])
+            .with(Flags::ELIGIBLE, bits[1])
+            .with(Flags::FIXED, bits[2]),
+    })
+}
+
+prop_compose! {
+    fn any_message()(
+        sender in any_name(),
+        numbers in (any_number(), any_number(), any_number()),
+        standing in any_standing(),
+        body in any_body(),
+    ) -> Message {
+        Message {
+            sender: id(&sender),
+            incarnation: Incarnation(numbers.0),
+            sequence: Sequence(numbers.1),
+            term: Term(numbers.2),
+            standing,
+            body,
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_encoded_decodes_to_itself(
+        message in any_message(),
+        group in any_name(),
+        seals in any::<bool>(),
+    ) {
+        let codec = Codec::new(group.parse().unwrap(), seals.then(|| key(7)));
+        let datagram = encode(&codec, &message);
+        prop_assert!(datagram.len() <= DATAGRAM_MAX);
+        prop_assert_eq!(codec.decode(&datagram), Ok(message));
+    }
+
+    #[test]
+    fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = open().decode(&bytes);
+        let _ = sealed().decode(&bytes);
+    }
+
+    /// Random bytes hardly get past the header, so these do.
+    #[test]
+    fn what_decodes_is_a_message_that_encodes_again(
+        sender in any_name(),
+        rest in prop::collection::vec(prop_oneof![0..8u8, any::<u8>()], 0..24),
+    ) {
+        if let Ok(message) = open().decode(&with_sender(sender.as_bytes(), &rest)) {
+            prop_assert_eq!(open().decode(&encode(&open(), &message)), Ok(message));
+        }
+    }
+
+    #[test]
+    fn a_datagram_that_was_tampered_with_is_never_taken(
+        message in any_message(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..4),
+    ) {
+        let datagram = encode(&sealed(), &message);
+        let mut tampered = datagram.clone();
+        for (at, mask) in changes {
+            tampered[at.index(datagram.len())] ^= mask;
+        }
+        if tampered != datagram {
+            prop_assert!(sealed().decode(&tampered).is_err());
+        }
+    }
+}
