@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
@@ -10,6 +12,8 @@ use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::hook_runner::{self, HookRunnerSettings};
 use lanelect::{daemon, demo, logging};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 /// Exit status for wrong usage, which clap uses too, and for a wrong configuration.
 const BAD_CONFIG: u8 = 2;
@@ -23,9 +27,7 @@ fn main() -> ExitCode {
         Command::Status(QueryArgs { json, daemon }) => {
             asked(client::status(&target(&daemon), json, &mut out))
         }
-        Command::Watch(QueryArgs { json, daemon }) => {
-            asked(client::watch(&target(&daemon), json, &mut out))
-        }
+        Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader(daemon) => asked(client::is_leader(&target(&daemon))),
         Command::Yield(daemon) => asked(client::yield_leadership(&target(&daemon), &mut out)),
         Command::Maintenance { switch, daemon } => {
@@ -63,6 +65,17 @@ fn run_hooks(source: ConfigSource) -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// Watches until it is interrupted, which is how watching ends and so no failure.
+fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
+    for signal in [SIGINT, SIGTERM] {
+        let always = Arc::new(AtomicBool::new(true));
+        if let Err(error) = flag::register_conditional_shutdown(signal, 0, always) {
+            return fail(&format!("cannot handle signals: {error}"), 1);
+        }
+    }
+    asked(client::watch(target, json, out))
 }
 
 /// Which daemon a command is for.

@@ -288,6 +288,10 @@ fn nothing_is_left(home: &Home) {
     assert_eq!(fs::read_dir(home.0.path()).unwrap().count(), 0);
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits for other processes, which share no event loop with this one"
+)]
 fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {

@@ -64,7 +64,7 @@ fn shortest() -> Message {
         sequence: Sequence(1),
         term: Term(0),
         standing: Standing { role: Role::Starting, priority: Priority(0), flags: Flags::default() },
-        body: Body::Heartbeat,
+        body: Body::Heartbeat { leader: None },
     }
 }
 
@@ -86,7 +86,8 @@ fn longest() -> Message {
 }
 
 fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
-    let starting = from_web1(Role::Starting, Body::Heartbeat);
+    let starting = from_web1(Role::Starting, Body::Heartbeat { leader: None });
+    let following = from_web1(Role::Follower, Body::Heartbeat { leader: Some(id("web2")) });
     let proposal = from_web1(Role::Candidate, Body::Proposal);
     let declaration = from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
     let to_web2 = from_web1(Role::Follower, Body::Resignation { successor: Some(id("web2")) });
@@ -100,6 +101,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     let full_length = || Codec::new("g".repeat(NAME_MAX).parse().unwrap(), Some(key(7)));
     vec![
         ("heartbeat-starting", open(), starting),
+        ("heartbeat", open(), following),
         ("proposal", open(), proposal),
         ("declaration", open(), declaration),
         ("declaration-sealed", sealed(), declaration),
@@ -348,7 +350,8 @@ fn any_number() -> impl Strategy<Value = u64> {
 
 fn any_body() -> impl Strategy<Value = Body> {
     prop_oneof![
-        Just(Body::Heartbeat),
+        prop::option::of(any_name())
+            .prop_map(|leader| Body::Heartbeat { leader: leader.map(|name| id(&name)) }),
         Just(Body::Proposal),
         any::<u32>().prop_map(|interval_us| Body::Declaration { interval_us }),
         prop::option::of(any_name())

@@ -337,7 +337,7 @@ mod tests {
             sequence: Sequence(sequence),
             term: Term(0),
             standing: Standing { role, priority: Priority(100), flags },
-            body: Body::Heartbeat,
+            body: Body::Heartbeat { leader: None },
         }
     }
 

@@ -4,9 +4,9 @@
 //! the leader, asks the next one to yield, brings the killed one back, and tells as it goes what
 //! the control sockets and the hooks show. It succeeds only where all of it was seen to happen.
 //!
-//! [`play`] is what happens, act by act; [`stage`] does and watches it. Nothing outlives the demo:
-//! whatever ends it, [`node`] ends the daemons, the kernel does so even where the demo itself is
-//! killed ([`launch`]), and [`scratch`] removes their files. Only SIGKILL leaves those behind, in
+//! `play` is what happens, act by act; `stage` does and watches it. Nothing outlives the demo:
+//! whatever ends it, `node` ends the daemons, the kernel does so even where the demo itself is
+//! killed (`launch`), and `scratch` removes their files. Only SIGKILL leaves those behind, in
 //! the temporary directory.
 
 mod launch;

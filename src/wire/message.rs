@@ -64,7 +64,10 @@ impl Flags {
 pub enum Body {
     /// "I am here." Membership is inferred from it; a node that is starting asks for the leader
     /// with it.
-    Heartbeat,
+    Heartbeat {
+        /// Whom the sender follows; none where it knows no leader.
+        leader: Option<NodeId>,
+    },
     /// "I stand for leadership."
     Proposal,
     /// "I lead."

@@ -42,7 +42,7 @@ impl Election {
         }
         self.settle_term(now, message);
         match message.body {
-            Body::Heartbeat => self.handle_heartbeat(now, message),
+            Body::Heartbeat { .. } => self.handle_heartbeat(now, message),
             Body::Proposal => self.handle_proposal(now, sender, rank),
             Body::Claim => self.handle_claim(now, sender, rank),
             Body::Resignation { successor } => self.handle_resignation(now, sender, successor),
@@ -109,12 +109,19 @@ impl Election {
     }
 
     /// A leader that learns of a higher term has missed another leader's reign, and takes a term
-    /// above it; everyone else just remembers it. Of two static leaders neither does, or they would
-    /// outbid each other for ever.
+    /// above it; everyone else just remembers it.
+    ///
+    /// Not so where the term comes from the follower of another leader, which this node does not
+    /// hear: the two would outbid each other for ever by way of that follower. Nor do two static
+    /// leaders outbid each other.
     fn settle_term(&mut self, now: Time, message: &Message) {
+        let follows_another = matches!(
+            message.body,
+            Body::Heartbeat { leader: Some(leader) } if leader != self.node_id
+        );
         if self.state != State::Leading {
             self.learn_term(message.term);
-        } else if message.term > self.term && !self.has_static_rival(now) {
+        } else if message.term > self.term && !follows_another && !self.has_static_rival(now) {
             self.reaffirm(message.term);
             self.declare_soon(now);
         }

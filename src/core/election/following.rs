@@ -19,11 +19,14 @@ const HEARTBEAT_JITTER_PART: u32 = 10;
 impl Election {
     /// Follows `leader`, which has just declared.
     pub(super) fn follow(&mut self, now: Time, leader: NodeId) {
-        self.leave_startup(now);
+        let started = self.leave_startup();
         self.abandon_candidacy();
         self.timers.clear(Timer::Candidacy);
         self.state = State::Following;
         self.set_leader(Some(leader));
+        if started {
+            self.send_heartbeat(now);
+        }
         self.watch_leader();
         self.finish_yield(now);
         self.consider_claim(now);
@@ -83,7 +86,7 @@ impl Election {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
-        self.send(Body::Heartbeat);
+        self.send(Body::Heartbeat { leader: self.leader });
         self.schedule_heartbeat(now);
     }
 

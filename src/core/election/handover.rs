@@ -92,8 +92,8 @@ impl Election {
         }
     }
 
-    /// Ends, once leadership is handed over and no hook runs any more. A newcomer whose id is taken
-    /// falls silent at once: whatever it sent would speak for the holder of the id.
+    /// Falls silent for good, once leadership is handed over and no hook runs any more. A newcomer whose id is taken
+    /// does so at once: whatever it sent would speak for the holder of the id.
     pub(super) fn advance_stop(&mut self, now: Time) {
         let Some(cause) = self.stop_cause else { return };
         let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
@@ -105,8 +105,16 @@ impl Election {
         }
         self.send(Body::Farewell { id_taken });
         self.fall_silent(now);
-        self.stop_cause = None;
-        self.outputs.push_back(Output::Stopped(cause));
+    }
+
+    /// Reports the end, after everything else has been.
+    pub(super) fn report_end(&mut self) {
+        if self.state == State::Stopped
+            && self.hooks.is_idle()
+            && let Some(cause) = self.stop_cause.take()
+        {
+            self.outputs.push_back(Output::Stopped(cause));
+        }
     }
 
     /// From now on nothing is sent, and nothing is listened to.

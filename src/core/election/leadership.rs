@@ -19,7 +19,7 @@ use crate::wire::message::Body;
 impl Election {
     /// Takes the leadership under a new term, unless this node may not lead after all.
     pub(super) fn become_leader(&mut self, now: Time, reason: Reason) {
-        self.leave_startup(now);
+        self.leave_startup();
         self.abandon_candidacy();
         if !self.is_eligible() || !self.sees_enough_candidates(now) {
             return self.await_leader_for(now, self.params.heartbeat_interval);

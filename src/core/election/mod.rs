@@ -373,13 +373,20 @@ impl Election {
 
     /// Tells what the call that began at `before` changed.
     fn conclude(&mut self, now: Time, before: Snapshot) {
+        self.report_transition(now, before);
+        self.report_end();
+    }
+
+    fn report_transition(&mut self, now: Time, before: Snapshot) {
         let after = self.snapshot();
         let reason = self.cause.take();
         let reaffirmed = after.role == Role::Leader && after.term != before.term;
         if (after.role, after.leader) == (before.role, before.leader) && !reaffirmed {
             return;
         }
-        self.since = if reaffirmed && before.role == Role::Leader { self.since } else { now };
+        if after.role != before.role || after.leader != before.leader {
+            self.since = now;
+        }
         self.notify(Event::Transition(Transition {
             role: after.role,
             previous_role: before.role,

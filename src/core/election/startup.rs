@@ -41,23 +41,24 @@ impl Election {
         if self.exclusions.interface_down {
             return;
         }
-        self.leave_startup(now);
+        self.leave_startup();
+        self.send_heartbeat(now);
         self.await_leader(now);
     }
 
-    /// Ends start-up, where it is not over already, and begins to send heartbeats.
-    pub(super) fn leave_startup(&mut self, now: Time) {
+    /// Ends start-up, and tells whether it was not over already.
+    pub(super) fn leave_startup(&mut self) -> bool {
         if !matches!(self.state, State::Starting { .. }) {
-            return;
+            return false;
         }
         self.timers.clear(Timer::Sample);
         self.timers.clear(Timer::Grace);
         self.state = State::Following;
-        self.send_heartbeat(now);
+        true
     }
 
     fn say_hello(&mut self, now: Time) {
-        self.send(Body::Heartbeat);
+        self.send(Body::Heartbeat { leader: self.leader });
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);
         self.timers.set(Timer::Sample, now + interval);
     }

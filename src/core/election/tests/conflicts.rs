@@ -9,7 +9,11 @@ fn a_better_leaders_declaration_ends_this_ones_reign() {
     assert_eq!(lan.at("m").leader(), Some(id("a")));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
-    assert_eq!(outputs.bodies(), [Body::Heartbeat], "a loser does not declare again");
+    assert_eq!(
+        outputs.bodies(),
+        [Body::Heartbeat { leader: Some(id("a")) }],
+        "a loser does not declare again"
+    );
 }
 
 #[test]
@@ -46,7 +50,10 @@ fn the_loser_concedes_a_term_above_the_winners() {
     assert_eq!(lan.at("m").term(), Term(1));
     lan.hear(Peer::leading("a", 1).says(EVERY_SECOND));
     let (_, concession) = lan.take("m").sent().next().unwrap();
-    assert_eq!((concession.body, concession.term), (Body::Heartbeat, Term(2)));
+    assert_eq!(
+        (concession.body, concession.term),
+        (Body::Heartbeat { leader: Some(id("a")) }, Term(2))
+    );
     assert_eq!(concession.standing.role, Role::Follower);
 }
 
@@ -59,7 +66,22 @@ fn the_loser_concedes_a_term_above_its_own_reign_too() {
     lan.take("m");
     lan.hear(Peer::leading("a", 2).says(EVERY_SECOND));
     let (_, concession) = lan.take("m").sent().next().unwrap();
-    assert_eq!((concession.body, concession.term), (Body::Heartbeat, Term(9)));
+    assert_eq!(
+        (concession.body, concession.term),
+        (Body::Heartbeat { leader: Some(id("a")) }, Term(9))
+    );
+}
+
+/// Two leaders that do not hear each other would outbid each other through it for ever.
+#[test]
+fn a_follower_of_another_leader_is_not_outbid() {
+    let mut lan = Lan::led_by("m");
+    let mut between = Peer::new("b");
+    between.term = Term(7);
+    lan.hear(between.says(Body::Heartbeat { leader: Some(id("z")) }));
+    assert_eq!(lan.at("m").term(), Term(1));
+    lan.hear(between.says(Body::Heartbeat { leader: Some(id("m")) }));
+    assert_eq!(lan.at("m").term(), Term(8));
 }
 
 #[test]
@@ -69,12 +91,12 @@ fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(loser.says(Body::Heartbeat));
+    lan.hear(loser.says(Body::Heartbeat { leader: None }));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     let (_, answer) = outputs.sent().next().unwrap();
     assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(3)));
-    lan.hear(loser.says(Body::Heartbeat));
+    lan.hear(loser.says(Body::Heartbeat { leader: None }));
     assert_eq!(lan.take("m").hooks(), [], "once");
 }
 

@@ -44,7 +44,7 @@ fn an_observer_is_never_named_as_successor() {
     let mut lan = Lan::led_by("m");
     let mut watcher = Peer::new("a");
     watcher.flags = Flags::default();
-    lan.hear(watcher.says(Body::Heartbeat));
+    lan.hear(watcher.says(Body::Heartbeat { leader: None }));
     lan.tell("m", Election::stop);
     assert_eq!(lan.take("m").bodies()[0], Body::Resignation { successor: None });
 }
