@@ -487,7 +487,7 @@ mod tests {
         fs::write(dir.path().join("blue.lock"), [0xff; 100]).unwrap();
         let foreign = File::open(dir.path().join("blue.lock")).unwrap();
         foreign.lock().unwrap();
-        let error = load(dir.path()).unwrap_err();
+        let error = Store::open(dir.path(), group()).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
         drop(foreign);
         load(dir.path()).unwrap();
