@@ -246,6 +246,7 @@ impl HookRunner {
 
     fn handle_request(&mut self, token: Token, request: RunRequest) {
         if request.node.group == self.group {
+            log::debug!("{} of term {} is asked for", request.run.event, request.run.term);
             self.queue.push_back((token, request));
         } else {
             let refusal = format!(

@@ -88,6 +88,10 @@ impl Runner {
         lines(&self.dir.path().join(file))
     }
 
+    fn wait_for_log(&self, text: &str) {
+        wait_for(text, || self.lines("stderr").iter().any(|l| l.contains(text)).then_some(()));
+    }
+
     fn wait_for_lines(&self, file: &str, count: usize) {
         wait_for(file, || (self.lines(file).len() >= count).then_some(()));
     }
@@ -237,7 +241,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
 
 #[test]
 fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
-    let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 1000");
+    let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 100");
     let (mut hooks, mut poll) = daemon(runner.socket());
     hooks.start(&elected(1), clock::now());
     runner.wait_for_lines("runs", 1);
@@ -259,7 +263,7 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
 
 #[test]
 fn the_time_limit_holds_for_the_whole_process_group() {
-    let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 1000' & wait";
+    let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait";
     let runner = Runner::start_with(hook, Duration::from_secs(2));
     let finished = runner.ask(elected(1)).finished();
     assert!(finished.overran);
@@ -283,9 +287,7 @@ fn a_daemon_that_hangs_up_does_not_stop_its_hook() {
         runner.wait_for_lines("runs", 1);
         connection
     });
-    wait_for("the hang-up", || {
-        runner.lines("stderr").iter().any(|line| line.contains("runs on")).then_some(())
-    });
+    runner.wait_for_log("runs on");
     // Its successor's run waits, so that the two do not overlap.
     let second = runner.ask(demoted(2));
     File::create(runner.dir.path().join("go")).unwrap();
@@ -300,7 +302,9 @@ fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
     );
     let first = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
-    drop(runner.ask(demoted(2)));
+    let second = runner.ask(demoted(2));
+    runner.wait_for_log("demoted of term 2 is asked for");
+    drop(second);
     let third = runner.ask(demoted(3));
     File::create(runner.dir.path().join("go")).unwrap();
     first.finished();
@@ -317,6 +321,7 @@ fn on_term_the_running_hook_is_waited_for() {
     let running = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let mut waiting = runner.ask(demoted(2));
+    runner.wait_for_log("demoted of term 2 is asked for");
     runner.terminate();
     wait_for("the end of listening", || (!runner.socket().exists()).then_some(()));
     assert!(runner.child.try_wait().unwrap().is_none());

@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     fn a_hook_reads_nothing_and_leads_a_group_of_its_own() {
-        let (mut process, dir) = start("cat > $DIR/stdin; echo $$ > $DIR/pid; exec sleep 1000");
+        let (mut process, dir) = start("cat > $DIR/stdin; echo $$ > $DIR/pid; exec sleep 100");
         let shell = pid_in(&dir);
         assert_eq!(fs::read(dir.path().join("stdin")).unwrap(), b"");
         let group = nix::unistd::getpgid(Some(Pid::from_raw(shell.cast_signed()))).unwrap();
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_overruns_gets_term_and_its_run_ends_with_it() {
-        let (mut process, _dir) = start("exec sleep 1000");
+        let (mut process, _dir) = start("exec sleep 100");
         assert_eq!(process.poll_timeout(), Some(START + LIMIT));
         process.handle_timeout(START + LIMIT);
         let finished = finish(&mut process, START + LIMIT);
@@ -527,7 +527,7 @@ mod tests {
     #[test]
     fn a_grandchild_that_ignores_term_holds_the_run_until_it_is_killed() {
         let (mut process, dir) =
-            start("sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 1000' & wait");
+            start("sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait");
         let grandchild = pid_in(&dir);
         let overrun = START + LIMIT;
         process.handle_timeout(overrun);
@@ -549,12 +549,12 @@ mod tests {
 
     #[test]
     fn a_run_whose_group_outlives_kill_is_given_up() {
-        let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 1000");
+        let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
         let group = pid_in(&dir).cast_signed();
         // A process that we do not reap stays in its group when it was killed.
         let mut unreaped = {
             use std::os::unix::process::CommandExt;
-            Command::new("sleep").arg("1000").process_group(group).spawn().unwrap()
+            Command::new("sleep").arg("100").process_group(group).spawn().unwrap()
         };
         let killed = START + LIMIT + KILL_GRACE;
         process.handle_timeout(START + LIMIT);
@@ -582,7 +582,7 @@ mod tests {
 
     #[test]
     fn what_a_hook_leaves_running_in_time_is_left_alone() {
-        let (mut process, dir) = start("sleep 1000 & echo $! > $DIR/pid");
+        let (mut process, dir) = start("sleep 100 & echo $! > $DIR/pid");
         let finished = finish(&mut process, START);
         let left = pid_in(&dir);
         assert_eq!(finished.outcome, HookOutcome::Succeeded);
@@ -593,7 +593,7 @@ mod tests {
 
     #[test]
     fn a_second_run_is_dropped_while_one_is_under_way() {
-        let (mut process, _dir) = start("exec sleep 1000");
+        let (mut process, _dir) = start("exec sleep 100");
         let child = process.running.as_ref().unwrap().child.id();
         process.start(&demoted(8), &node(), START + LIMIT);
         assert_eq!(process.running.as_ref().unwrap().child.id(), child);

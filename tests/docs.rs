@@ -1,0 +1,140 @@
+//! The documentation, held to what the program really does.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use lanelect::config::SETTINGS;
+use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
+use lanelect::wire::auth::{Key, Keyring};
+use lanelect::wire::frame::Codec;
+use lanelect::wire::message::{Body, Flags, Message, Standing};
+
+const README: &str = include_str!("../README.md");
+const PROTOCOL: &str = include_str!("../docs/protocol.md");
+
+/// The fenced blocks of `text` whose info string is `language` and perhaps a name: name and content.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
+    // Every second piece is inside a fence.
+    let inside = text.split("```").skip(1).step_by(2);
+    inside
+        .filter_map(|block| {
+            let (info, content) = block.split_once('\n')?;
+            let (first, name) = info.split_once(' ').unwrap_or((info, ""));
+            (first == language).then_some((name, content))
+        })
+        .collect()
+}
+
+/// The first cells of the table rows of `text`.
+fn first_cells(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect()
+}
+
+fn message(role: Role, body: Body) -> Message {
+    let flags = Flags::default().with(Flags::CANDIDATE, true).with(Flags::ELIGIBLE, true);
+    Message {
+        sender: "web1".parse().unwrap(),
+        incarnation: Incarnation(300),
+        sequence: Sequence(2),
+        term: Term(7),
+        standing: Standing { role, priority: Priority(100), flags },
+        body,
+    }
+}
+
+fn codec(sealed: bool) -> Codec {
+    let key = Key::new(std::array::from_fn(|index| u8::try_from(index).unwrap()));
+    let keyring = sealed.then(|| Keyring::new(&key, &[]).unwrap());
+    Codec::new("default".parse().unwrap(), keyring)
+}
+
+#[test]
+fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
+    let declaration = message(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
+    let follower = |body| message(Role::Follower, body);
+    let expected = BTreeMap::from([
+        ("heartbeat", follower(Body::Heartbeat)),
+        ("proposal", message(Role::Candidate, Body::Proposal)),
+        ("declaration", declaration),
+        ("sealed-declaration", declaration),
+        ("resignation", follower(Body::Resignation { successor: None })),
+        ("handover", follower(Body::Resignation { successor: "web0".parse().ok() })),
+        ("farewell", follower(Body::Farewell { id_taken: false })),
+        ("farewell-id-taken", follower(Body::Farewell { id_taken: true })),
+        ("claim", follower(Body::Claim)),
+        ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
+    ]);
+    let described = blocks(PROTOCOL, "hex");
+    assert_eq!(described.len(), expected.len());
+    for (name, hex) in described {
+        let bytes: Vec<u8> =
+            hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+        let codec = codec(name.starts_with("sealed-"));
+        let mut encoded = Vec::new();
+        codec.encode(&expected[name], &mut encoded).unwrap();
+        assert_eq!(encoded, bytes, "{name}");
+        assert_eq!(codec.decode(&bytes), Ok(expected[name]), "{name}");
+    }
+}
+
+#[test]
+fn the_readme_explains_every_key_and_no_other() {
+    let configuration =
+        README.split("\n## ").find(|part| part.starts_with("Configuration")).unwrap();
+    let explained: Vec<_> = first_cells(configuration)
+        .into_iter()
+        .filter_map(|cell| cell.strip_prefix('`')?.strip_suffix('`'))
+        .collect();
+    let keys: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
+    let sorted = |mut names: Vec<&'static str>| {
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(sorted(explained), sorted(keys));
+}
+
+#[test]
+fn the_readme_explains_every_command() {
+    let help = assert_cmd::Command::cargo_bin("lanelect").unwrap().arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names: Vec<_> =
+        commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    assert!(names.contains(&"run"), "{help}");
+    for name in names.into_iter().filter(|name| !["", "help"].contains(name)) {
+        let explained = first_cells(README).iter().any(|cell| {
+            let cell = cell.strip_prefix("`lanelect ").unwrap_or_default();
+            cell.split([' ', '`']).next() == Some(name)
+        });
+        assert!(explained, "{name} is not in the README");
+    }
+}
+
+#[test]
+fn the_readme_s_config_is_valid() {
+    let home = tempfile::tempdir().unwrap();
+    for (_, config) in blocks(README, "toml") {
+        let file = home.path().join("config.toml");
+        fs::write(&file, config).unwrap();
+        let mut check = assert_cmd::Command::cargo_bin("lanelect").unwrap();
+        check.arg("check-config").arg(&file).assert().success();
+    }
+}
+
+#[test]
+fn the_scripts_in_the_documentation_are_scripts() {
+    let hooks = include_str!("../docs/hooks.md");
+    let scripts: Vec<_> = [README, hooks]
+        .into_iter()
+        .flat_map(|text| blocks(text, "sh"))
+        .filter(|(_, script)| script.starts_with("#!/bin/sh\n"))
+        .collect();
+    assert!(scripts.len() >= 2);
+    for (_, script) in scripts {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-n", "-c", script]).stdin(Stdio::null());
+        assert!(shell.status().unwrap().success(), "{script}");
+    }
+}
