@@ -105,8 +105,16 @@ impl Election {
         }
         self.send(Body::Farewell { id_taken });
         self.fall_silent(now);
-        self.stop_cause = None;
-        self.outputs.push_back(Output::Stopped(cause));
+    }
+
+    /// The last output there is, once nothing is left to wait for.
+    pub(super) fn tell_the_end(&mut self) {
+        if self.state == State::Stopped
+            && self.hooks.is_idle()
+            && let Some(cause) = self.stop_cause.take()
+        {
+            self.outputs.push_back(Output::Stopped(cause));
+        }
     }
 
     /// From now on nothing is sent, and nothing is listened to.

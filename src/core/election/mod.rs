@@ -371,8 +371,13 @@ impl Election {
         Snapshot { role: self.role(), leader: self.leader, term: self.term }
     }
 
-    /// Tells what the call that began at `before` changed.
+    /// Tells what the call that began at `before` changed, and, where that was the last, the end.
     fn conclude(&mut self, now: Time, before: Snapshot) {
+        self.tell_transition(now, before);
+        self.tell_the_end();
+    }
+
+    fn tell_transition(&mut self, now: Time, before: Snapshot) {
         let after = self.snapshot();
         let reason = self.cause.take();
         let reaffirmed = after.role == Role::Leader && after.term != before.term;
