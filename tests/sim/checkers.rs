@@ -127,8 +127,8 @@ impl Checkers {
     }
 
     /// After news from a better node a leader follows its declaration, and a candidate leaves it to
-    /// its proposal.
-    pub fn check_deference(message: &Message, election: &Election) -> Result<(), Violation> {
+    /// its proposal. After a worse leader's declaration a leader leads under a term above its own.
+    pub fn check_reaction(message: &Message, election: &Election) -> Result<(), Violation> {
         let theirs = Rank::new(message.sender, &message.standing);
         let own = rank(election);
         if message.sender == own.node_id() {
@@ -141,6 +141,12 @@ impl Checkers {
         };
         refuse(persists && theirs > own, || {
             format!("{} ignores {:?} of the better {theirs:?}", own.node_id(), message.body)
+        })?;
+        let met_rival = matches!(message.body, Body::Declaration { .. })
+            && election.is_leader()
+            && is_worse(message, election);
+        refuse(met_rival && election.term() <= message.term, || {
+            format!("{} leads on under a term not above {}'s", own.node_id(), message.sender)
         })
     }
 
@@ -161,8 +167,9 @@ impl Checkers {
         })
     }
 
-    /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, nobody
-    /// resigns while a hook runs, and a leader answers a worse one within the declaration gap.
+    /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, a reign
+    /// begins under a new term, nobody resigns while a hook runs, and a leader answers a worse one
+    /// within the declaration gap.
     pub fn note_sent(
         &mut self,
         host: usize,
@@ -178,6 +185,9 @@ impl Checkers {
         let resigns = matches!(message.body, Body::Resignation { .. });
         refuse(resigns && record.hook_runs, || format!("{id} resigns while its hook runs"))?;
         if matches!(message.body, Body::Declaration { .. }) {
+            let begins = record.last_sent.filter(|last| last.standing.role != Role::Leader);
+            let old_term = begins.is_some_and(|last| message.term <= last.term);
+            refuse(old_term, || format!("{id} begins a reign under an old term"))?;
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
             refuse(late, || format!("{id} answered a worse leader too late"))?;
         }

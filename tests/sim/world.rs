@@ -373,7 +373,7 @@ impl World {
         let is_news = self.checkers.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
         if is_news {
-            Checkers::check_deference(&message, election)?;
+            Checkers::check_reaction(&message, election)?;
         }
         self.drain(to)
     }
@@ -406,6 +406,7 @@ impl World {
                 Output::Stopped(cause) => {
                     self.log(index, || format!("stopped: {cause:?}"));
                     self.checkers.note_stopped(index);
+                    self.check_that_it_is_over(index)?;
                     self.hosts[index].election = None;
                     self.hosts[index].life += 1;
                     return self.speak_after_stop(index);
@@ -414,6 +415,21 @@ impl World {
         }
         self.schedule_wake(index);
         Ok(())
+    }
+
+    /// Whatever is done to an election that has stopped, nothing comes of it.
+    fn check_that_it_is_over(&mut self, index: usize) -> Result<(), Violation> {
+        let now = self.hosts[index].local(self.now);
+        let Some(election) = &mut self.hosts[index].election else { return Ok(()) };
+        let maintenance = election.in_maintenance();
+        election.set_maintenance(now, !maintenance);
+        election.handle_links(now, false);
+        election.handle_links(now, true);
+        election.handle_timeout(now);
+        if election.poll_output().is_none() && election.poll_timeout().is_none() {
+            return Ok(());
+        }
+        Err(Violation::new(format!("{} goes on after it stopped", node_id(index))))
     }
 
     fn speak_after_stop(&mut self, index: usize) -> Result<(), Violation> {

@@ -193,8 +193,16 @@ fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
     let farewell = Body::Farewell { id_taken: false };
     assert_eq!(outputs.bodies(), [Body::Resignation { successor: Some(id("b")) }, farewell]);
     assert_eq!(outputs.stopped(), Some(StopCause::Requested));
-    assert!(matches!(outputs.0.last(), Some((_, Output::Notify(_) | Output::Stopped(_)))));
     assert!(lan.take("b").has_event(Event::MemberLeft { node_id: id("a") }));
+}
+
+#[test]
+fn the_end_is_told_after_everything_else_even_the_transition_that_it_is() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.tell("b", Election::stop);
+    let outputs = lan.take("b").0;
+    assert!(matches!(outputs[outputs.len() - 2].1, Output::Notify(Event::Transition(_))));
+    assert_eq!(outputs[outputs.len() - 1].1, Output::Stopped(StopCause::Requested));
 }
 
 #[test]
