@@ -35,7 +35,13 @@ fn main() {
 
 #[divan::bench(args = GROUP_SIZES)]
 fn heartbeat(bencher: Bencher<'_, '_>, members: usize) {
-    take_in(bencher, members, members - 1, Role::Follower, Body::Heartbeat { leader: None });
+    take_in(
+        bencher,
+        members,
+        members - 1,
+        Role::Follower,
+        Body::Heartbeat { leader: None, conceded: None },
+    );
 }
 
 #[divan::bench(args = GROUP_SIZES)]
@@ -84,7 +90,8 @@ fn follower_among(members: usize) -> Election {
     };
     let mut election = Election::new(setup, Time::ZERO);
     for member in 1..members {
-        let hello = message(member, 1, Role::Follower, Body::Heartbeat { leader: None });
+        let hello =
+            message(member, 1, Role::Follower, Body::Heartbeat { leader: None, conceded: None });
         election.handle_datagram(Time::ZERO, address(member), &hello);
     }
     election.handle_datagram(Time::ZERO, address(0), &declaration_of(0, 1));

@@ -231,6 +231,9 @@ pub struct Rejected {
     pub version: u64,
     /// From a node beyond the bound of the membership table.
     pub table_full: u64,
+    /// Under a term that is absurdly far above the highest known one.
+    #[serde(default)]
+    pub absurd_term: u64,
 }
 
 /// One line of `lanelect watch --json`.

@@ -55,7 +55,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
     let declaration = message(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
     let follower = |body| message(Role::Follower, body);
     let expected = BTreeMap::from([
-        ("heartbeat", follower(Body::Heartbeat { leader: "web0".parse().ok() })),
+        ("heartbeat", follower(Body::Heartbeat { leader: "web0".parse().ok(), conceded: None })),
         ("proposal", message(Role::Candidate, Body::Proposal)),
         ("declaration", declaration),
         ("sealed-declaration", declaration),

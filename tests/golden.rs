@@ -64,7 +64,7 @@ fn shortest() -> Message {
         sequence: Sequence(1),
         term: Term(0),
         standing: Standing { role: Role::Starting, priority: Priority(0), flags: Flags::default() },
-        body: Body::Heartbeat { leader: None },
+        body: Body::Heartbeat { leader: None, conceded: None },
     }
 }
 
@@ -86,8 +86,9 @@ fn longest() -> Message {
 }
 
 fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
-    let starting = from_web1(Role::Starting, Body::Heartbeat { leader: None });
-    let following = from_web1(Role::Follower, Body::Heartbeat { leader: Some(id("web2")) });
+    let starting = from_web1(Role::Starting, Body::Heartbeat { leader: None, conceded: None });
+    let following =
+        from_web1(Role::Follower, Body::Heartbeat { leader: Some(id("web2")), conceded: None });
     let proposal = from_web1(Role::Candidate, Body::Proposal);
     let declaration = from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
     let to_web2 = from_web1(Role::Follower, Body::Resignation { successor: Some(id("web2")) });
@@ -350,8 +351,10 @@ fn any_number() -> impl Strategy<Value = u64> {
 
 fn any_body() -> impl Strategy<Value = Body> {
     prop_oneof![
-        prop::option::of(any_name())
-            .prop_map(|leader| Body::Heartbeat { leader: leader.map(|name| id(&name)) }),
+        prop::option::of(any_name()).prop_map(|leader| Body::Heartbeat {
+            leader: leader.map(|name| id(&name)),
+            conceded: None
+        }),
         Just(Body::Proposal),
         any::<u32>().prop_map(|interval_us| Body::Declaration { interval_us }),
         prop::option::of(any_name())

@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::core::rank::Rank;
 use crate::core::status::MemberState;
 use crate::time::Time;
-use crate::types::{Incarnation, NodeId, Role, Sequence};
-use crate::wire::message::{Flags, Message, Standing};
+use crate::types::{Incarnation, NodeId, Role, Sequence, Term};
+use crate::wire::message::{Body, Flags, Message, Standing};
 
 /// Most members that are remembered, this node not counted. At the bound, one that left or is gone
 /// makes room for a new one; where all are present, the newcomer is not counted.
@@ -41,6 +41,8 @@ pub(crate) struct Member {
     newest: (Incarnation, Sequence),
     /// The newest datagram of a life that still starts under this id.
     knocked: (Incarnation, Sequence),
+    /// The last reign of this member that this node, leading, has settled a conflict with.
+    settled: Option<Term>,
     /// The state that was last reported; the true one follows from the silence.
     reported: MemberState,
 }
@@ -55,6 +57,7 @@ impl Member {
             declares_every: Duration::ZERO,
             newest: number(message),
             knocked: Default::default(),
+            settled: None,
             reported: MemberState::Alive,
         }
     }
@@ -225,6 +228,12 @@ impl Members {
         }
     }
 
+    /// Takes in that this node, leading, has met a member's reign; false where it had before.
+    pub(crate) fn settle(&mut self, node_id: &NodeId, reign: Term) -> bool {
+        let Some(member) = self.table.get_mut(node_id) else { return false };
+        member.settled.replace(reign) != Some(reign)
+    }
+
     /// Takes in that a member stopped.
     pub(crate) fn note_farewell(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
@@ -290,7 +299,12 @@ impl Member {
         let restarted = message.incarnation > self.newest.0;
         // The life that knocks and the one that is known each have numbers of their own.
         let knocks_again = message.incarnation == self.knocked.0 && number(message) <= self.knocked;
-        if number(message) <= self.newest || knocks_again {
+        let older = number(message) <= self.newest;
+        if self.gives_way_to(message, was_visible) {
+            *self = Member::new(now, from, message);
+            return Heard::Joined;
+        }
+        if older || knocks_again {
             return Heard::Stale;
         }
         if restarted && was_visible && message.standing.role == Role::Starting {
@@ -302,9 +316,23 @@ impl Member {
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
             knocked: self.knocked,
+            settled: self.settled,
             ..Member::new(now, from, message)
         };
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
+    }
+}
+
+impl Member {
+    /// Whether another life under this id counts in place of the known one, though it began
+    /// earlier: the known one has fallen silent, or its own id's holder tells it to stop.
+    fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
+        let another = message.incarnation < self.newest.0;
+        let objects = matches!(
+            message.body,
+            Body::Objection { newcomer } if newcomer == self.newest.0
+        );
+        another && (!was_visible || objects)
     }
 }
 
@@ -337,7 +365,7 @@ mod tests {
             sequence: Sequence(sequence),
             term: Term(0),
             standing: Standing { role, priority: Priority(100), flags },
-            body: Body::Heartbeat { leader: None },
+            body: Body::Heartbeat { leader: None, conceded: None },
         }
     }
 

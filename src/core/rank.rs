@@ -7,10 +7,12 @@ use crate::wire::message::{Flags, Standing};
 
 /// A node's claim to leadership. The greater one is better.
 ///
-/// A static leader is better than every elected node; then the higher priority wins; then the
-/// lower id, in byte order. Ids are unique in a group, so the order is total.
+/// Whoever may lead is better than one that may not, as one that is handing over; a static leader is
+/// better than every elected node; then the higher priority wins; then the lower id, in byte order.
+/// Ids are unique in a group, so the order is total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
+    eligible: bool,
     fixed: bool,
     priority: Priority,
     node_id: NodeId,
@@ -19,7 +21,12 @@ pub struct Rank {
 impl Rank {
     /// The rank of `node_id`, going by what it says of itself.
     pub const fn new(node_id: NodeId, standing: &Standing) -> Self {
-        Rank { fixed: standing.flags.contains(Flags::FIXED), priority: standing.priority, node_id }
+        Rank {
+            eligible: standing.flags.contains(Flags::ELIGIBLE),
+            fixed: standing.flags.contains(Flags::FIXED),
+            priority: standing.priority,
+            node_id,
+        }
     }
 
     /// Whose rank it is.
@@ -35,8 +42,9 @@ impl Rank {
 
 impl Ord for Rank {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.fixed
-            .cmp(&other.fixed)
+        self.eligible
+            .cmp(&other.eligible)
+            .then(self.fixed.cmp(&other.fixed))
             .then(self.priority.cmp(&other.priority))
             .then(other.node_id.cmp(&self.node_id))
     }
@@ -53,8 +61,8 @@ mod tests {
     use super::*;
     use crate::types::Role;
 
-    fn rank(fixed: bool, priority: u8, id: &str) -> Rank {
-        let flags = Flags::default().with(Flags::FIXED, fixed);
+    fn rank(eligible: bool, fixed: bool, priority: u8, id: &str) -> Rank {
+        let flags = Flags::default().with(Flags::ELIGIBLE, eligible).with(Flags::FIXED, fixed);
         let standing = Standing { role: Role::Follower, priority: Priority(priority), flags };
         Rank::new(id.parse().unwrap(), &standing)
     }
@@ -63,11 +71,12 @@ mod tests {
     #[test]
     fn the_first_field_that_differs_decides() {
         let best_first = [
-            rank(true, 0, "z"),
-            rank(false, 255, "z"),
-            rank(false, 100, "a"),
-            rank(false, 100, "b"),
-            rank(false, 0, "a"),
+            rank(true, true, 0, "z"),
+            rank(true, false, 255, "z"),
+            rank(true, false, 100, "a"),
+            rank(true, false, 100, "b"),
+            rank(true, false, 0, "z"),
+            rank(false, true, 255, "a"),
         ];
         for pair in best_first.windows(2) {
             assert!(pair[0] > pair[1], "{pair:?}");
@@ -77,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_rank_equals_only_itself() {
-        assert_eq!(rank(false, 7, "a").cmp(&rank(false, 7, "a")), Ordering::Equal);
-        assert_ne!(rank(false, 7, "a"), rank(false, 7, "b"));
+        assert_eq!(rank(true, false, 7, "a").cmp(&rank(true, false, 7, "a")), Ordering::Equal);
+        assert_ne!(rank(true, false, 7, "a"), rank(true, false, 7, "b"));
     }
 }

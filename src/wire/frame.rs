@@ -23,9 +23,9 @@ pub const VERSION: u8 = 1;
 /// Length of the authenticator, in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// No datagram is longer than this, in bytes: two names in the header and one in the body, three
-/// varints of ten bytes, seven bytes of the rest, and the authenticator.
-pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 3 * 10 + 7 + TAG_LEN;
+/// No datagram is longer than this, in bytes: two names in the header and one in the body, four
+/// varints of ten bytes, eight bytes of the rest, and the authenticator.
+pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 4 * 10 + 8 + TAG_LEN;
 
 /// The datagram carries no authenticator.
 const SEAL_OPEN: u8 = 0;

@@ -67,6 +67,9 @@ pub enum Body {
     Heartbeat {
         /// Whom the sender follows; none where it knows no leader.
         leader: Option<NodeId>,
+        /// The term in which the sender led until it gave way to that leader; none where it did
+        /// not.
+        conceded: Option<Term>,
     },
     /// "I stand for leadership."
     Proposal,

@@ -97,20 +97,25 @@ impl Election {
         self.timers.clear(Timer::ElectionEnd);
     }
 
-    /// Whether `min_candidates` are visible, this node counted; says so where that changes. A static
-    /// leader needs nobody's company.
+    /// Whether `min_candidates` are visible; says so where that changes.
     pub(super) fn sees_enough_candidates(&mut self, now: Time) -> bool {
-        if self.params.static_role == Some(StaticRole::Leader) {
-            return true;
-        }
-        let visible = self.members.visible_candidates(now) + usize::from(self.params.candidate);
-        let needed = usize::from(self.params.min_candidates);
-        let short = visible < needed;
-        if short && !self.short_of_candidates {
+        let missing = self.missing_candidates(now);
+        if let Some((visible, needed)) = missing
+            && !self.reported_short
+        {
             self.notify(Event::TooFewCandidates { visible, needed });
         }
-        self.short_of_candidates = short;
-        !short
+        self.reported_short = missing.is_some();
+        missing.is_none()
+    }
+
+    /// How many candidates are visible, this node counted, and how many are needed, where that is
+    /// more. A static leader needs nobody's company.
+    pub(super) fn missing_candidates(&self, now: Time) -> Option<(usize, usize)> {
+        let visible = self.members.visible_candidates(now) + usize::from(self.params.candidate);
+        let needed = usize::from(self.params.min_candidates);
+        let alone = self.params.static_role == Some(StaticRole::Leader);
+        (visible < needed && !alone).then_some((visible, needed))
     }
 
     /// A leader that has lost sight of too many steps down.

@@ -34,7 +34,12 @@ impl Election {
     ///
     /// Where this node does not lead, or leads by `static_role`.
     pub fn yield_leadership(&mut self, now: Time) -> Result<Yielding, YieldError> {
-        if self.exclusions.yielding || matches!(self.state, State::HandingOver { .. }) {
+        if matches!(self.state, State::HandingOver { .. }) {
+            // Whatever it hands over for, it is to stay out afterwards.
+            self.exclusions.yielding = true;
+            return Ok(Yielding::Already);
+        }
+        if self.exclusions.yielding {
             return Ok(Yielding::Already);
         }
         if self.state != State::Leading {
@@ -95,18 +100,18 @@ impl Election {
 
     /// Ends in an orderly way: hands over, waits for the hooks, says farewell.
     pub fn stop(&mut self, now: Time) {
+        let before = self.snapshot();
         self.stop_because(now, StopCause::Requested);
+        self.conclude(now, before);
     }
 
     pub(super) fn stop_because(&mut self, now: Time, cause: StopCause) {
         if self.exclusions.stopping {
             return;
         }
-        let before = self.snapshot();
         self.stop_cause = Some(cause);
         self.change_exclusions(now, Reason::Shutdown, |exclusions| exclusions.stopping = true);
         self.advance_stop(now);
-        self.conclude(now, before);
     }
 
     /// Makes new intervals count from now on rather than after the old ones have run out.
@@ -116,6 +121,7 @@ impl Election {
             State::Following => {
                 self.send_heartbeat(now);
                 self.watch_leader();
+                self.timers.clear(Timer::Claim);
                 self.consider_claim(now);
                 self.resume_static_leadership(now);
             }

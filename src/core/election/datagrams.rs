@@ -11,6 +11,10 @@ use crate::time::Time;
 use crate::types::{Incarnation, NodeId, Role};
 use crate::wire::message::{Body, Message};
 
+/// A term that is further above the highest known one than this comes from a broken node: no group
+/// has so many reigns. It would leave no higher one to take for long.
+const TERM_JUMP_MAX: u64 = 1 << 32;
+
 impl Election {
     pub(super) fn receive(&mut self, now: Time, from: IpAddr, message: &Message) {
         if self.state == State::Stopped {
@@ -18,6 +22,10 @@ impl Election {
         }
         if message.sender == self.node_id {
             return self.receive_from_namesake(now, from, message);
+        }
+        if message.term.0.saturating_sub(self.term.0) > TERM_JUMP_MAX {
+            self.ignored.absurd_term += 1;
+            return;
         }
         match self.members.hear(now, from, message) {
             Heard::Stale => self.ignored.stale += 1,
@@ -61,8 +69,8 @@ impl Election {
             }
             State::Leading if better => self.step_down(now, sender, message.term),
             State::Leading => self.defend(now, sender, from, message.term),
-            State::HandingOver { .. } if better => self.step_down(now, sender, message.term),
-            State::HandingOver { .. } => self.learn_term(message.term),
+            // Whoever leads is better than one that is on its way out.
+            State::HandingOver { .. } => self.step_down(now, sender, message.term),
             State::Starting { .. } | State::Standing | State::Following => {
                 self.learn_term(message.term);
                 self.follow_the_best(now, sender, rank);
@@ -115,13 +123,23 @@ impl Election {
     /// hear: the two would outbid each other for ever by way of that follower. Nor do two static
     /// leaders outbid each other.
     fn settle_term(&mut self, now: Time, message: &Message) {
-        let follows_another = matches!(
-            message.body,
-            Body::Heartbeat { leader: Some(leader) } if leader != self.node_id
-        );
         if self.state != State::Leading {
-            self.learn_term(message.term);
-        } else if message.term > self.term && !follows_another && !self.has_static_rival(now) {
+            return self.learn_term(message.term);
+        }
+        if self.has_static_rival(now) {
+            return;
+        }
+        let (leader, conceded) = match message.body {
+            Body::Heartbeat { leader, conceded } => (leader, conceded),
+            _ => (None, None),
+        };
+        if leader.is_some_and(|leader| leader != self.node_id) {
+            return;
+        }
+        if let Some(reign) = conceded {
+            self.settle(now, message.sender, reign);
+        }
+        if message.term > self.term {
             self.reaffirm(message.term);
             self.declare_soon(now);
         }

@@ -106,6 +106,9 @@ impl Election {
         if matches!(self.state, State::Starting { .. }) {
             return self.begin_startup(now);
         }
+        if self.params.static_role == Some(StaticRole::Leader) {
+            return self.resume_static_leadership(now);
+        }
         let turn = self.turn(now);
         self.await_leader_for(now, self.params.leader_alive_threshold + turn);
     }

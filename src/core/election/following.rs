@@ -86,7 +86,7 @@ impl Election {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
-        self.send(Body::Heartbeat { leader: self.leader });
+        self.send(Body::Heartbeat { leader: self.leader, conceded: self.conceded });
         self.schedule_heartbeat(now);
     }
 
@@ -99,7 +99,7 @@ impl Election {
 
     /// A better candidate under a worse leader asks for the leadership, once it may.
     pub(super) fn consider_claim(&mut self, now: Time) {
-        if !self.may_claim() {
+        if !self.may_claim(now) {
             self.timers.clear(Timer::Claim);
         } else if self.timers.get(Timer::Claim).is_none() {
             self.timers
@@ -109,18 +109,19 @@ impl Election {
 
     /// Asks the leader to hand over, and asks again a heartbeat later unless it has.
     pub(super) fn claim(&mut self, now: Time) {
-        if self.may_claim() {
+        if self.may_claim(now) {
             self.send(Body::Claim);
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);
             self.timers.set(Timer::Claim, now + interval);
         }
     }
 
-    fn may_claim(&self) -> bool {
+    fn may_claim(&self, now: Time) -> bool {
         let leader = self.leader.and_then(|id| Some((id, self.members.get(&id)?)));
         self.params.preempt
             && self.state == State::Following
             && self.is_eligible()
+            && self.missing_candidates(now).is_none()
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Two leaders meet after a partition heals. The better-ranked one stays, takes a term above both
 //! and is `reaffirmed`, because the other's scripts may have taken things over meanwhile. The worse
-//! one steps down when it hears a better declaration; the term in its heartbeats then shows the
-//! winner, which may never have heard of it, that there was a conflict to settle.
+//! one steps down when it hears a better declaration; its heartbeats then tell the winner, which may
+//! never have heard of it, which reign it gave up. Each reign is settled once, however it is heard
+//! of and however often.
 
 use std::net::IpAddr;
 
@@ -72,10 +73,16 @@ impl Election {
         if self.reported_rival.replace(rival) != Some(rival) {
             self.notify(Event::RivalLeader { rival, address });
         }
-        if term >= self.term {
-            self.reaffirm(term);
-        }
+        self.settle(now, rival, term);
         self.declare_soon(now);
+    }
+
+    /// Takes a term above `reign`, in which `rival` led or leads, unless this was done for it.
+    pub(super) fn settle(&mut self, now: Time, rival: NodeId, reign: Term) {
+        if self.members.settle(&rival, reign) {
+            self.reaffirm(reign);
+            self.declare_soon(now);
+        }
     }
 
     /// Leads on, under a term above `term`.
@@ -89,25 +96,17 @@ impl Election {
     /// A better leader has declared under `term`: follow it at once.
     pub(super) fn step_down(&mut self, now: Time, better: NodeId, term: Term) {
         let led = self.state == State::Leading;
+        let reign = self.term;
         self.timers.clear(Timer::Declare);
         self.state = State::Following;
         self.follow(now, better);
+        self.conceded = Some(reign);
         if led {
             self.cause = Some(Reason::BetterLeader);
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
         }
-        self.concede(term);
+        self.learn_term(term);
         self.send_heartbeat(now);
-    }
-
-    /// Makes sure that the winner of a conflict, which declared under `term`, sees a term above that
-    /// and above this node's reign, and so takes one above both unless it has.
-    fn concede(&mut self, term: Term) {
-        if self.term >= term {
-            self.take_next_term();
-        } else {
-            self.learn_term(term);
-        }
     }
 
     /// Takes in a term that another node knows.

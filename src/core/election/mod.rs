@@ -76,6 +76,8 @@ pub struct Ignored {
     pub stale: u64,
     /// From a node beyond [`MEMBERS_MAX`](crate::core::membership::MEMBERS_MAX).
     pub table_full: u64,
+    /// Under a term that is absurdly far above the highest known one.
+    pub absurd_term: u64,
 }
 
 /// Where in its life an election is.
@@ -113,6 +115,8 @@ pub struct Election {
     term: Term,
     leader: Option<NodeId>,
     previous_leader: Option<NodeId>,
+    /// The reign that this node gave up in favour of `leader`, which has to hear of it.
+    conceded: Option<Term>,
     /// Why leadership last changed hands here; goes into the next [`Transition`].
     cause: Option<Reason>,
     since: Time,
@@ -123,8 +127,8 @@ pub struct Election {
     failures_in_a_row: u32,
     /// A better candidate that yielded leaves the successor alone until then.
     no_claim_before: Time,
-    /// Whether too few candidates were visible when it last mattered.
-    short_of_candidates: bool,
+    /// Whether it was reported that too few candidates are visible.
+    reported_short: bool,
     /// The rival leader that was reported last.
     reported_rival: Option<NodeId>,
     sequence: Sequence,
@@ -153,13 +157,14 @@ impl Election {
             term: persisted.term,
             leader: None,
             previous_leader: None,
+            conceded: None,
             cause: None,
             since: now,
             timers: Timers::default(),
             hooks: HookSchedule::default(),
             failures_in_a_row: 0,
             no_claim_before: now,
-            short_of_candidates: false,
+            reported_short: false,
             reported_rival: None,
             sequence: Sequence::default(),
             last_declared: None,
@@ -298,11 +303,9 @@ impl Election {
 
     /// What this node tells about itself.
     fn standing(&self) -> Standing {
-        let role = match self.state {
-            State::HandingOver { .. } => Role::Leader,
-            _ => self.role(),
-        };
-        let eligible = self.is_eligible();
+        let handing_over = matches!(self.state, State::HandingOver { .. });
+        let role = if handing_over { Role::Leader } else { self.role() };
+        let eligible = self.is_eligible() && !handing_over;
         let fixed = self.params.static_role == Some(StaticRole::Leader) && eligible;
         let flags = Flags::default()
             .with(Flags::CANDIDATE, self.params.candidate)
@@ -337,10 +340,12 @@ impl Election {
     }
 
     fn set_leader(&mut self, leader: Option<NodeId>) {
-        if self.leader != leader && self.leader.is_some() {
-            self.previous_leader = self.leader;
+        if self.leader == leader {
+            return;
         }
+        self.previous_leader = self.leader.or(self.previous_leader);
         self.leader = leader;
+        self.conceded = None;
     }
 
     fn schedule_hook(&mut self, event: HookEvent, reason: Reason) {

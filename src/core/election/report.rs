@@ -15,7 +15,7 @@ impl Election {
         Status {
             node_id: self.node_id,
             role: self.role(),
-            ineligible: self.ineligible(),
+            ineligible: self.ineligible(now),
             term: self.term,
             leader: self.leader.map(|leader| self.leader_status(now, leader)),
             since: now.since(self.since),
@@ -28,8 +28,8 @@ impl Election {
     }
 
     /// Why this node does not stand for leadership now; none where it does.
-    pub fn ineligible(&self) -> Option<Ineligible> {
-        let short = self.short_of_candidates.then_some(Ineligible::TooFewCandidates);
+    pub fn ineligible(&self, now: Time) -> Option<Ineligible> {
+        let short = self.missing_candidates(now).map(|_| Ineligible::TooFewCandidates);
         self.exclusions.first().or(short)
     }
 

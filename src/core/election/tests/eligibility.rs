@@ -29,7 +29,7 @@ fn an_observer_follows_but_never_leads() {
     lan.start("a", observer());
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::Observer));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::Observer));
     let mut leader = Peer::leading("z", 1);
     lan.hear(leader.says(EVERY_SECOND));
     assert_eq!(lan.at("a").leader(), Some(id("z")));
@@ -44,7 +44,7 @@ fn an_observer_is_never_named_as_successor() {
     let mut lan = Lan::led_by("m");
     let mut watcher = Peer::new("a");
     watcher.flags = Flags::default();
-    lan.hear(watcher.says(Body::Heartbeat { leader: None }));
+    lan.hear(watcher.says(Body::Heartbeat { leader: None, conceded: None }));
     lan.tell("m", Election::stop);
     assert_eq!(lan.take("m").bodies()[0], Body::Resignation { successor: None });
 }
@@ -56,12 +56,12 @@ fn without_enough_candidates_in_sight_nobody_leads() {
     lan.start("o", Params { min_candidates: 2, ..observer() });
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), Vec::<String>::new(), "an observer is no candidate");
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::TooFewCandidates));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::TooFewCandidates));
     assert!(lan.take("a").has_event(Event::TooFewCandidates { visible: 1, needed: 2 }));
     lan.start("b", at_least_two());
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
-    assert_eq!(lan.at("a").ineligible(), None);
+    assert_eq!(lan.at("a").ineligible(lan.now), None);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_leader_whose_elected_hook_fails_makes_room_for_another() {
     lan.start("b", Params::default());
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["b"]);
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::HookFailed));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::HookFailed));
     let hooks = lan.take("a").hooks();
     assert_eq!(
         hooks[1..],
@@ -159,7 +159,7 @@ fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::InterfaceDown)]);
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::InterfaceDown));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::InterfaceDown));
     lan.tell("a", |election, now| election.handle_links(now, true));
     lan.pass(ms(2999));
     assert_eq!(lan.at("a").role(), Role::Follower, "a leader gets the time to be heard");

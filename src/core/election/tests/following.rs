@@ -31,7 +31,7 @@ fn every_declaration_buys_the_leader_another_threshold() {
 fn a_leaders_other_datagrams_are_no_declarations() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
-    lan.pass_with(secs(3), &mut [(&mut leader, Body::Heartbeat { leader: None })]);
+    lan.pass_with(secs(3), &mut [(&mut leader, Body::Heartbeat { leader: None, conceded: None })]);
     assert_eq!(lan.at("a").leader(), None);
 }
 
@@ -82,7 +82,7 @@ fn a_leader_heard_in_another_role_no_longer_leads() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
     leader.role = Role::Follower;
-    lan.hear(leader.says(Body::Heartbeat { leader: None }));
+    lan.hear(leader.says(Body::Heartbeat { leader: None, conceded: None }));
     assert!(lan.take("a").has_event(Event::LeaderResigned { leader: id("z") }));
     assert_eq!(lan.at("a").leader(), None);
 }
@@ -105,7 +105,10 @@ fn followers_send_heartbeats_at_the_interval_or_a_little_more_rarely() {
     lan.pass(secs(60));
     let outputs = lan.take("b");
     assert!(
-        outputs.bodies().iter().all(|body| matches!(body, Body::Heartbeat { leader: Some(_) }))
+        outputs
+            .bodies()
+            .iter()
+            .all(|body| matches!(body, Body::Heartbeat { leader: Some(_), conceded: None }))
     );
     let times: Vec<Time> = outputs.sent().map(|(at, _)| at).collect();
     for pair in times.windows(2) {
@@ -118,7 +121,7 @@ fn followers_send_heartbeats_at_the_interval_or_a_little_more_rarely() {
 #[test]
 fn members_are_suspect_then_gone_by_their_silence() {
     let mut lan = Lan::led_by("a");
-    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None }));
+    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None, conceded: None }));
     lan.pass(secs(10));
     let outputs = lan.take("a");
     let fading: Vec<&str> = outputs
@@ -136,7 +139,7 @@ fn members_are_suspect_then_gone_by_their_silence() {
 fn the_status_shows_the_leader_and_every_member_in_order() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut leader);
-    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None }));
+    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None, conceded: None }));
     lan.pass(ms(200));
     let status = lan.at("m").status(lan.now);
     let leader = status.leader.unwrap();

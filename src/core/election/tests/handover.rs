@@ -29,7 +29,7 @@ fn a_leader_that_yields_is_replaced_at_once_and_follows() {
 fn a_lone_node_gets_its_leadership_back_after_six_alive_thresholds() {
     let mut lan = Lan::led_by("a");
     yield_now(&mut lan, "a").unwrap();
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::Yielding));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::Yielding));
     lan.pass(ms(17_999));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     lan.pass(ms(1));
@@ -91,7 +91,7 @@ fn a_failed_demote_hook_does_not_hold_leadership_back() {
 fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut leader);
-    lan.hear(Peer::new("a").says(Body::Heartbeat { leader: None }));
+    lan.hear(Peer::new("a").says(Body::Heartbeat { leader: None, conceded: None }));
     lan.hear(leader.says(Body::Resignation { successor: Some(id("m")) }));
     assert_eq!(lan.leaders(), ["m"]);
     let outputs = lan.take("m");
@@ -213,7 +213,7 @@ fn a_node_that_has_stopped_does_nothing_any_more() {
     assert_eq!(lan.at("m").poll_timeout(), None);
     lan.hear(Peer::new("z").says(Body::Proposal));
     lan.hear(Peer::leading("a", 9).says(EVERY_SECOND));
-    lan.hear(Peer::new("m").says(Body::Heartbeat { leader: None }));
+    lan.hear(Peer::new("m").says(Body::Heartbeat { leader: None, conceded: None }));
     lan.tell("m", |election, now| {
         election.handle_timeout(now + secs(100));
         election.handle_links(now, false);
@@ -233,7 +233,7 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
     let mut lan = Lan::led_by("a");
     lan.start("b", Params::default());
     lan.set_hooks("b", None);
-    lan.hear(Peer::leading("a", 9).says(Body::Heartbeat { leader: None }));
+    lan.hear(Peer::leading("a", 9).says(Body::Heartbeat { leader: None, conceded: None }));
     lan.crash("b");
     lan.start("b", Params::default());
     lan.take("b");
@@ -254,7 +254,7 @@ fn maintenance_hands_over_outlives_a_restart_and_ends_by_order() {
     lan.start("a", Params::default());
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::Maintenance));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::Maintenance));
     lan.tell("a", |election, now| election.set_maintenance(now, false));
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["a"]);

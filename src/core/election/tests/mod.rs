@@ -10,6 +10,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod identity;
+mod regressions;
 mod startup;
 mod statics;
 
@@ -55,6 +56,8 @@ struct Lan {
     now: Time,
     hosts: BTreeMap<NodeId, Host>,
     cut_off: BTreeSet<NodeId>,
+    /// Who does not get whose datagrams: sender, receiver.
+    deaf: BTreeSet<(NodeId, NodeId)>,
     wire: VecDeque<Message>,
 }
 
@@ -74,6 +77,7 @@ impl Lan {
             now: Time::from_millis(1_000_000),
             hosts: BTreeMap::new(),
             cut_off: BTreeSet::new(),
+            deaf: BTreeSet::new(),
             wire: VecDeque::new(),
         }
     }
@@ -241,6 +245,7 @@ impl Lan {
             for (node_id, host) in &mut self.hosts {
                 if let Some(election) = &mut host.election
                     && !silent.contains(node_id)
+                    && !self.deaf.contains(&(message.sender, *node_id))
                 {
                     election.handle_datagram(now, address(message.sender), &message);
                 }

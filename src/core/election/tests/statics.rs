@@ -37,7 +37,7 @@ fn a_static_follower_never_leads() {
     lan.start("a", fixed(StaticRole::Follower));
     lan.pass(secs(60));
     assert_eq!(lan.at("a").role(), Role::Follower);
-    assert_eq!(lan.at("a").ineligible(), Some(Ineligible::StaticFollower));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::StaticFollower));
     lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("a")) }));
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());

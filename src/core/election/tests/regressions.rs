@@ -1,0 +1,228 @@
+//! Situations in which an election once went wrong, each found by review or by simulation.
+
+use super::*;
+use crate::core::status::Ineligible;
+
+/// Rule 5: whatever the terms were, the winner takes a term above both and is reaffirmed.
+#[test]
+fn a_winner_with_the_higher_term_is_reaffirmed_too() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.cut_off("b");
+    lan.pass(secs(10));
+    assert_eq!((lan.at("a").term(), lan.at("b").term()), (Term(1), Term(2)));
+    for _ in 0..2 {
+        lan.tell("a", |e, now| e.yield_leadership(now)).unwrap();
+        lan.pass(secs(20));
+    }
+    assert_eq!((lan.at("a").term(), lan.at("b").term()), (Term(3), Term(2)));
+    lan.take("a");
+    lan.reconnect("b");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
+}
+
+/// Only the winner is reaffirmed, also where a follower speaks before the better leader does.
+#[test]
+fn the_loser_is_not_reaffirmed() {
+    let mut lan = Lan::led_by("m");
+    let mut follower = Peer::new("f");
+    follower.term = Term(5);
+    lan.hear(follower.says(Body::Heartbeat { leader: Some(id("a")), conceded: None }));
+    lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
+    assert_eq!(lan.take("m").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
+}
+
+/// While b leads, a, which lost its link and whose demote hook still runs, comes back and must not
+/// interrupt b's reign only to resign at once.
+#[test]
+fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    lan.set_hooks("a", None);
+    lan.tell("a", |e, now| e.handle_links(now, false));
+    lan.cut_off("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.reconnect("a");
+    lan.tell("a", |e, now| e.handle_links(now, true));
+    lan.pass(secs(5));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(5));
+    let hooks = lan.take("b").hooks();
+    assert_eq!(hooks, [(HookEvent::Reaffirmed, Reason::Conflict)], "it leads on throughout");
+}
+
+/// A better candidate that starts takes the leadership only when it can lead.
+#[test]
+fn preemption_waits_for_min_candidates() {
+    let params = Params { preempt: true, min_candidates: 3, ..Params::default() };
+    let mut lan = Lan::settled(&["b", "c", "d"], &params);
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.start("a", params);
+    let mut gap = 0;
+    for _ in 0..500 {
+        lan.pass(ms(10));
+        gap += u32::from(lan.leaders().is_empty()) * 10;
+    }
+    assert_eq!(gap, 0);
+}
+
+/// The same where it can never lead, because it asks for more candidates than there are.
+#[test]
+fn preemption_by_one_that_cannot_lead_flaps() {
+    let mut lan = Lan::settled(&["b", "c"], &Params { preempt: true, ..Params::default() });
+    lan.take("b");
+    lan.start("a", Params { preempt: true, min_candidates: 4, ..Params::default() });
+    lan.pass(secs(60));
+    let runs = lan.take("b").hooks();
+    assert!(runs.len() <= 2, "{} hook runs on b within a minute", runs.len());
+}
+
+/// The same where it does not hear one of them.
+#[test]
+fn a_preempting_node_with_one_deaf_link_flaps() {
+    let params = Params { preempt: true, min_candidates: 3, ..Params::default() };
+    let mut lan = Lan::settled(&["a", "b", "c"], &params);
+    assert_eq!(lan.leaders(), ["a"]);
+    // a does not hear c any more: it has to step down; b sees all three.
+    lan.deaf.insert((id("c"), id("a")));
+    lan.pass(secs(20));
+    lan.take("b");
+    lan.pass(secs(60));
+    let runs = lan.take("b").hooks();
+    assert!(runs.len() <= 2, "{} hook runs on b within a minute", runs.len());
+}
+
+#[test]
+fn too_few_candidates_is_not_reported_for_ever() {
+    for phase in [0, 100, 200, 300, 400, 500, 600, 700, 800, 900] {
+        let params = Params { min_candidates: 3, ..Params::default() };
+        let mut lan = Lan::new();
+        lan.start("a", params.clone());
+        lan.pass(ms(300));
+        lan.start("b", params.clone());
+        lan.pass(secs(20));
+        assert_eq!(lan.at("b").ineligible(lan.now), Some(Ineligible::TooFewCandidates));
+        lan.pass(ms(phase));
+        lan.start("c", params);
+        lan.pass(secs(600));
+        assert_eq!(lan.leaders().len(), 1);
+        let why: Vec<_> = ["a", "b", "c"]
+            .map(|n| (n, lan.at(n).is_leader(), lan.at(n).ineligible(lan.now)))
+            .to_vec();
+        assert!(why.iter().all(|(_, _, w)| w.is_none()), "{phase} {why:?}");
+    }
+}
+
+#[test]
+fn one_way_deafness_does_not_storm() {
+    let mut lan = Lan::settled(&["a", "b", "c", "d"], &Params::default());
+    lan.take("a");
+    lan.deaf.insert((id("a"), id("b")));
+    lan.pass(secs(60));
+    let a = lan.take("a");
+    let b = lan.take("b");
+    let count = |o: &Outputs| o.hooks().iter().filter(|h| h.0 == HookEvent::Reaffirmed).count();
+    assert!(count(&a) + count(&b) < 5, "a {} b {} reaffirmed in a minute", count(&a), count(&b));
+}
+
+#[test]
+fn a_static_leader_leads_at_once_after_link_recovery() {
+    let p =
+        Params { static_role: Some(crate::core::params::StaticRole::Leader), ..Params::default() };
+    let mut lan = Lan::new();
+    lan.start("a", p);
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.tell("a", |e, now| e.handle_links(now, false));
+    lan.pass(secs(10));
+    lan.tell("a", |e, now| e.handle_links(now, true));
+    lan.pass(ms(100));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn an_absurd_term_does_not_stop_the_tokens_from_growing() {
+    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    lan.take("a");
+    let mut stray = Peer::new("x");
+    stray.term = Term(u64::MAX);
+    lan.hear(stray.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.take("b");
+    lan.tell("a", |e, now| e.yield_leadership(now)).unwrap();
+    lan.pass(secs(5));
+    assert!(lan.at("b").term() < Term(u64::MAX));
+}
+
+#[test]
+fn a_yield_counts_during_another_handover_too() {
+    let params = Params { preempt: true, ..Params::default() };
+    let mut lan = Lan::settled(&["b", "c"], &params);
+    lan.set_hooks("b", None);
+    lan.start("a", params);
+    lan.pass(secs(1));
+    lan.crash("a");
+    lan.crash("c");
+    lan.pass(secs(10));
+    lan.set_hooks("b", Some(HookOutcome::Succeeded));
+    lan.end_hook("b", HookOutcome::Succeeded);
+    lan.pass(secs(3));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "it was told to yield");
+}
+
+#[test]
+fn a_shorter_preempt_delay_counts_at_once() {
+    let mut leader = Peer::leading("z", 4);
+    let long = Params { preempt: true, preempt_delay: secs(3600), ..Params::default() };
+    let mut lan = Lan::following("m", long.clone(), &mut leader);
+    lan.tell("m", |e, now| e.reconfigure(now, Params { preempt_delay: secs(0), ..long }));
+    lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+    assert!(lan.take("m").bodies().contains(&Body::Claim));
+}
+
+/// Where a and b both lead, a is told to stop with a slow hook and then the partition heals.
+#[test]
+fn a_stopping_leader_does_not_displace_another_at_healing() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    lan.cut_off("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a", "b"]);
+    lan.set_hooks("a", None);
+    lan.tell("a", Election::stop);
+    lan.take("b");
+    lan.reconnect("a");
+    lan.pass(secs(20));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(5));
+    let hooks = lan.take("b").hooks();
+    assert_eq!(hooks, [(HookEvent::Reaffirmed, Reason::Conflict)], "it leads on throughout");
+}
+
+/// A newcomer with a's id is heard before a; a objects and the newcomer falls silent. From then on
+/// a must be heard.
+#[test]
+fn a_refused_newcomer_does_not_silence_the_holder_of_the_id() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    let mut clone = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
+    let mut holder = Peer { incarnation: Incarnation(5), ..Peer::leading("a", 1) };
+    lan.hear(clone.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(holder.says(Body::Objection { newcomer: Incarnation(9) }));
+    lan.pass_with(secs(60), &mut [(&mut holder, EVERY_SECOND)]);
+    assert_eq!(lan.at("m").leader(), Some(id("a")));
+}
+
+/// A newcomer that is refused tells its watchers once.
+#[test]
+fn a_refused_newcomer_tells_its_transition_once() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    lan.set_hooks("m", None);
+    lan.take("m");
+    let mut holder = Peer { incarnation: Incarnation(0), ..Peer::new("m") };
+    lan.hear(holder.says(Body::Objection { newcomer: Incarnation(1) }));
+    let told = lan.take("m").events().filter(|e| matches!(e, Event::Transition(_))).count();
+    assert!(told <= 1, "{told}");
+}
