@@ -122,6 +122,12 @@ impl Params {
             + self.heartbeat_interval * 2
     }
 
+    /// How long a node that gave up its reign in a conflict tells so with its heartbeats: as many as
+    /// it takes for one to get through, and long enough for the next leader to hear of it too.
+    pub fn concession_time(&self) -> Duration {
+        self.leader_alive_threshold * 6
+    }
+
     /// The least time between two declarations, however many datagrams ask for one.
     pub fn declaration_gap(&self) -> Duration {
         self.heartbeat_interval / 10

@@ -67,8 +67,8 @@ pub enum Body {
     Heartbeat {
         /// Whom the sender follows; none where it knows no leader.
         leader: Option<NodeId>,
-        /// The term in which the sender led until it gave way to that leader; none where it did
-        /// not.
+        /// The term in which the sender led until it gave way to a better leader; none where it
+        /// has not lately.
         conceded: Option<Term>,
     },
     /// "I stand for leadership."

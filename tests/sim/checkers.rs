@@ -349,7 +349,8 @@ fn is_worse(message: &Message, election: &Election) -> bool {
 /// A running election's rank, from its public settings.
 pub fn rank(election: &Election) -> Rank {
     let fixed = election.params().static_role == Some(StaticRole::Leader);
-    let flags = Flags::default().with(Flags::FIXED, fixed);
+    let flags =
+        Flags::default().with(Flags::ELIGIBLE, election.is_eligible()).with(Flags::FIXED, fixed);
     let standing = Standing { role: election.role(), priority: election.params().priority, flags };
     Rank::new(election.node_id(), &standing)
 }

@@ -86,7 +86,8 @@ impl Election {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
-        self.send(Body::Heartbeat { leader: self.leader, conceded: self.conceded });
+        let conceded = self.conceded.filter(|(_, until)| now < *until).map(|(reign, _)| reign);
+        self.send(Body::Heartbeat { leader: self.leader, conceded });
         self.schedule_heartbeat(now);
     }
 

@@ -31,6 +31,7 @@ impl Election {
         self.state = State::Leading;
         self.set_leader(Some(self.node_id));
         self.reported_rival = None;
+        self.conceded = None;
         self.cause = Some(reason);
         self.take_next_term();
         self.declare(now);
@@ -100,13 +101,23 @@ impl Election {
         self.timers.clear(Timer::Declare);
         self.state = State::Following;
         self.follow(now, better);
-        self.conceded = Some(reign);
+        self.conceded = Some((reign, now + self.params.concession_time()));
         if led {
             self.cause = Some(Reason::BetterLeader);
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
         }
-        self.learn_term(term);
+        self.concede(reign, term);
         self.send_heartbeat(now);
+    }
+
+    /// The winner, which leads under `term`, is to see a term above this node's `reign` even if this
+    /// node restarts before the winner hears of the reign itself.
+    fn concede(&mut self, reign: Term, term: Term) {
+        if reign >= term {
+            self.take_next_term();
+        } else {
+            self.learn_term(term);
+        }
     }
 
     /// Takes in a term that another node knows.

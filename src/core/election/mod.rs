@@ -115,8 +115,9 @@ pub struct Election {
     term: Term,
     leader: Option<NodeId>,
     previous_leader: Option<NodeId>,
-    /// The reign that this node gave up in favour of `leader`, which has to hear of it.
-    conceded: Option<Term>,
+    /// The reign that this node gave up in a conflict, and until when it tells so: whoever leads
+    /// meanwhile has to hear of it.
+    conceded: Option<(Term, Time)>,
     /// Why leadership last changed hands here; goes into the next [`Transition`].
     cause: Option<Reason>,
     since: Time,
@@ -345,7 +346,6 @@ impl Election {
         }
         self.previous_leader = self.leader.or(self.previous_leader);
         self.leader = leader;
-        self.conceded = None;
     }
 
     fn schedule_hook(&mut self, event: HookEvent, reason: Reason) {

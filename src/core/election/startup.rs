@@ -58,7 +58,7 @@ impl Election {
     }
 
     fn say_hello(&mut self, now: Time) {
-        self.send(Body::Heartbeat { leader: self.leader, conceded: self.conceded });
+        self.send(Body::Heartbeat { leader: None, conceded: None });
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);
         self.timers.set(Timer::Sample, now + interval);
     }

@@ -45,21 +45,23 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
 }
 
 #[test]
-fn the_loser_tells_the_winner_which_reign_it_gave_up_until_it_follows_another() {
+fn the_loser_tells_for_a_while_which_reign_it_gave_up_also_the_next_leader() {
     let mut lan = Lan::led_by("m");
     assert_eq!(lan.at("m").term(), Term(1));
     let mut winner = Peer::leading("a", 1);
     lan.hear(winner.says(EVERY_SECOND));
     lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
-    let conceding = Body::Heartbeat { leader: Some(id("a")), conceded: Some(Term(1)) };
+    let telling = |leader| Body::Heartbeat { leader: Some(id(leader)), conceded: Some(Term(1)) };
     let bodies = lan.take("m").bodies();
-    assert!(bodies.len() > 3 && bodies.iter().all(|body| *body == conceding), "{bodies:?}");
+    assert!(bodies.len() > 3 && bodies.iter().all(|body| *body == telling("a")), "{bodies:?}");
     lan.hear(winner.says(Body::Resignation { successor: None }));
-    lan.hear(Peer::leading("b", 3).says(EVERY_SECOND));
-    lan.take("m");
-    lan.pass(secs(2));
-    let following = Body::Heartbeat { leader: Some(id("b")), conceded: None };
-    assert!(lan.take("m").bodies().contains(&following));
+    let mut next = Peer::leading("b", 3);
+    lan.hear(next.says(EVERY_SECOND));
+    lan.pass_with(secs(2), &mut [(&mut next, EVERY_SECOND)]);
+    assert!(lan.take("m").bodies().contains(&telling("b")));
+    lan.pass_with(secs(20), &mut [(&mut next, EVERY_SECOND)]);
+    let last = lan.take("m").bodies().pop();
+    assert_eq!(last, Some(Body::Heartbeat { leader: Some(id("b")), conceded: None }));
 }
 
 /// The rival's scripts may have taken things over later than this node's did, whatever the terms.

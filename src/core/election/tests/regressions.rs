@@ -1,6 +1,7 @@
 //! Situations in which an election once went wrong, each found by review or by simulation.
 
 use super::*;
+use crate::core::election::Yielding;
 use crate::core::status::Ineligible;
 
 /// Rule 5: whatever the terms were, the winner takes a term above both and is reaffirmed.
@@ -163,6 +164,9 @@ fn a_yield_counts_during_another_handover_too() {
     lan.set_hooks("b", None);
     lan.start("a", params);
     lan.pass(secs(1));
+    assert_eq!(lan.at("b").status(lan.now).handing_over, Some(Reason::Preempted));
+    let yielding = lan.tell("b", |election, now| election.yield_leadership(now));
+    assert_eq!(yielding, Ok(Yielding::Already));
     lan.crash("a");
     lan.crash("c");
     lan.pass(secs(10));
