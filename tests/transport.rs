@@ -127,6 +127,12 @@ impl Net {
         until("the carrier", || self.ip(&format!("-br link show {interface}")).contains(" UP "));
     }
 
+    /// Addresses of IPv6 are checked for duplicates before they can be used.
+    fn await_addresses(&self, interface: &str) {
+        let show = format!("-6 addr show dev {interface} tentative");
+        until("the addresses are checked", || self.ip(&show).is_empty());
+    }
+
     fn packets_sent(&self, interface: &str) -> u64 {
         let shown = self.ip(&format!("-s -j link show {interface}"));
         let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
@@ -240,6 +246,13 @@ impl<'a> Host<'a> {
         });
         self.changes.clear();
         found.unwrap()
+    }
+
+    /// Looks at the interfaces at once: nothing that was done to them matters.
+    fn rescans_without_a_change(&mut self) {
+        self.net.enter();
+        assert_eq!(self.transport.rescan(clock::now()).unwrap(), []);
+        assert_eq!(self.changes, []);
     }
 
     fn loses(&mut self, problem: &Problem) {
@@ -488,6 +501,90 @@ fn a_changed_address_is_the_new_source() {
 }
 
 #[test]
+fn a_floating_ipv6_address_changes_nothing() {
+    isolated("a_floating_ipv6_address_changes_nothing", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "fd00::1/64"), (&right, "fd00::2/64"), "lan");
+        left.await_addresses("lan");
+        right.await_addresses("lan");
+        let add = || left.ip("addr add fd00::99/128 dev lan nodad");
+        let remove = || left.ip("addr del fd00::99/128 dev lan");
+        for group in [GROUP_V6, GROUP_LINK_LOCAL] {
+            let mut a = Host::joined(&left, group, &["lan"]);
+            let mut b = Host::joined(&right, group, &["lan"]);
+            let own = a.transport.source_address().unwrap();
+            assert_eq!(own == address("fd00::1"), group == GROUP_V6, "{group}: {own}");
+            for round in ["first", "second"] {
+                add();
+                assert_eq!(heard(&mut a, &mut b, &format!("{round}, with it")).source, own);
+                a.rescans_without_a_change();
+                remove();
+                assert_eq!(heard(&mut a, &mut b, &format!("{round}, without")).source, own);
+                a.rescans_without_a_change();
+            }
+            // It is not taken for the host's own by a daemon that starts while it is there.
+            add();
+            let mut anew = Host::joined(&left, group, &["lan"]);
+            assert_eq!(heard(&mut anew, &mut b, "from a second daemon").source, own);
+            remove();
+        }
+    });
+}
+
+#[test]
+fn a_changed_ipv6_address_is_the_new_source() {
+    isolated("a_changed_ipv6_address_is_the_new_source", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "fd00::1/64"), (&right, "fd00::2/64"), "lan");
+        let mut a = Host::joined(&left, GROUP_V6, &["lan"]);
+        let mut b = Host::joined(&right, GROUP_V6, &["lan"]);
+        left.ip("addr add fd00::3/64 dev lan nodad");
+        left.ip("addr del fd00::1/64 dev lan");
+        // Sent before any event was looked at: by no other address.
+        a.send("from nowhere");
+        assert_eq!((a.transport.sent(), a.transport.send_errors()), (0, 1));
+        a.joins(JoinCause::Readdressed);
+        assert_eq!(heard(&mut a, &mut b, "moved").source, address("fd00::3"));
+    });
+}
+
+#[test]
+fn an_address_that_is_still_checked_for_duplicates_is_waited_for() {
+    isolated("an_address_that_is_still_checked_for_duplicates_is_waited_for", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        left.ip("addr flush dev lan");
+        let mut a = Host::new(&left, GROUP_V6, &["lan"]);
+        a.loses(&Problem::NoAddress { family: "IPv6" });
+        left.ip("addr add fd00::1/64 dev lan");
+        a.joins(JoinCause::FirstUse);
+        a.send("ready");
+        assert_eq!((a.transport.sent(), a.transport.send_errors()), (1, 0));
+    });
+}
+
+#[test]
+fn a_source_is_taken_again_after_the_carrier_was_gone() {
+    isolated("a_source_is_taken_again_after_the_carrier_was_gone", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        right.ip("link set lan down");
+        a.loses(&Problem::NoCarrier);
+        // An address of a narrower scope comes first in the kernel's order.
+        left.ip("addr add 10.0.0.99/32 dev lan scope link");
+        right.ip("link set lan up");
+        a.joins(JoinCause::Recovered);
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.1")));
+        let mut anew = Host::joined(&left, GROUP, &["lan"]);
+        assert_eq!(anew.transport.source_address(), Some(address("10.0.0.99")), "it is first");
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        assert_eq!(heard(&mut a, &mut b, "as before").source, address("10.0.0.1"));
+        exchange(&mut anew, &mut b, "from the other");
+    });
+}
+
+#[test]
 fn a_send_after_the_address_went_never_uses_another_source() {
     isolated("a_send_after_the_address_went_never_uses_another_source", || {
         let (left, right) = (Net::first(), Net::another());
@@ -565,6 +662,45 @@ fn without_an_interface_the_kernels_route_is_found_and_kept() {
         left.ip("link del lan");
         a.change(|event| matches!(event, LinkEvent::Joined { .. }));
         assert_eq!(a.reports()[0].name, "vpn");
+    });
+}
+
+#[test]
+fn a_route_that_moves_away_from_a_dead_interface_is_followed() {
+    isolated("a_route_that_moves_away_from_a_dead_interface_is_followed", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "old");
+        cable((&left, "10.1.0.1/24"), (&right, "10.1.0.2/24"), "new");
+        left.ip("route add 239.0.0.0/8 dev old");
+        let mut a = Host::joined(&left, GROUP, &[]);
+        assert_eq!(a.reports()[0].name, "old");
+
+        // While the route stays, so does the daemon.
+        right.ip("link set old down");
+        a.loses(&Problem::NoCarrier);
+        right.ip("link set old up");
+        a.joins(JoinCause::Recovered);
+        assert_eq!(a.reports()[0].name, "old");
+
+        right.ip("link set old down");
+        a.loses(&Problem::NoCarrier);
+        left.ip("route replace 239.0.0.0/8 dev new");
+        a.joins(JoinCause::Rerouted);
+        assert_eq!(a.reports()[0].name, "new");
+        let mut b = Host::joined(&right, GROUP, &["new"]);
+        exchange(&mut a, &mut b, "on the other cable");
+
+        // The way back is a change of the network like any other.
+        right.ip("link set old up");
+        left.ip("route replace 239.0.0.0/8 dev old");
+        exchange(&mut a, &mut b, "still there");
+        assert_eq!(a.reports()[0].name, "new");
+
+        // Without any route left, the interface that it led to is the one to look at.
+        right.ip("link set new down");
+        left.ip("route del 239.0.0.0/8");
+        a.loses(&Problem::NoCarrier);
+        assert_eq!(a.reports()[0].name, "new");
     });
 }
 

@@ -103,11 +103,15 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// How the process ends: 0 and 1 are answers, and this is none, except that `yield` on a node
-    /// that does not lead is told so.
+    /// How the process ends: 0 and 1 are answers, and this is none, except that `yield` is told by
+    /// the daemon that there is nothing to give up: the node does not lead, or leads by
+    /// `static_role`.
     pub fn exit(&self) -> Exit {
         match self {
-            ClientError::Refused(Refusal { kind: RefusalKind::NotLeader, .. }) => Exit::NotLeader,
+            ClientError::Refused(Refusal {
+                kind: RefusalKind::NotLeader | RefusalKind::StaticRole,
+                ..
+            }) => Exit::NotLeader,
             _ => Exit::NoAnswer,
         }
     }

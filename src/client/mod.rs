@@ -23,20 +23,16 @@ pub use status::render;
 pub use transition::render_transition;
 
 use crate::control_api::{Done, RESPONSE_MAX, Request, Response, StatusReport};
-use crate::types::GroupName;
 
 /// Longest wait for the daemon to accept a connection, and then for each piece of its answer.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Where daemons put their control sockets unless told otherwise, as `GROUP.sock`.
-pub const SOCKET_DIRECTORY: &str = "/run/lanelect";
 
 /// How a client command ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done, or yes.
     Success = 0,
-    /// No: this node does not lead.
+    /// No: this node does not lead, or has no leadership that it could give up.
     NotLeader = 1,
     /// There is no answer.
     NoAnswer = 3,
@@ -58,11 +54,6 @@ impl Target {
     /// The daemon that listens on this socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
         Target { socket: socket.into() }
-    }
-
-    /// This host's daemon of a group, at the default path.
-    pub fn of_group(group: &GroupName) -> Self {
-        Target::at(Path::new(SOCKET_DIRECTORY).join(format!("{group}.sock")))
     }
 
     /// The socket's path.
@@ -133,7 +124,7 @@ pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, 
 ///
 /// # Errors
 ///
-/// [`ClientError`] where it does not, also because it does not lead.
+/// [`ClientError`] where it does not, also because it does not lead, or leads by `static_role`.
 pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, ClientError> {
     let text = match ask(target, Request::Yield)? {
         Response::Ok(Done::Yielding) => "the leadership is being handed over\n",

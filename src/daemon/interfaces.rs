@@ -4,8 +4,10 @@
 //! is true now is read afresh by [`Interfaces::scan`], so no lost or reordered message can leave
 //! a wrong picture behind.
 
+mod address;
+
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -18,6 +20,9 @@ use nix::net::if_::InterfaceFlags;
 use nix::sys::socket as sys;
 use socket2::{Domain, Protocol, Socket, Type};
 
+pub use self::address::Address;
+use self::address::Ipv6Flags;
+
 /// One network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
@@ -25,8 +30,9 @@ pub struct Interface {
     pub name: String,
     /// Its number. An interface that is deleted and created again comes back under another.
     pub index: NonZeroU32,
-    /// Its addresses of both families, in the kernel's order: the primary ones first.
-    pub addresses: Vec<IpAddr>,
+    /// Its addresses of both families, in the kernel's order: of IPv4 the primary ones first, of
+    /// IPv6 the newest first.
+    pub addresses: Vec<Address>,
     flags: InterfaceFlags,
 }
 
@@ -46,34 +52,21 @@ impl Interface {
         self.flags.contains(InterfaceFlags::IFF_LOOPBACK)
     }
 
-    /// The address that datagrams to an IPv4 group leave with: `current` as long as the interface
-    /// has it, so that a service address that a hook adds changes nothing; else the first. None
-    /// where there is no IPv4 address.
-    pub fn ipv4_source(&self, current: Option<IpAddr>) -> Option<Ipv4Addr> {
-        let suits =
-            |address: &IpAddr| address.is_ipv4() && (address.is_loopback() || !self.is_loopback());
-        let kept = current.filter(|address| self.addresses.contains(address)).filter(suits);
-        match kept.or_else(|| self.addresses.iter().copied().find(suits)) {
-            Some(IpAddr::V4(address)) => Some(address),
-            _ => None,
-        }
-    }
-
-    /// The address that datagrams to an IPv6 group leave with, by the kernel's own choice. No
-    /// packet is sent.
+    /// Whether the kernel routes datagrams to an IPv6 group by it. No packet is sent.
     ///
     /// # Errors
     ///
-    /// `AddrNotAvailable` while the interface has no address that is ready, which includes the
-    /// seconds in which a new address is checked for duplicates; `NetworkUnreachable` where it
-    /// has no route to the group.
-    pub fn ipv6_source(&self, group: Ipv6Addr) -> io::Result<Ipv6Addr> {
+    /// `NetworkUnreachable` where there is no route; `AddrNotAvailable` while it has no address
+    /// that is ready, which includes the seconds in which a new address is checked for duplicates.
+    pub fn check_ipv6_route(&self, group: Ipv6Addr) -> io::Result<()> {
         let socket = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP))?;
         socket.bind_device_by_index_v6(Some(self.index))?;
-        match connected_address(&socket, IpAddr::V6(group))? {
-            SocketAddr::V6(local) if !local.ip().is_unspecified() => Ok(*local.ip()),
-            _ => Err(io::ErrorKind::AddrNotAvailable.into()),
-        }
+        connected_address(&socket, IpAddr::V6(group)).map(drop)
+    }
+
+    /// Whether it has this address.
+    fn has(&self, ip: IpAddr) -> bool {
+        self.addresses.iter().any(|address| address.ip == ip)
     }
 
     /// Whether an operator would choose it to reach `group` by.
@@ -81,7 +74,7 @@ impl Interface {
         self.is_running()
             && !self.is_loopback()
             && self.flags.contains(InterfaceFlags::IFF_MULTICAST)
-            && self.addresses.iter().any(|address| address.is_ipv4() == group.is_ipv4())
+            && self.addresses.iter().any(|address| address.ip.is_ipv4() == group.is_ipv4())
     }
 }
 
@@ -136,7 +129,7 @@ impl Interfaces {
     ///
     /// Where the kernel does not answer: out of descriptors or memory.
     pub fn scan() -> io::Result<Self> {
-        Ok(Self::collect(getifaddrs()?))
+        Ok(Self::collect(getifaddrs()?, &Ipv6Flags::read()))
     }
 
     /// The interface of this name.
@@ -174,8 +167,7 @@ impl Interfaces {
             SocketAddr::V4(_) => 0,
         };
         Ok(self.0.iter().find(|interface| {
-            interface.addresses.contains(&local.ip())
-                && (scope == 0 || scope == interface.index.get())
+            interface.has(local.ip()) && (scope == 0 || scope == interface.index.get())
         }))
     }
 
@@ -186,7 +178,7 @@ impl Interfaces {
     }
 
     /// Groups the entries by interface: each has one that tells its index, and one per address.
-    fn collect(entries: impl Iterator<Item = InterfaceAddress>) -> Self {
+    fn collect(entries: impl Iterator<Item = InterfaceAddress>, flags: &Ipv6Flags) -> Self {
         let mut interfaces: Vec<Interface> = Vec::new();
         for entry in entries {
             let Some(address) = entry.address else { continue };
@@ -206,7 +198,11 @@ impl Interfaces {
                 (None, None) => continue,
             };
             if let Some(owner) = interfaces.iter_mut().find(|interface| interface.name == name) {
-                owner.addresses.push(ip);
+                let flags = match ip {
+                    IpAddr::V4(_) => 0,
+                    IpAddr::V6(v6) => flags.of(owner.index.get(), v6),
+                };
+                owner.addresses.push(Address::new(ip, flags));
             }
         }
         Interfaces(interfaces)
@@ -284,36 +280,16 @@ mod tests {
         Interface {
             name: name.to_owned(),
             index: NonZeroU32::new(index).unwrap(),
-            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            addresses: addresses
+                .iter()
+                .map(|text| Address::new(text.parse().unwrap(), 0))
+                .collect(),
             flags,
         }
     }
 
     fn lan() -> InterfaceFlags {
         InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING | InterfaceFlags::IFF_MULTICAST
-    }
-
-    fn source(interface: &Interface, current: Option<&str>) -> Option<String> {
-        let current = current.map(|address| address.parse().unwrap());
-        interface.ipv4_source(current).map(|address| address.to_string())
-    }
-
-    #[test]
-    fn the_source_is_kept_while_the_interface_has_it() {
-        let eth0 = interface("eth0", 2, lan(), &["fe80::1", "10.0.0.1", "10.0.0.100"]);
-        assert_eq!(source(&eth0, None).as_deref(), Some("10.0.0.1"));
-        assert_eq!(source(&eth0, Some("10.0.0.100")).as_deref(), Some("10.0.0.100"));
-        assert_eq!(source(&eth0, Some("10.0.0.7")).as_deref(), Some("10.0.0.1"));
-        assert_eq!(source(&eth0, Some("fe80::1")).as_deref(), Some("10.0.0.1"));
-        assert_eq!(source(&interface("eth1", 3, lan(), &["fe80::1"]), None), None);
-    }
-
-    #[test]
-    fn the_source_on_the_loopback_is_a_loopback_address() {
-        let flags = lan() | InterfaceFlags::IFF_LOOPBACK;
-        let lo = interface("lo", 1, flags, &["10.9.9.9", "127.0.0.1", "::1"]);
-        assert_eq!(source(&lo, None).as_deref(), Some("127.0.0.1"));
-        assert_eq!(source(&lo, Some("10.9.9.9")).as_deref(), Some("127.0.0.1"));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! A listening Unix socket's place in the file system: taken without harm, given back at the end.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use mio::net::{UnixListener, UnixStream};
-use nix::sys::stat::{Mode, fchmod};
+use nix::sys::stat::{Mode, fchmod, umask};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Of the socket's directory where it has to be made.
@@ -193,15 +194,14 @@ impl Place<'_> {
         })
     }
 
-    /// The mode is on the socket before it has a name, so that at no time anyone else can connect;
-    /// the umask may have taken from it, which is made good afterwards.
+    /// The mode is on the socket before it has a name, so that at no time anyone else can connect,
+    /// and no call goes by the name, which the directory's owner can lead elsewhere.
     fn bind_with_mode(self) -> io::Result<UnixListener> {
-        let Purpose { mode, .. } = self.purpose;
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
-        fchmod(&socket, Mode::from_bits_truncate(mode))?;
-        socket.bind(&SockAddr::unix(self.path)?)?;
-        fs::set_permissions(self.path, Permissions::from_mode(mode))?;
+        fchmod(&socket, Mode::from_bits_truncate(self.purpose.mode))?;
+        let address = SockAddr::unix(self.path)?;
+        without_umask(|| socket.bind(&address))?;
         socket.listen(BACKLOG)?;
         Ok(UnixListener::from_std(socket.into()))
     }
@@ -217,6 +217,19 @@ impl Place<'_> {
     fn failed_to(self, doing: &'static str) -> impl FnOnce(io::Error) -> BindError {
         BindError::io(self.purpose, doing, self.path)
     }
+}
+
+/// Runs `create`, which makes a single file, without taking from the mode that it asks for. The
+/// umask is the process's own, so whatever another thread creates meanwhile is affected as well;
+/// the daemon has no other thread.
+fn without_umask<T>(create: impl FnOnce() -> T) -> T {
+    /// Two at a time could leave the process without its umask.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = umask(Mode::empty());
+    let created = create();
+    umask(before);
+    created
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 mod link;
 mod send_health;
 mod socket;
+mod source;
 
 use std::collections::HashSet;
 use std::io;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use std::time::Duration;
 use lanelect::client::{self, ClientError, Exit, Target};
 use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, StatusReport};
 use mio::net::UnixStream as NonBlocking;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::daemon::{Background, home, report, transition};
 
@@ -101,12 +104,28 @@ fn each_command_gets_its_answer() {
 fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
     assert_eq!(asked_fake("{\"leader\":false}\n").unwrap(), Exit::NotLeader);
 
+    // There is nothing to give up, for either reason.
+    for kind in ["not-leader", "static-role"] {
+        let (exit, message) = refused_yield(kind);
+        assert_eq!((exit, message.as_str()), (Exit::NotLeader, "no, because"), "{kind}");
+    }
+}
+
+#[test]
+fn a_yield_that_is_not_permitted_is_no_answer() {
+    for kind in ["not-permitted", "busy", "failed"] {
+        assert_eq!(refused_yield(kind).0, Exit::NoAnswer, "{kind}");
+    }
+}
+
+/// What `yield` makes of a refusal of this kind: how it ends, and what it says.
+fn refused_yield(kind: &str) -> (Exit, String) {
     let (_home, socket) = home();
-    let answer = "{\"refused\":{\"kind\":\"not-leader\",\"message\":\"web0 leads\"}}\n";
-    let daemon = fake(&socket, answer);
+    let refusal = serde_json::json!({"kind": kind, "message": "no, because"});
+    let daemon = fake(&socket, format!("{}\n", serde_json::json!({"refused": refusal})));
     let error = client::yield_leadership(&Target::at(&socket), &mut Vec::new()).unwrap_err();
     daemon.join().unwrap();
-    assert_eq!((error.exit(), error.to_string()), (Exit::NotLeader, "web0 leads".to_owned()));
+    (error.exit(), error.to_string())
 }
 
 #[test]
@@ -295,7 +314,23 @@ fn a_refusal_is_passed_on_in_the_daemons_words() {
 }
 
 #[test]
-fn a_group_has_its_socket_at_the_default_path() {
-    let target = Target::of_group(&"blue".parse().unwrap());
-    assert_eq!(target.socket(), Path::new("/run/lanelect/blue.sock"));
+fn a_watch_that_is_interrupted_was_successful() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let (_home, socket) = home();
+        let daemon = Background::start(&socket);
+        let mut watch = Command::new(env!("CARGO_BIN_EXE_lanelect"))
+            .args(["watch", "--socket"])
+            .arg(&socket)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        daemon.has_answered(Request::Watch);
+        daemon.broadcast(transition(8));
+        let mut line = String::new();
+        BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, client::render_transition(&transition(8)));
+        kill(Pid::from_raw(watch.id().cast_signed()), signal).unwrap();
+        let status = watch.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}: {status}");
+    }
 }

@@ -84,6 +84,7 @@ pub struct ControlServer {
     requests: VecDeque<Incoming>,
     /// When to accept without being woken for it: more are waiting, or a pause ends.
     accept_at: Option<Time>,
+    /// Accepting failed, and clients have been waiting since. Told once, until none waits.
     accept_failing: bool,
 }
 
@@ -212,11 +213,9 @@ impl ControlServer {
     fn accept(&mut self, now: Time) {
         for _ in 0..ACCEPTS_PER_WAKE {
             match self.listener.accept() {
-                Ok((stream, _)) => {
-                    self.accept_failing = false;
-                    self.admit(stream, now);
-                }
+                Ok((stream, _)) => self.admit(stream, now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.accept_failing = false;
                     self.accept_at = None;
                     return;
                 }

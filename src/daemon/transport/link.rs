@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
-use nix::libc;
 
 use super::send_health::{SendFailure, SendHealth};
-use super::socket;
+use super::{socket, source};
 use crate::control_api::InterfaceReport;
 use crate::daemon::interfaces::{Interface, Interfaces, RouteError};
 use crate::time::Time;
@@ -84,6 +83,8 @@ pub enum JoinCause {
     Recovered,
     /// It was deleted and created again under another number.
     Recreated,
+    /// The one before it could not be used any more, and the kernel's route had moved here.
+    Rerouted,
     /// Its address changed.
     Readdressed,
     /// The socket reported an error, or lost its membership.
@@ -144,6 +145,7 @@ impl fmt::Display for JoinCause {
             JoinCause::FirstUse => "up",
             JoinCause::Recovered => "up again",
             JoinCause::Recreated => "created anew",
+            JoinCause::Rerouted => "now on the kernel's route",
             JoinCause::Readdressed => "address changed",
             JoinCause::SocketFailed => "socket failed",
         })
@@ -169,6 +171,15 @@ enum State {
     Closed(Problem),
 }
 
+/// Where a link joined the group.
+#[derive(Debug)]
+struct Place {
+    /// The interface's name.
+    interface: String,
+    /// The address that its datagrams left with, to be taken again where the interface has it.
+    source: IpAddr,
+}
+
 /// One configured interface, or the one that the kernel's route to the group leads to.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -177,7 +188,8 @@ pub(super) struct Link {
     /// None where the kernel's route is to be followed and has not been found yet.
     name: Option<String>,
     follows_route: bool,
-    was_open: bool,
+    /// Where it last joined, kept while it is closed.
+    last: Option<Place>,
     state: State,
     health: SendHealth,
 }
@@ -191,7 +203,7 @@ impl Link {
             token,
             follows_route: name.is_none(),
             name,
-            was_open: false,
+            last: None,
             state: State::Closed(Problem::Unknown),
             health: SendHealth::default(),
         }
@@ -252,8 +264,8 @@ impl Link {
     /// Sends by the socket. None where it is closed, else whether the kernel took the datagram.
     pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
         let State::Open(port) = &mut self.state else { return None };
-        let result = match port.socket.send_to(datagram, self.group) {
-            Ok(_) => Ok(()),
+        let result = match socket::send(&port.socket, datagram, self.group, port.endpoint) {
+            Ok(()) => Ok(()),
             Err(error) => Err(SendFailure::from(&error)),
         };
         self.health.record(result);
@@ -288,32 +300,37 @@ impl Link {
         self.name.as_deref().unwrap_or(NO_NAME)
     }
 
-    /// Where a socket would have to be now.
+    /// Where a socket would have to be now. The kernel's route is asked again only where the
+    /// interface that it led to cannot be used: a route that comes later, as with a VPN, must not
+    /// move the election to another network.
     fn locate(&mut self, interfaces: &Interfaces) -> Result<Endpoint, Problem> {
-        let interface = self.interface(interfaces)?;
+        let known = self.name.as_deref().and_then(|name| interfaces.get(name));
+        let problem = match known.ok_or(Problem::Missing).and_then(|known| self.endpoint_on(known))
+        {
+            Err(problem) if self.follows_route => problem,
+            found => return found,
+        };
+        match interfaces.route_to(self.group.ip()) {
+            Ok(routed) => {
+                self.name = Some(routed.name.clone());
+                self.endpoint_on(routed)
+            }
+            Err(error) if known.is_none() => Err(error.into()),
+            Err(_) => Err(problem),
+        }
+    }
+
+    /// Where a socket on `interface` would have to be.
+    fn endpoint_on(&self, interface: &Interface) -> Result<Endpoint, Problem> {
         if !interface.is_up() {
             return Err(Problem::Down);
         }
         if !interface.is_running() {
             return Err(Problem::NoCarrier);
         }
-        let address = source(interface, self.group.ip(), self.endpoint())?;
+        let last = self.last.as_ref().map(|last| last.source);
+        let address = source::choose(interface, self.group.ip(), last)?;
         Ok(Endpoint { index: interface.index, address })
-    }
-
-    /// The interface to use. The kernel's route is asked once and its answer kept as long as that
-    /// interface exists: a route that comes later, as with a VPN, must not move the election to
-    /// another network.
-    fn interface<'a>(&mut self, interfaces: &'a Interfaces) -> Result<&'a Interface, Problem> {
-        if let Some(known) = self.name.as_deref().and_then(|name| interfaces.get(name)) {
-            return Ok(known);
-        }
-        if !self.follows_route {
-            return Err(Problem::Missing);
-        }
-        let routed = interfaces.route_to(self.group.ip())?;
-        self.name = Some(routed.name.clone());
-        Ok(routed)
     }
 
     /// Opens, replaces or closes the socket, or renews its membership.
@@ -339,9 +356,12 @@ impl Link {
     /// Why a new socket is needed to be at `endpoint`; none where the open one serves.
     fn reason_to_join(&mut self, endpoint: Endpoint, now: Time) -> Option<JoinCause> {
         let group = self.group.ip();
+        let Some(last) = &self.last else { return Some(JoinCause::FirstUse) };
+        if last.interface != self.label() {
+            return Some(JoinCause::Rerouted);
+        }
         match &mut self.state {
-            State::Closed(_) if self.was_open => Some(JoinCause::Recovered),
-            State::Closed(_) => Some(JoinCause::FirstUse),
+            State::Closed(_) => Some(JoinCause::Recovered),
             State::Open(port) if port.endpoint.index != endpoint.index => {
                 Some(JoinCause::Recreated)
             }
@@ -360,7 +380,7 @@ impl Link {
         let (joined_at, readable, failed) = (now, false, false);
         let port = Port { socket, endpoint, joined_at, readable, failed };
         self.replace(State::Open(port), registry);
-        self.was_open = true;
+        self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
         Ok(())
     }
 
@@ -396,32 +416,6 @@ impl Port {
     }
 }
 
-/// The address that datagrams to `group` leave with by `interface`.
-fn source(
-    interface: &Interface,
-    group: IpAddr,
-    current: Option<Endpoint>,
-) -> Result<IpAddr, Problem> {
-    match group {
-        IpAddr::V4(_) => interface
-            .ipv4_source(current.map(|endpoint| endpoint.address))
-            .map(IpAddr::V4)
-            .ok_or(Problem::NoAddress { family: "IPv4" }),
-        IpAddr::V6(v6) if interface.addresses.iter().any(IpAddr::is_ipv6) => {
-            interface.ipv6_source(v6).map(IpAddr::V6).map_err(|error| match error.raw_os_error() {
-                Some(libc::ENETUNREACH) => Problem::Unroutable {
-                    group,
-                    interface: interface.name.clone(),
-                    kind: if interface.is_loopback() { "local" } else { "multicast" },
-                },
-                None | Some(libc::EADDRNOTAVAIL) => Problem::NoAddress { family: "IPv6" },
-                Some(_) => refused(error),
-            })
-        }
-        IpAddr::V6(_) => Err(Problem::NoAddress { family: "IPv6" }),
-    }
-}
-
-fn refused(error: impl fmt::Display) -> Problem {
+pub(super) fn refused(error: impl fmt::Display) -> Problem {
     Problem::Refused(error.to_string())
 }

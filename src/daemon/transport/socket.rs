@@ -1,10 +1,13 @@
 //! A UDP socket that sends to one multicast group by one interface and receives nothing else.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::num::NonZeroU32;
+use std::os::fd::AsRawFd;
 
 use mio::net::UdpSocket;
+use nix::libc;
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
 
 use super::link::Endpoint;
@@ -32,6 +35,22 @@ pub(super) fn open(group: SocketAddr, endpoint: Endpoint) -> Result<UdpSocket, O
     socket.bind(&group.into()).map_err(at("bind the socket to the group"))?;
     join(&socket, group.ip(), endpoint.index).map_err(at("join the group"))?;
     Ok(UdpSocket::from_std(socket.into()))
+}
+
+/// Sends to the group with the source address of `endpoint`, and never with another.
+pub(super) fn send(
+    socket: &UdpSocket,
+    datagram: &[u8],
+    group: SocketAddr,
+    endpoint: Endpoint,
+) -> io::Result<()> {
+    match (group, endpoint.address) {
+        (SocketAddr::V6(group), IpAddr::V6(source)) => {
+            send_from(socket, datagram, group, source, endpoint.index)
+        }
+        // An IPv4 socket was fixed to its source when it was opened.
+        _ => socket.send_to(datagram, group).map(drop),
+    }
 }
 
 /// Leaves the group and joins it again, so that the kernel announces the membership anew.
@@ -72,6 +91,25 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
     // Less is worse but works.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
     Ok(socket)
+}
+
+/// An IPv6 socket cannot be fixed to a source while it is bound to the group, so each datagram
+/// names its own.
+fn send_from(
+    socket: &UdpSocket,
+    datagram: &[u8],
+    group: SocketAddrV6,
+    source: Ipv6Addr,
+    index: NonZeroU32,
+) -> io::Result<()> {
+    let source = libc::in6_pktinfo {
+        ipi6_addr: libc::in6_addr { s6_addr: source.octets() },
+        ipi6_ifindex: index.get(),
+    };
+    let (content, control) = ([IoSlice::new(datagram)], [ControlMessage::Ipv6PacketInfo(&source)]);
+    let group = SockaddrIn6::from(group);
+    sendmsg(socket.as_raw_fd(), &content, &control, MsgFlags::empty(), Some(&group))?;
+    Ok(())
 }
 
 /// Ties the socket to the interface, in both directions. Needs no privilege since Linux 5.7.

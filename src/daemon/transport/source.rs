@@ -1,0 +1,156 @@
+//! Which of an interface's addresses datagrams leave with.
+//!
+//! The kernel prefers the newest address, which on a leader is the service address that its hook
+//! has just added. The source must not follow that: it names the node to the others.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use nix::libc;
+
+use super::link::{Problem, refused};
+use crate::daemon::interfaces::{Address, Interface};
+
+/// The address that datagrams to `group` leave with by `interface`: `known` as long as the
+/// interface has it, else the one that looks most like the host's own.
+///
+/// # Errors
+///
+/// Where no address is ready, or the kernel has no route to an IPv6 group.
+pub(super) fn choose(
+    interface: &Interface,
+    group: IpAddr,
+    known: Option<IpAddr>,
+) -> Result<IpAddr, Problem> {
+    let source = pick(&interface.addresses, interface.is_loopback(), group, known)
+        .ok_or_else(|| no_address(group))?;
+    if let IpAddr::V6(group) = group {
+        check_route(interface, group)?;
+    }
+    Ok(source)
+}
+
+fn pick(
+    addresses: &[Address],
+    on_loopback: bool,
+    group: IpAddr,
+    known: Option<IpAddr>,
+) -> Option<IpAddr> {
+    let mut usable = addresses.iter().filter(|address| {
+        address.is_ready
+            && address.ip.is_ipv4() == group.is_ipv4()
+            && (address.ip.is_loopback() || !on_loopback)
+    });
+    if known.is_some() && usable.clone().any(|address| Some(address.ip) == known) {
+        return known;
+    }
+    match group {
+        IpAddr::V4(_) => usable.next().map(|address| address.ip),
+        IpAddr::V6(group) => best_ipv6(usable, group),
+    }
+}
+
+/// An address of the group's reach before others, a lasting one before others, and then the
+/// oldest: service addresses are younger than the host's own. The kernel lists the newest first.
+fn best_ipv6<'a>(
+    addresses: impl DoubleEndedIterator<Item = &'a Address>,
+    group: Ipv6Addr,
+) -> Option<IpAddr> {
+    let rank = |address: &&Address| {
+        let is_link_local = matches!(address.ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        (is_link_local != is_link_scoped(group), !address.is_lasting)
+    };
+    addresses.rev().min_by_key(rank).map(|address| address.ip)
+}
+
+/// Whether no router passes datagrams to the group on.
+const fn is_link_scoped(group: Ipv6Addr) -> bool {
+    /// The value of the address's scope field.
+    const LINK_LOCAL: u16 = 2;
+    let [first, ..] = group.segments();
+    first & 0xf <= LINK_LOCAL
+}
+
+fn check_route(interface: &Interface, group: Ipv6Addr) -> Result<(), Problem> {
+    interface.check_ipv6_route(group).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENETUNREACH) => Problem::Unroutable {
+            group: group.into(),
+            interface: interface.name.clone(),
+            kind: if interface.is_loopback() { "local" } else { "multicast" },
+        },
+        Some(libc::EADDRNOTAVAIL) => no_address(group.into()),
+        _ => refused(error),
+    })
+}
+
+const fn no_address(group: IpAddr) -> Problem {
+    Problem::NoAddress { family: if group.is_ipv4() { "IPv4" } else { "IPv6" } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Address {
+        Address { ip: text.parse().unwrap(), is_ready: true, is_lasting: true }
+    }
+
+    /// The choice among `addresses`, which are in the kernel's order.
+    fn picked(addresses: &[Address], group: &str, known: Option<&str>) -> Option<String> {
+        let on_loopback = addresses.iter().any(|address| address.ip.is_loopback());
+        let known = known.map(|known| known.parse().unwrap());
+        pick(addresses, on_loopback, group.parse().unwrap(), known).map(|ip| ip.to_string())
+    }
+
+    fn best(addresses: &[Address], group: &str) -> Option<String> {
+        picked(addresses, group, None)
+    }
+
+    #[test]
+    fn the_source_is_kept_while_the_interface_has_it() {
+        let eth0 = ["fe80::1", "10.0.0.1", "10.0.0.100", "fd00::99", "fd00::1"].map(address);
+        let kept = |group, known| picked(&eth0, group, Some(known));
+        assert_eq!(best(&eth0, "239.0.0.1").as_deref(), Some("10.0.0.1"));
+        assert_eq!(kept("239.0.0.1", "10.0.0.100").as_deref(), Some("10.0.0.100"));
+        assert_eq!(kept("239.0.0.1", "10.0.0.7").as_deref(), Some("10.0.0.1"));
+        assert_eq!(kept("239.0.0.1", "fe80::1").as_deref(), Some("10.0.0.1"));
+        assert_eq!(kept("ff15::77", "fd00::99").as_deref(), Some("fd00::99"));
+        assert_eq!(kept("ff15::77", "fe80::1").as_deref(), Some("fe80::1"));
+        assert_eq!(kept("ff15::77", "fd00::7").as_deref(), Some("fd00::1"));
+        assert_eq!(best(&[address("fe80::1")], "239.0.0.1"), None);
+    }
+
+    #[test]
+    fn the_source_on_the_loopback_is_a_loopback_address() {
+        let lo = ["10.9.9.9", "127.0.0.1", "fd00::9", "::1"].map(address);
+        assert_eq!(best(&lo, "239.0.0.1").as_deref(), Some("127.0.0.1"));
+        assert_eq!(picked(&lo, "239.0.0.1", Some("10.9.9.9")).as_deref(), Some("127.0.0.1"));
+        assert_eq!(best(&lo, "ff15::77").as_deref(), Some("::1"));
+    }
+
+    #[test]
+    fn an_address_that_is_not_ready_is_no_source() {
+        let checked = Address { is_ready: false, ..address("fd00::1") };
+        assert_eq!(best(&[checked], "ff15::77"), None);
+        let kept = picked(&[checked, address("fd00::2")], "ff15::77", Some("fd00::1"));
+        assert_eq!(kept.as_deref(), Some("fd00::2"));
+    }
+
+    #[test]
+    fn the_source_has_the_group_s_reach() {
+        let addresses = [address("fd00::1"), address("fe80::1")];
+        assert_eq!(best(&addresses, "ff15::77").as_deref(), Some("fd00::1"));
+        assert_eq!(best(&addresses, "ff0e::77").as_deref(), Some("fd00::1"));
+        assert_eq!(best(&addresses, "ff02::77").as_deref(), Some("fe80::1"));
+        assert_eq!(best(&addresses[..1], "ff02::77").as_deref(), Some("fd00::1"));
+        assert_eq!(best(&addresses[1..], "ff15::77").as_deref(), Some("fe80::1"));
+        assert_eq!(best(&[], "ff15::77"), None);
+    }
+
+    #[test]
+    fn the_oldest_lasting_address_is_the_host_s_own() {
+        let passing = Address { is_lasting: false, ..address("fd00::3") };
+        let addresses = [address("fd00::99"), address("fd00::1"), passing];
+        assert_eq!(best(&addresses, "ff15::77").as_deref(), Some("fd00::1"));
+        assert_eq!(best(&addresses[2..], "ff15::77").as_deref(), Some("fd00::3"));
+    }
+}
