@@ -81,7 +81,7 @@ fn longest() -> Message {
             priority: Priority(255),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::FIXED, true),
         },
-        body: Body::Resignation { successor: Some(name) },
+        body: Body::Heartbeat { leader: Some(name), conceded: Some(Term(u64::MAX)) },
     }
 }
 
@@ -89,6 +89,8 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     let starting = from_web1(Role::Starting, Body::Heartbeat { leader: None, conceded: None });
     let following =
         from_web1(Role::Follower, Body::Heartbeat { leader: Some(id("web2")), conceded: None });
+    let conceding = Body::Heartbeat { leader: Some(id("web2")), conceded: Some(Term(6)) };
+    let conceding = from_web1(Role::Follower, conceding);
     let proposal = from_web1(Role::Candidate, Body::Proposal);
     let declaration = from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
     let to_web2 = from_web1(Role::Follower, Body::Resignation { successor: Some(id("web2")) });
@@ -103,6 +105,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     vec![
         ("heartbeat-starting", open(), starting),
         ("heartbeat", open(), following),
+        ("heartbeat-conceding", open(), conceding),
         ("proposal", open(), proposal),
         ("declaration", open(), declaration),
         ("declaration-sealed", sealed(), declaration),
@@ -292,8 +295,8 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[VERSION, 0], &group[..], &[sender.len() as u8], sender, rest].concat()
 }
 
-/// Life 1, datagram 1, term 0, starting, priority 0, no flags, heartbeat.
-const A_HEARTBEAT: [u8; 7] = [1, 1, 0, 0, 0, 0, 0];
+/// Life 1, datagram 1, term 0, starting, priority 0, no flags, heartbeat without leader or concession.
+const A_HEARTBEAT: [u8; 9] = [1, 1, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
@@ -310,7 +313,7 @@ fn names_that_are_no_names_are_rejected() {
 #[test]
 fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
     let bad: [&[u8]; 5] = [
-        &[1, 1, 0, 4, 0, 0, 0],                               // no fifth role
+        &[1, 1, 0, 4, 0, 0, 0, 0, 0],                         // no fifth role
         &[1, 1, 0, 0, 0, 0, 7],                               // no eighth body
         &[1, 1, 0, 0, 0, 0, 3, 2],                            // neither none nor some successor
         &[1, 1, 0, 0, 0, 0, 4, 2],                            // neither false nor true
@@ -324,7 +327,7 @@ fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
 
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
-    let message = open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0])).unwrap();
+    let message = open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0])).unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
     assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
 }
@@ -333,11 +336,11 @@ fn unknown_flags_are_kept_for_those_who_know_them() {
 /// harmed by it, and the authenticator covers the bytes as they came.
 #[test]
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
-    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0]);
+    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
     assert_eq!(open().decode(&padded), open().decode(&plain));
     assert_eq!(sealed().decode(&seal(&padded)), open().decode(&plain));
-    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0]].concat();
+    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(open().decode(&with_sender(b"web1", &too_long)), Err(Reject::Malformed));
 }
 
@@ -351,10 +354,12 @@ fn any_number() -> impl Strategy<Value = u64> {
 
 fn any_body() -> impl Strategy<Value = Body> {
     prop_oneof![
-        prop::option::of(any_name()).prop_map(|leader| Body::Heartbeat {
-            leader: leader.map(|name| id(&name)),
-            conceded: None
-        }),
+        (prop::option::of(any_name()), prop::option::of(any_number())).prop_map(
+            |(leader, conceded)| Body::Heartbeat {
+                leader: leader.map(|name| id(&name)),
+                conceded: conceded.map(Term),
+            }
+        ),
         Just(Body::Proposal),
         any::<u32>().prop_map(|interval_us| Body::Declaration { interval_us }),
         prop::option::of(any_name())

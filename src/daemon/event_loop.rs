@@ -12,7 +12,7 @@ use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use crate::config::{Config, ConfigSource};
+use crate::config::{Config, ConfigSource, keys};
 use crate::control_api::{Counters, Done, Refusal, RefusalKind, Request, Response, StatusReport};
 use crate::core::Election;
 use crate::core::election::{Setup, YieldError, Yielding};
@@ -58,6 +58,8 @@ pub(super) struct Daemon {
     election: Election,
     codec: Codec,
     store: Store,
+    /// What the election asked to be kept, and is not on disk.
+    unsaved: Option<PersistentState>,
     /// Why the state could not be saved, since it last could.
     store_failure: Option<String>,
     transport: Transport,
@@ -104,6 +106,7 @@ impl Daemon {
             watchdog_due: notifier.watchdog_interval().map(|interval| now + interval),
             notifier,
             store,
+            unsaved: None,
             store_failure: None,
             transport,
             control,
@@ -143,10 +146,13 @@ impl Daemon {
     fn sleep(&mut self, events: &mut Events) -> Result<(), RunError> {
         self.alarm.set(self.next_deadline())?;
         let wait = self.transport.has_more().then_some(Duration::ZERO);
-        match self.poll.poll(events, wait) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error.into()),
-            _ => {}
+        let mut outcome = self.poll.poll(events, wait);
+        // A daemon that was stopped and goes on is interrupted here. What became ready meanwhile has
+        // to be looked at before any deadline is.
+        while outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            outcome = self.poll.poll(events, Some(Duration::ZERO));
         }
+        outcome?;
         for event in events.iter() {
             // Told before anything is read, so that nothing that waits is overlooked.
             self.transport.handle_event(event.token());
@@ -220,6 +226,9 @@ impl Daemon {
         self.report_finished_hooks(now);
         self.election.handle_timeout(now);
         self.carry_out(now);
+        if self.store_failure.is_none() {
+            self.save();
+        }
         if self.watchdog_due.is_some_and(|due| due <= now) {
             self.notifier.watchdog();
             self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
@@ -242,19 +251,29 @@ impl Daemon {
     fn carry_out(&mut self, now: Time) {
         while let Some(output) = self.election.poll_output() {
             match output {
-                Output::Persist(state) => self.save(&state),
-                Output::Transmit(message) => self.transmit(&message),
-                Output::RunHook(run) => self.run_hook(run, now),
+                Output::Persist(state) => self.unsaved = Some(state),
+                Output::Transmit(message) => {
+                    self.save();
+                    self.transmit(&message);
+                }
+                Output::RunHook(run) => {
+                    self.save();
+                    self.run_hook(run, now);
+                }
                 Output::Notify(event) => self.tell(&event, now),
                 Output::Stopped(cause) => self.stopped = Some(cause),
             }
         }
     }
 
+    /// Puts the newest state on disk, where it is not: once before anything that rests on it, and
+    /// not for each of the changes that came before.
+    ///
     /// In available mode a full disk does not cost the group its leader: it is said once, and the
     /// next change tries again.
-    fn save(&mut self, state: &PersistentState) {
-        match self.store.save(state) {
+    fn save(&mut self) {
+        let Some(state) = self.unsaved.take() else { return };
+        match self.store.save(&state) {
             Ok(()) => {
                 if self.store_failure.take().is_some() {
                     log::info!("the state is saved again");
@@ -265,6 +284,7 @@ impl Daemon {
                     log::error!("{error}; going on without, so a restart would forget");
                 }
                 self.store_failure = Some(error.to_string());
+                self.unsaved = Some(state);
             }
         }
     }
@@ -305,6 +325,7 @@ impl Daemon {
         while let Some(incoming) = self.control.poll_request() {
             let response = self.answer(&incoming, now);
             self.carry_out(now);
+            self.save();
             let response = self.with_store_failure(incoming.request, response);
             self.control.respond(incoming.client, &response);
         }
@@ -388,7 +409,8 @@ impl Daemon {
     fn reload(&mut self, now: Time) {
         self.notifier.reloading();
         match self.load_anew() {
-            Ok((config, access)) => {
+            Ok((config, access, keyring)) => {
+                self.codec.set_keyring(keyring);
                 self.apply(config, access, now);
                 log::info!("configuration reloaded");
             }
@@ -397,10 +419,13 @@ impl Daemon {
         self.notifier.ready();
     }
 
-    fn load_anew(&self) -> Result<(Config, Access), RunError> {
+    /// Reads everything before anything is taken over. The files whose names take a restart to
+    /// change are read anew under their old names: keys rotate, and groups get members.
+    fn load_anew(&self) -> Result<(Config, Access, Option<Keyring>), RunError> {
         let config = self.source.load()?;
         let access = Access::resolve(self.config.socket_group.as_deref())?;
-        Ok((config, access))
+        let keyring = self.config.key_file.as_deref().map(keys::load).transpose()?;
+        Ok((config, access, keyring))
     }
 
     fn apply(&mut self, new: Config, access: Access, now: Time) {

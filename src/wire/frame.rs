@@ -68,6 +68,11 @@ impl Codec {
         Codec { group, keyring }
     }
 
+    /// Seals and checks with other keys from now on.
+    pub fn set_keyring(&mut self, keyring: Option<Keyring>) {
+        self.keyring = keyring;
+    }
+
     /// Writes `message` as a datagram into `buffer`, which is cleared first.
     ///
     /// # Errors
