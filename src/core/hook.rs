@@ -119,6 +119,8 @@ pub struct HookRun {
 pub enum HookOutcome {
     /// It exited with status 0, or no hook is configured.
     Succeeded,
-    /// It exited otherwise, was killed, overran its time limit, or could not be started.
+    /// It exited otherwise, was killed, overran its time limit, or nobody knows how it ended.
     Failed,
+    /// It never started: the hook-runner could not be reached, or the system gave no process.
+    NotRun,
 }

@@ -40,6 +40,14 @@ impl HookSchedule {
         self.running.take()
     }
 
+    /// Takes back the run that was to be started and never did: it waits again, ahead of what has
+    /// happened since, which may have made it moot.
+    pub(crate) fn put_back(&mut self, run: HookRun) {
+        let later = std::mem::take(&mut self.pending);
+        self.push(run);
+        later.into_iter().for_each(|run| self.push(run));
+    }
+
     /// Whether nothing runs and nothing waits to.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.pending.is_empty()
@@ -127,6 +135,21 @@ mod tests {
         schedule.push(run(Elected, 3));
         schedule.push(run(Reaffirmed, 5));
         assert_eq!(drain(&mut schedule), [(Elected, 1), (Demoted, 1), (Elected, 5)]);
+    }
+
+    #[test]
+    fn a_run_that_never_started_waits_again_unless_it_is_moot() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        let elected = schedule.start_next().unwrap();
+        schedule.finish();
+        schedule.put_back(elected);
+        schedule.push(run(Reaffirmed, 2));
+        assert_eq!(schedule.start_next().unwrap().term, Term(2));
+        schedule.push(run(Demoted, 2));
+        let elected = schedule.finish().unwrap();
+        schedule.put_back(elected);
+        assert!(schedule.is_idle(), "neither was seen by the scripts");
     }
 
     #[test]

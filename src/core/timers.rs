@@ -31,11 +31,13 @@ pub enum Timer {
     HoldoffEnd,
     /// Members are looked over for silent ones.
     Sweep,
+    /// A hook that could not be started is tried again.
+    HookRetry,
 }
 
 impl Timer {
     /// How many there are.
-    pub const COUNT: usize = Timer::Sweep as usize + 1;
+    pub const COUNT: usize = Timer::HookRetry as usize + 1;
 
     const ALL: [Timer; Timer::COUNT] = [
         Timer::Sample,
@@ -51,6 +53,7 @@ impl Timer {
         Timer::YieldEnd,
         Timer::HoldoffEnd,
         Timer::Sweep,
+        Timer::HookRetry,
     ];
 }
 

@@ -33,7 +33,7 @@ pub fn compare(seeds: Range<u64>) -> Result<String, String> {
 pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
     let mut rng = Rng::with_seed(seed);
     let heartbeat = Duration::from_millis([20, 1000][rng.usize(0..2)]);
-    let hooks = HookHabit { longest: 0, failure: 0.0 };
+    let hooks = HookHabit { longest: 0, failure: 0.0, absence: 0.0 };
     let settings: Vec<_> = (0..rng.usize(1..=6))
         .map(|_| {
             let priority = choose_priority(&mut rng);

@@ -9,7 +9,7 @@ use crate::world::{HookHabit, World};
 /// Simulates five undisturbed nodes at the default settings and prints the ratio.
 #[expect(clippy::disallowed_methods, reason = "it measures the time that really passes")]
 pub fn measure() {
-    let hooks = HookHabit { longest: 0, failure: 0.0 };
+    let hooks = HookHabit { longest: 0, failure: 0.0, absence: 0.0 };
     let settings = vec![(Params::default(), hooks); 5];
     let mut world = World::new(1, settings, 0);
     for host in 0..5 {

@@ -161,6 +161,7 @@ impl Scenario {
         self.world.network.weather = Weather::CALM;
         for host in 0..self.world.hosts.len() {
             self.world.hosts[host].hooks.failure = 0.0;
+            self.world.hosts[host].hooks.absence = 0.0;
             self.world.plug(host, true)?;
             self.world.resume(host)?;
             if !self.world.hosts[host].is_alive() {
@@ -179,6 +180,7 @@ fn choose_settings(rng: &mut Rng) -> Vec<(Params, HookHabit)> {
     let shared = choose_shared(rng, hosts);
     let slow = nanos(shared.heartbeat_interval) * [0, 1, 10][rng.usize(0..3)];
     let failure = [0.0, 0.0, 0.2][rng.usize(0..3)];
+    let absence = [0.0, 0.0, 0.3][rng.usize(0..3)];
     let static_group = rng.u8(0..12) == 0;
     (0..hosts)
         .map(|_| {
@@ -193,7 +195,7 @@ fn choose_settings(rng: &mut Rng) -> Vec<(Params, HookHabit)> {
                 };
                 params.candidate |= params.static_role.is_some();
             }
-            (params, HookHabit { longest: slow, failure })
+            (params, HookHabit { longest: slow, failure, absence })
         })
         .collect()
 }

@@ -31,6 +31,8 @@ pub struct HookHabit {
     pub longest: u64,
     /// Probability that a run fails.
     pub failure: f64,
+    /// Probability that a run never starts.
+    pub absence: f64,
 }
 
 /// One simulated machine.
@@ -56,7 +58,8 @@ pub struct Host {
 #[derive(Default)]
 struct Stopped {
     inbox: Vec<(IpAddr, Rc<[u8]>)>,
-    hook_ended: bool,
+    /// Whether the hook that ended meanwhile had started at all.
+    hook_ended: Option<bool>,
 }
 
 impl Host {
@@ -87,7 +90,7 @@ impl Host {
 enum Action {
     Deliver { to: usize, from: usize, datagram: Rc<[u8]>, duplicate_of: Option<u64> },
     Wake { host: usize, life: u64 },
-    HookEnds { host: usize, life: u64 },
+    HookEnds { host: usize, life: u64, ran: bool },
 }
 
 struct Scheduled {
@@ -255,8 +258,8 @@ impl World {
         for (from, datagram) in stopped.inbox {
             self.hand_in(index, from, &datagram)?;
         }
-        if stopped.hook_ended {
-            self.finish_hook(index)?;
+        if let Some(ran) = stopped.hook_ended {
+            self.finish_hook(index, ran)?;
         }
         self.wake(index)
     }
@@ -297,10 +300,10 @@ impl World {
                 let current = self.hosts[host].life == life && self.hosts[host].wake_at == self.now;
                 if current && self.hosts[host].is_up() { self.wake(host) } else { Ok(()) }
             }
-            Action::HookEnds { host, life } if self.hosts[host].life == life => {
+            Action::HookEnds { host, life, ran } if self.hosts[host].life == life => {
                 match &mut self.hosts[host].stopped {
-                    Some(stopped) => stopped.hook_ended = true,
-                    None => self.finish_hook(host)?,
+                    Some(stopped) => stopped.hook_ended = Some(ran),
+                    None => self.finish_hook(host, ran)?,
                 }
                 Ok(())
             }
@@ -378,12 +381,16 @@ impl World {
         self.drain(to)
     }
 
-    fn finish_hook(&mut self, index: usize) -> Result<(), Violation> {
+    fn finish_hook(&mut self, index: usize, ran: bool) -> Result<(), Violation> {
         let failed = self.rng.f64() < self.hosts[index].hooks.failure;
-        let outcome = if failed { HookOutcome::Failed } else { HookOutcome::Succeeded };
+        let outcome = match (ran, failed) {
+            (false, _) => HookOutcome::NotRun,
+            (true, true) => HookOutcome::Failed,
+            (true, false) => HookOutcome::Succeeded,
+        };
         self.log(index, || format!("hook {outcome:?}"));
         self.checkers.note_hook_end(index);
-        if failed {
+        if outcome != HookOutcome::Succeeded {
             self.checkers.disturb(self.now);
         }
         let host = &mut self.hosts[index];
@@ -472,7 +479,10 @@ impl World {
 
     fn run_hook(&mut self, index: usize, run: HookRun) -> Result<(), Violation> {
         self.log(index, || format!("hook {} {} term {}", run.event, run.reason, run.term));
-        self.checkers.note_hook_start(index, &run)?;
+        let ran = self.rng.f64() >= self.hosts[index].hooks.absence;
+        if ran {
+            self.checkers.note_hook_start(index, &run)?;
+        }
         let longest = self.hosts[index].hooks.longest;
         let takes = self.rng.u64(0..=longest);
         let life = self.hosts[index].life;
@@ -482,7 +492,7 @@ impl World {
                 election.handle_hook_finished(now, HookOutcome::Succeeded);
             }
         }
-        self.schedule(takes, Action::HookEnds { host: index, life });
+        self.schedule(takes, Action::HookEnds { host: index, life, ran });
         Ok(())
     }
 

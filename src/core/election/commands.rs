@@ -111,6 +111,8 @@ impl Election {
         }
         self.stop_cause = Some(cause);
         self.change_exclusions(now, Reason::Shutdown, |exclusions| exclusions.stopping = true);
+        self.timers.clear(Timer::HookRetry);
+        self.start_next_hook();
         self.advance_stop(now);
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Election, State};
-use crate::core::hook::{HookOutcome, Reason};
+use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use crate::core::output::Event;
 use crate::core::params::{OnElectedFailure, Params, StaticRole};
 use crate::core::status::Ineligible;
@@ -12,6 +12,9 @@ use crate::time::Time;
 
 /// The time out after a failed hook doubles up to this, or is as long as configured.
 const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
+
+/// How long to wait before a hook that could not be started is tried again.
+const HOOK_RETRY: Duration = Duration::from_secs(1);
 
 /// What keeps a node from standing. Any of them is enough.
 #[derive(Debug, Clone, Copy)]
@@ -137,11 +140,23 @@ impl Election {
         self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = false);
     }
 
+    /// A run that never started is tried again, so that the scripts miss nothing. Only a daemon that
+    /// stops does not wait for it.
+    pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
+        if outcome == HookOutcome::NotRun && !self.exclusions.stopping {
+            self.timers.set(Timer::HookRetry, now + HOOK_RETRY);
+            self.hooks.put_back(run);
+        }
+        if run.event == HookEvent::Elected {
+            self.judge_elected_hook(now, outcome);
+        }
+    }
+
     /// A leader whose hook failed for `elected` is no use: it stays out, for longer every time.
-    pub(super) fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
+    fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
         match outcome {
             HookOutcome::Succeeded => self.failures_in_a_row = 0,
-            HookOutcome::Failed
+            HookOutcome::Failed | HookOutcome::NotRun
                 if self.state == State::Leading
                     && self.params.on_elected_failure == OnElectedFailure::Resign =>
             {
@@ -152,7 +167,7 @@ impl Election {
                     exclusions.held_off = true;
                 });
             }
-            HookOutcome::Failed => {}
+            HookOutcome::Failed | HookOutcome::NotRun => {}
         }
     }
 

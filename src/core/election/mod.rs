@@ -258,9 +258,8 @@ impl Election {
     /// The hook run that was asked for last has ended.
     pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
         let before = self.snapshot();
-        let finished = self.hooks.finish();
-        if finished.is_some_and(|run| run.event == HookEvent::Elected) {
-            self.judge_elected_hook(now, outcome);
+        if let Some(run) = self.hooks.finish() {
+            self.judge_hook(now, run, outcome);
         }
         self.start_next_hook();
         self.advance_handover(now);
@@ -283,6 +282,7 @@ impl Election {
             Timer::YieldEnd => self.end_yield(now),
             Timer::HoldoffEnd => self.end_holdoff(now),
             Timer::Sweep => self.sweep(now),
+            Timer::HookRetry => self.start_next_hook(),
         }
     }
 
@@ -363,6 +363,9 @@ impl Election {
     }
 
     fn start_next_hook(&mut self) {
+        if self.timers.get(Timer::HookRetry).is_some() {
+            return;
+        }
         if let Some(run) = self.hooks.start_next() {
             self.outputs.push_back(Output::RunHook(run));
         }
