@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test may fail it")]
 #![expect(clippy::disallowed_methods, reason = "a test waits for processes beside it")]
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -15,32 +14,13 @@ use std::time::Duration;
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use lanelect::daemon::clock;
 use lanelect::daemon::hooks::protocol::{RunReply, RunRequest};
-use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, HookSettings, Hooks};
-use lanelect::hook_runner::{CLIENTS_MAX, HookRunnerSettings, run};
+use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, Hooks};
+use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
 use mio::{Events, Poll, Token};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-
-const HOOK_VARIABLE: &str = "TEST_RUNNER_HOOK";
-const SOCKET_VARIABLE: &str = "TEST_RUNNER_SOCKET";
-const TIMEOUT_VARIABLE: &str = "TEST_RUNNER_TIMEOUT_MS";
-
-/// The hook-runner's process: this test binary, started once more by [`Runner::start`].
-#[test]
-#[ignore = "the process that the other tests start"]
-fn runner_process() {
-    let Ok(hook) = env::var(HOOK_VARIABLE) else { return };
-    env_logger::Builder::new().filter_level(log::LevelFilter::Debug).init();
-    let timeout = env::var(TIMEOUT_VARIABLE).unwrap().parse().unwrap();
-    run(HookRunnerSettings {
-        hook: HookSettings { command: Some(hook), timeout: Duration::from_millis(timeout) },
-        hook_socket: env::var_os(SOCKET_VARIABLE).map(PathBuf::from),
-        group: "blue".parse().unwrap(),
-    })
-    .unwrap();
-}
 
 /// A hook-runner in a directory of its own; killed when dropped.
 struct Runner {
@@ -56,7 +36,7 @@ impl Runner {
 
     fn start_with(hook: &str, timeout: Duration) -> Self {
         let dir = TempDir::new().unwrap();
-        let child = command(&dir, hook, timeout).stdin(Stdio::null()).spawn().unwrap();
+        let child = command(&dir, hook, timeout).spawn().unwrap();
         let runner = Runner { child, dir };
         wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
         runner
@@ -105,17 +85,44 @@ impl Drop for Runner {
     }
 }
 
+/// The hook-runner with a config file in `dir`, to listen there.
 fn command(dir: &TempDir, hook: &str, timeout: Duration) -> Command {
-    let path = dir.path().to_str().unwrap();
-    let mut command = Command::new(env::current_exe().unwrap());
+    let mut config = config(dir, hook, timeout);
+    config.insert("hook_socket".to_owned(), text(&dir.path().join("hook.sock")).into());
+    command_with(dir, &config)
+}
+
+/// The hook-runner with `config`, its output in files in `dir`.
+fn command_with(dir: &TempDir, config: &toml::Table) -> Command {
+    let file = dir.path().join("lanelect.toml");
+    fs::write(&file, config.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
     command
-        .args(["--exact", "runner_process", "--ignored", "--nocapture"])
-        .env(HOOK_VARIABLE, hook.replace("$DIR", path))
-        .env(SOCKET_VARIABLE, dir.path().join("hook.sock"))
-        .env(TIMEOUT_VARIABLE, timeout.as_millis().to_string())
+        .args(["hook-runner", "--config", text(&file)])
+        .env("LANELECT_LOG", "debug")
+        .stdin(Stdio::null())
         .stdout(File::create(dir.path().join("stdout")).unwrap())
         .stderr(File::create(dir.path().join("stderr")).unwrap());
     command
+}
+
+/// The config of a hook-runner that is handed its socket.
+fn config(dir: &TempDir, hook: &str, timeout: Duration) -> toml::Table {
+    let timeout = format!("{}ms", timeout.as_millis());
+    [
+        ("group", "blue"),
+        ("node_id", "web1"),
+        ("hook", &hook.replace("$DIR", text(dir.path()))),
+        ("hook_timeout", &timeout),
+        ("state_dir", text(dir.path())),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.into()))
+    .collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
 /// A daemon's end of a connection to the runner.
@@ -342,9 +349,10 @@ fn what_systemd_told_the_runner_alone_is_not_told_to_the_hook() {
         ("LISTEN_FDS", "1"),
         ("LISTEN_PID", "1"),
         ("LISTEN_FDNAMES", "x"),
+        ("LISTEN_PIDFDID", "1"),
+        ("FDSTORE", "1"),
     ];
     let child = command(&dir, "env > $DIR/env", Duration::from_secs(60))
-        .stdin(Stdio::null())
         .envs(private)
         .env("JOURNAL_STREAM", "1:2")
         .env("KEPT", "yes")
@@ -417,8 +425,7 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
     // A daemon may have connected before the runner is started.
     let mut early = Connection(UnixStream::connect(&path).unwrap());
     early.send(elected(1), "blue");
-    let child = command(&dir, "exit 0", Duration::from_secs(60))
-        .env_remove(SOCKET_VARIABLE)
+    let child = command_with(&dir, &config(&dir, "exit 0", Duration::from_secs(60)))
         .stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())))
         .spawn()
         .unwrap();
@@ -436,12 +443,9 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
 #[test]
 fn without_a_socket_the_runner_says_what_is_missing() {
     let dir = TempDir::new().unwrap();
-    let child = command(&dir, "exit 0", Duration::from_secs(60))
-        .env_remove(SOCKET_VARIABLE)
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
+    let config = config(&dir, "exit 0", Duration::from_secs(60));
+    let child = command_with(&dir, &config).spawn().unwrap();
     let mut runner = Runner { child, dir };
-    assert!(!runner.wait().success());
-    assert!(runner.lines("stderr").iter().any(|line| line.contains("NoSocket")));
+    assert_eq!(runner.wait().code(), Some(1));
+    assert!(runner.lines("stderr").iter().any(|line| line.contains("set hook_socket")));
 }

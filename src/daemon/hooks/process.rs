@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HookNode;
 use crate::core::hook::{HookOutcome, HookRun};
+use crate::daemon::notify::NOT_INHERITED;
 use crate::time::Time;
 use crate::types::NodeId;
 
@@ -30,20 +31,6 @@ pub const KILL_WAIT: Duration = Duration::from_secs(2);
 /// Between looks at whether a terminated group is gone: its orphans are not our children, so no
 /// signal tells when they end.
 const GROUP_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-
-/// What service managers tell the daemon alone: with these a hook could notify, feed the watchdog or
-/// take sockets in the daemon's name. `JOURNAL_STREAM` stays, as it names the stderr that the hook
-/// shares.
-const NOT_INHERITED: [&str; 8] = [
-    "NOTIFY_SOCKET",
-    "WATCHDOG_PID",
-    "WATCHDOG_USEC",
-    "LISTEN_PID",
-    "LISTEN_PIDFDID",
-    "LISTEN_FDS",
-    "LISTEN_FDNAMES",
-    "FDSTORE",
-];
 
 /// Which command runs, and for how long it may.
 #[derive(Debug, Clone, PartialEq, Eq)]
