@@ -279,8 +279,25 @@ impl HookRunner {
                 return;
             }
             let Some((token, request)) = self.queue.pop_front() else { return };
-            self.asker = Some(token);
-            self.process.start(&request.run, &request.node, now);
+            if self.announce(token) {
+                self.asker = Some(token);
+                self.process.start(&request.run, &request.node, now);
+            }
+        }
+    }
+
+    /// Tells the client that its hook starts. One that cannot be told has taken its run back.
+    fn announce(&mut self, token: Token) -> bool {
+        let Some(client) = self.clients.iter().find(|client| client.token == token) else {
+            return false;
+        };
+        match protocol::send(&client.stream, &RunReply::Started) {
+            Ok(()) => true,
+            Err(error) => {
+                log::info!("a run whose daemon is gone is not started: {error}");
+                self.handle_hangup(token);
+                false
+            }
         }
     }
 
@@ -313,10 +330,12 @@ impl Client {
     fn receive(&mut self) -> Result<(Connection, Option<RunRequest>), LineError> {
         let connection = self.line.read(&mut self.stream)?;
         if self.request_due.is_none() {
+            self.line.expect_no_more()?;
             return Ok((connection, None));
         }
-        let request = self.line.message()?;
+        let request = self.line.poll_message()?;
         if request.is_some() {
+            self.line.expect_no_more()?;
             self.request_due = None;
         }
         Ok((connection, request))

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test waits for processes beside it")]
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -135,17 +135,24 @@ impl Connection {
         self.0.write_all(line.as_bytes()).unwrap();
     }
 
-    fn reply(self) -> RunReply {
+    /// The next thing the runner says.
+    fn reply(&mut self) -> RunReply {
         self.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let mut line = String::new();
-        BufReader::new(self.0).read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
+        let mut line = Vec::new();
+        // Byte by byte, so that nothing of the next reply is lost.
+        while line.last() != Some(&b'\n') {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).unwrap();
+            line.extend(byte);
+        }
+        serde_json::from_slice(&line).unwrap()
     }
 
-    fn finished(self) -> HookFinished {
+    fn finished(mut self) -> HookFinished {
+        assert_eq!(self.reply(), RunReply::Started);
         match self.reply() {
             RunReply::Finished(finished) => finished,
-            RunReply::Refused(reason) => panic!("refused: {reason}"),
+            other => panic!("not finished: {other:?}"),
         }
     }
 
@@ -317,6 +324,37 @@ fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
     first.finished();
     third.finished();
     assert_eq!(runner.lines("runs"), ["1", "3"]);
+}
+
+#[test]
+fn a_run_says_that_it_starts_when_its_turn_comes() {
+    let runner = Runner::start(
+        "echo $LANELECT_TERM >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done",
+    );
+    let first = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    let mut second = runner.ask(demoted(2));
+    runner.wait_for_log("demoted of term 2 is asked for");
+    second.0.set_nonblocking(true).unwrap();
+    assert_eq!(second.0.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    second.0.set_nonblocking(false).unwrap();
+    File::create(runner.dir.path().join("go")).unwrap();
+    first.finished();
+    second.finished();
+}
+
+#[test]
+fn a_run_that_was_taken_back_while_the_runner_hung_is_not_run() {
+    let runner = Runner::start("echo $LANELECT_TERM >> $DIR/runs");
+    let pid = Pid::from_raw(runner.child.id().cast_signed());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let taken_back = runner.ask(elected(1));
+    // As the daemon does it: the runner can no longer tell it anything.
+    taken_back.0.shutdown(std::net::Shutdown::Read).unwrap();
+    kill(pid, Signal::SIGCONT).unwrap();
+    runner.ask(elected(3)).finished();
+    assert_eq!(runner.lines("runs"), ["3"]);
+    drop(taken_back);
 }
 
 #[test]

@@ -121,4 +121,6 @@ pub enum HookOutcome {
     Succeeded,
     /// It exited otherwise, was killed, overran its time limit, or could not be started.
     Failed,
+    /// It never started: the hook-runner could not be reached, or the system gave no process.
+    NotRun,
 }

@@ -149,7 +149,7 @@ impl Election {
                     exclusions.held_off = true;
                 });
             }
-            HookOutcome::Failed => {}
+            HookOutcome::Failed | HookOutcome::NotRun => {}
         }
     }
 

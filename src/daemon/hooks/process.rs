@@ -60,6 +60,11 @@ impl HookFinished {
     pub const fn failed(took: Duration) -> Self {
         HookFinished { outcome: HookOutcome::Failed, exit: None, took, overran: false }
     }
+
+    /// A run that certainly did not begin, given up after `took`.
+    pub const fn not_run(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::NotRun, exit: None, took, overran: false }
+    }
 }
 
 /// Runs hooks, one at a time. Never blocks.
@@ -120,8 +125,8 @@ impl HookProcess {
                 self.running = Some(Running::new(child, name(run), self.settings.timeout, now));
             }
             Err(error) => {
-                log::error!("{} failed: /bin/sh could not be started: {error}", name(run));
-                self.finished = Some(HookFinished::failed(Duration::ZERO));
+                log::error!("{} did not run: /bin/sh could not be started: {error}", name(run));
+                self.finished = Some(HookFinished::not_run(Duration::ZERO));
             }
         }
     }
@@ -172,6 +177,7 @@ pub(super) fn log_end(name: &str, finished: &HookFinished) {
     let took = finished.took.as_millis();
     match (finished.outcome, finished.exit) {
         (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
+        (HookOutcome::NotRun, _) => log::warn!("{name} did not run; given up after {took} ms"),
         (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
         (HookOutcome::Failed, Some(exit)) => {
             let cause = if finished.overran { " for overrunning its time limit" } else { "" };
@@ -441,9 +447,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_cannot_be_started_fails_at_once() {
+    fn a_hook_that_cannot_be_started_did_not_run() {
         let (mut process, _dir) = start("a command with a \0");
-        assert_eq!(process.poll_finished(), Some(HookFinished::failed(Duration::ZERO)));
+        assert_eq!(process.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
         assert_eq!(process.poll_timeout(), None);
     }
 
