@@ -199,6 +199,12 @@ fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
 /// Waits, within reason, until `check` gives something.
 fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     for _ in 0..3000 {
@@ -263,14 +269,15 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
     let finished = finish(&mut hooks, &mut poll);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, None));
 
-    // What systemd does with the rest of the unit.
-    let pid = runner.lines("runs")[0].split(' ').next_back().unwrap().parse().unwrap();
-    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    // Nobody ends the rest of the unit, as systemd would: its successor does, before the next run.
     runner.wait();
+    let left = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
+    assert!(is_alive(&left));
 
     // The socket that the dead one left is in the way of the next one, which replaces it.
     assert!(runner.socket().exists());
-    runner.child = command(&runner.dir, "exit 0", Duration::from_secs(60)).spawn().unwrap();
+    let hook = format!("if kill -0 {left}; then exit 1; fi");
+    runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
     hooks.start(&demoted(2), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
 }
@@ -282,12 +289,7 @@ fn the_time_limit_holds_for_the_whole_process_group() {
     let finished = runner.ask(elected(1)).finished();
     assert!(finished.overran);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
-    let stat = runner.lines("pid").first().and_then(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.chars().next()
-    });
-    assert!(matches!(stat, None | Some('Z' | 'X')), "{stat:?}");
-    assert_eq!(runner.lines("pid").len(), 1, "the hook came to its grandchild");
+    assert!(!is_alive(&runner.lines("pid")[0]));
 }
 
 #[test]
@@ -486,4 +488,52 @@ fn without_a_socket_the_runner_says_what_is_missing() {
     let mut runner = Runner { child, dir };
     assert_eq!(runner.wait().code(), Some(1));
     assert!(runner.lines("stderr").iter().any(|line| line.contains("set hook_socket")));
+}
+
+/// The processes whose parent is `pid`.
+fn children(pid: &str) -> Vec<String> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    children.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// `unshare` that makes what it runs process 1 of a container; none where that is forbidden here.
+fn container() -> Option<Command> {
+    let command = || {
+        let mut command = Command::new("unshare");
+        command.args(["-Urpmf", "--mount-proc", "--kill-child"]);
+        command
+    };
+    match command().arg("true").output() {
+        Ok(output) if output.status.success() => Some(command()),
+        _ => None,
+    }
+}
+
+#[test]
+fn as_process_1_of_a_container_it_reaps_orphans_and_counts_none_as_living() {
+    let Some(mut container) = container() else {
+        return eprintln!("skipped: no process namespaces here");
+    };
+    let dir = TempDir::new().unwrap();
+    // Of term 1 an orphan stays behind for a while; that of term 2 has to be ended.
+    let hook = "if [ $LANELECT_TERM = 1 ]; then sh -c 'sleep 0.3 & exit 0'; exit 0; fi; \
+                sh -c 'sleep 100 & exit 0'; echo >> $DIR/runs; exec sleep 100";
+    let runner = command(&dir, hook, Duration::from_secs(1));
+    container.arg(runner.get_program()).args(runner.get_args());
+    container.env("LANELECT_LOG", "debug").stdin(Stdio::null());
+    container.stderr(File::create(dir.path().join("stderr")).unwrap());
+    let child = container.spawn().unwrap();
+    let runner = Runner { child, dir };
+    wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
+    let process_1 = children(&runner.child.id().to_string()).remove(0);
+
+    runner.ask(elected(1)).finished();
+    wait_for("the orphan's end", || children(&process_1).is_empty().then_some(()));
+
+    let finished = runner.ask(demoted(2)).finished();
+    assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+    assert_eq!(runner.lines("runs").len(), 1);
+    let log = runner.lines("stderr");
+    assert!(!log.iter().any(|line| line.contains("sending KILL")), "{log:?}");
+    assert!(children(&process_1).is_empty());
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::process::{self, KILL_GRACE, KILL_WAIT};
+use super::group::{KILL_GRACE, KILL_WAIT};
+use super::process;
 use super::protocol::{self, Connection, LineError, LineReader, RunReply, RunRequest};
 use super::{HookFinished, HookNode};
 use crate::core::hook::HookRun;
