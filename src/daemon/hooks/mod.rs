@@ -52,7 +52,6 @@ pub struct Hooks {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a daemon has one, and never moves it")]
 enum Way {
     Local(HookProcess),
     Remote(HookClient),
