@@ -20,6 +20,7 @@ use crate::daemon::hooks::listener::{ListenError, Listener};
 use crate::daemon::hooks::protocol::{self, Connection, LineError, LineReader};
 use crate::daemon::hooks::protocol::{RunReply, RunRequest};
 use crate::daemon::hooks::{HookFinished, HookProcess, HookSettings};
+use crate::daemon::store;
 use crate::time::Time;
 use crate::types::GroupName;
 
@@ -44,6 +45,8 @@ pub struct HookRunnerSettings {
     pub hook: HookSettings,
     /// Where to listen, unless systemd passes a socket.
     pub hook_socket: Option<PathBuf>,
+    /// Where it is noted which hook runs, for the next life.
+    pub hook_record: PathBuf,
     /// The only group whose daemon is served.
     pub group: GroupName,
 }
@@ -53,6 +56,7 @@ impl From<Config> for HookRunnerSettings {
         HookRunnerSettings {
             hook: HookSettings { command: config.hook, timeout: config.hook_timeout },
             hook_socket: config.hook_socket,
+            hook_record: store::path_in(&config.state_dir, config.group, "hook"),
             group: config.group,
         }
     }
@@ -105,6 +109,7 @@ struct Client {
 
 impl HookRunner {
     fn new(settings: HookRunnerSettings) -> Result<Self, HookRunnerError> {
+        let now = clock::now();
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD, SIGTERM, SIGINT])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
@@ -119,8 +124,8 @@ impl HookRunner {
             poll,
             signals,
             listener: Some(listener),
-            accept_at: Some(clock::now()),
-            process: HookProcess::new(settings.hook),
+            accept_at: Some(now),
+            process: HookProcess::new(settings.hook, settings.hook_record, now),
             asker: None,
             queue: VecDeque::new(),
             clients: Vec::new(),
@@ -279,8 +284,25 @@ impl HookRunner {
                 return;
             }
             let Some((token, request)) = self.queue.pop_front() else { return };
-            self.asker = Some(token);
-            self.process.start(&request.run, &request.node, now);
+            if self.announce(token) {
+                self.asker = Some(token);
+                self.process.start(&request.run, &request.node, now);
+            }
+        }
+    }
+
+    /// Tells the client that its hook starts. One that cannot be told has taken its run back.
+    fn announce(&mut self, token: Token) -> bool {
+        let Some(client) = self.clients.iter().find(|client| client.token == token) else {
+            return false;
+        };
+        match protocol::send(&client.stream, &RunReply::Started) {
+            Ok(()) => true,
+            Err(error) => {
+                log::info!("a run whose daemon is gone is not started: {error}");
+                self.handle_hangup(token);
+                false
+            }
         }
     }
 
@@ -313,10 +335,12 @@ impl Client {
     fn receive(&mut self) -> Result<(Connection, Option<RunRequest>), LineError> {
         let connection = self.line.read(&mut self.stream)?;
         if self.request_due.is_none() {
+            self.line.expect_no_more()?;
             return Ok((connection, None));
         }
-        let request = self.line.message()?;
+        let request = self.line.poll_message()?;
         if request.is_some() {
+            self.line.expect_no_more()?;
             self.request_due = None;
         }
         Ok((connection, request))

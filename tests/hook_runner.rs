@@ -2,9 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test may fail it")]
 #![expect(clippy::disallowed_methods, reason = "a test waits for processes beside it")]
 
-use std::env;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -15,32 +14,13 @@ use std::time::Duration;
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use lanelect::daemon::clock;
 use lanelect::daemon::hooks::protocol::{RunReply, RunRequest};
-use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, HookSettings, Hooks};
-use lanelect::hook_runner::{CLIENTS_MAX, HookRunnerSettings, run};
+use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, Hooks};
+use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
 use mio::{Events, Poll, Token};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-
-const HOOK_VARIABLE: &str = "TEST_RUNNER_HOOK";
-const SOCKET_VARIABLE: &str = "TEST_RUNNER_SOCKET";
-const TIMEOUT_VARIABLE: &str = "TEST_RUNNER_TIMEOUT_MS";
-
-/// The hook-runner's process: this test binary, started once more by [`Runner::start`].
-#[test]
-#[ignore = "the process that the other tests start"]
-fn runner_process() {
-    let Ok(hook) = env::var(HOOK_VARIABLE) else { return };
-    env_logger::Builder::new().filter_level(log::LevelFilter::Debug).init();
-    let timeout = env::var(TIMEOUT_VARIABLE).unwrap().parse().unwrap();
-    run(HookRunnerSettings {
-        hook: HookSettings { command: Some(hook), timeout: Duration::from_millis(timeout) },
-        hook_socket: env::var_os(SOCKET_VARIABLE).map(PathBuf::from),
-        group: "blue".parse().unwrap(),
-    })
-    .unwrap();
-}
 
 /// A hook-runner in a directory of its own; killed when dropped.
 struct Runner {
@@ -56,7 +36,7 @@ impl Runner {
 
     fn start_with(hook: &str, timeout: Duration) -> Self {
         let dir = TempDir::new().unwrap();
-        let child = command(&dir, hook, timeout).stdin(Stdio::null()).spawn().unwrap();
+        let child = command(&dir, hook, timeout).spawn().unwrap();
         let runner = Runner { child, dir };
         wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
         runner
@@ -105,17 +85,44 @@ impl Drop for Runner {
     }
 }
 
+/// The hook-runner with a config file in `dir`, to listen there.
 fn command(dir: &TempDir, hook: &str, timeout: Duration) -> Command {
-    let path = dir.path().to_str().unwrap();
-    let mut command = Command::new(env::current_exe().unwrap());
+    let mut config = config(dir, hook, timeout);
+    config.insert("hook_socket".to_owned(), text(&dir.path().join("hook.sock")).into());
+    command_with(dir, &config)
+}
+
+/// The hook-runner with `config`, its output in files in `dir`.
+fn command_with(dir: &TempDir, config: &toml::Table) -> Command {
+    let file = dir.path().join("lanelect.toml");
+    fs::write(&file, config.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
     command
-        .args(["--exact", "runner_process", "--ignored", "--nocapture"])
-        .env(HOOK_VARIABLE, hook.replace("$DIR", path))
-        .env(SOCKET_VARIABLE, dir.path().join("hook.sock"))
-        .env(TIMEOUT_VARIABLE, timeout.as_millis().to_string())
+        .args(["hook-runner", "--config", text(&file)])
+        .env("LANELECT_LOG", "debug")
+        .stdin(Stdio::null())
         .stdout(File::create(dir.path().join("stdout")).unwrap())
         .stderr(File::create(dir.path().join("stderr")).unwrap());
     command
+}
+
+/// The config of a hook-runner that is handed its socket.
+fn config(dir: &TempDir, hook: &str, timeout: Duration) -> toml::Table {
+    let timeout = format!("{}ms", timeout.as_millis());
+    [
+        ("group", "blue"),
+        ("node_id", "web1"),
+        ("hook", &hook.replace("$DIR", text(dir.path()))),
+        ("hook_timeout", &timeout),
+        ("state_dir", text(dir.path())),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.into()))
+    .collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
 /// A daemon's end of a connection to the runner.
@@ -128,17 +135,24 @@ impl Connection {
         self.0.write_all(line.as_bytes()).unwrap();
     }
 
-    fn reply(self) -> RunReply {
+    /// The next thing the runner says.
+    fn reply(&mut self) -> RunReply {
         self.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let mut line = String::new();
-        BufReader::new(self.0).read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
+        let mut line = Vec::new();
+        // Byte by byte, so that nothing of the next reply is lost.
+        while line.last() != Some(&b'\n') {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).unwrap();
+            line.extend(byte);
+        }
+        serde_json::from_slice(&line).unwrap()
     }
 
-    fn finished(self) -> HookFinished {
+    fn finished(mut self) -> HookFinished {
+        assert_eq!(self.reply(), RunReply::Started);
         match self.reply() {
             RunReply::Finished(finished) => finished,
-            RunReply::Refused(reason) => panic!("refused: {reason}"),
+            other => panic!("not finished: {other:?}"),
         }
     }
 
@@ -183,6 +197,12 @@ fn demoted(term: u64) -> HookRun {
 
 fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
 }
 
 /// Waits, within reason, until `check` gives something.
@@ -249,14 +269,15 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
     let finished = finish(&mut hooks, &mut poll);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, None));
 
-    // What systemd does with the rest of the unit.
-    let pid = runner.lines("runs")[0].split(' ').next_back().unwrap().parse().unwrap();
-    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    // Nobody ends the rest of the unit, as systemd would: its successor does, before the next run.
     runner.wait();
+    let left = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
+    assert!(is_alive(&left));
 
     // The socket that the dead one left is in the way of the next one, which replaces it.
     assert!(runner.socket().exists());
-    runner.child = command(&runner.dir, "exit 0", Duration::from_secs(60)).spawn().unwrap();
+    let hook = format!("if kill -0 {left}; then exit 1; fi");
+    runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
     hooks.start(&demoted(2), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
 }
@@ -268,12 +289,7 @@ fn the_time_limit_holds_for_the_whole_process_group() {
     let finished = runner.ask(elected(1)).finished();
     assert!(finished.overran);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
-    let stat = runner.lines("pid").first().and_then(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.chars().next()
-    });
-    assert!(matches!(stat, None | Some('Z' | 'X')), "{stat:?}");
-    assert_eq!(runner.lines("pid").len(), 1, "the hook came to its grandchild");
+    assert!(!is_alive(&runner.lines("pid")[0]));
 }
 
 #[test]
@@ -313,6 +329,37 @@ fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
 }
 
 #[test]
+fn a_run_says_that_it_starts_when_its_turn_comes() {
+    let runner = Runner::start(
+        "echo $LANELECT_TERM >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done",
+    );
+    let first = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    let mut second = runner.ask(demoted(2));
+    runner.wait_for_log("demoted of term 2 is asked for");
+    second.0.set_nonblocking(true).unwrap();
+    assert_eq!(second.0.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    second.0.set_nonblocking(false).unwrap();
+    File::create(runner.dir.path().join("go")).unwrap();
+    first.finished();
+    second.finished();
+}
+
+#[test]
+fn a_run_that_was_taken_back_while_the_runner_hung_is_not_run() {
+    let runner = Runner::start("echo $LANELECT_TERM >> $DIR/runs");
+    let pid = Pid::from_raw(runner.child.id().cast_signed());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let taken_back = runner.ask(elected(1));
+    // As the daemon does it: the runner can no longer tell it anything.
+    taken_back.0.shutdown(std::net::Shutdown::Read).unwrap();
+    kill(pid, Signal::SIGCONT).unwrap();
+    runner.ask(elected(3)).finished();
+    assert_eq!(runner.lines("runs"), ["3"]);
+    drop(taken_back);
+}
+
+#[test]
 fn on_term_the_running_hook_is_waited_for() {
     let mut runner = Runner::start(
         "echo begun >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done; \
@@ -342,9 +389,10 @@ fn what_systemd_told_the_runner_alone_is_not_told_to_the_hook() {
         ("LISTEN_FDS", "1"),
         ("LISTEN_PID", "1"),
         ("LISTEN_FDNAMES", "x"),
+        ("LISTEN_PIDFDID", "1"),
+        ("FDSTORE", "1"),
     ];
     let child = command(&dir, "env > $DIR/env", Duration::from_secs(60))
-        .stdin(Stdio::null())
         .envs(private)
         .env("JOURNAL_STREAM", "1:2")
         .env("KEPT", "yes")
@@ -417,8 +465,7 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
     // A daemon may have connected before the runner is started.
     let mut early = Connection(UnixStream::connect(&path).unwrap());
     early.send(elected(1), "blue");
-    let child = command(&dir, "exit 0", Duration::from_secs(60))
-        .env_remove(SOCKET_VARIABLE)
+    let child = command_with(&dir, &config(&dir, "exit 0", Duration::from_secs(60)))
         .stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())))
         .spawn()
         .unwrap();
@@ -436,12 +483,57 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
 #[test]
 fn without_a_socket_the_runner_says_what_is_missing() {
     let dir = TempDir::new().unwrap();
-    let child = command(&dir, "exit 0", Duration::from_secs(60))
-        .env_remove(SOCKET_VARIABLE)
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
+    let config = config(&dir, "exit 0", Duration::from_secs(60));
+    let child = command_with(&dir, &config).spawn().unwrap();
     let mut runner = Runner { child, dir };
-    assert!(!runner.wait().success());
-    assert!(runner.lines("stderr").iter().any(|line| line.contains("NoSocket")));
+    assert_eq!(runner.wait().code(), Some(1));
+    assert!(runner.lines("stderr").iter().any(|line| line.contains("set hook_socket")));
+}
+
+/// The processes whose parent is `pid`.
+fn children(pid: &str) -> Vec<String> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    children.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// `unshare` that makes what it runs process 1 of a container; none where that is forbidden here.
+fn container() -> Option<Command> {
+    let command = || {
+        let mut command = Command::new("unshare");
+        command.args(["-Urpmf", "--mount-proc", "--kill-child"]);
+        command
+    };
+    match command().arg("true").output() {
+        Ok(output) if output.status.success() => Some(command()),
+        _ => None,
+    }
+}
+
+#[test]
+fn as_process_1_of_a_container_it_reaps_orphans_and_counts_none_as_living() {
+    let Some(mut container) = container() else {
+        return eprintln!("skipped: no process namespaces here");
+    };
+    let dir = TempDir::new().unwrap();
+    // Of term 1 an orphan stays behind for a while; that of term 2 has to be ended.
+    let hook = "if [ $LANELECT_TERM = 1 ]; then sh -c 'sleep 0.3 & exit 0'; exit 0; fi; \
+                sh -c 'sleep 100 & exit 0'; echo >> $DIR/runs; exec sleep 100";
+    let runner = command(&dir, hook, Duration::from_secs(1));
+    container.arg(runner.get_program()).args(runner.get_args());
+    container.env("LANELECT_LOG", "debug").stdin(Stdio::null());
+    container.stderr(File::create(dir.path().join("stderr")).unwrap());
+    let child = container.spawn().unwrap();
+    let runner = Runner { child, dir };
+    wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
+    let process_1 = children(&runner.child.id().to_string()).remove(0);
+
+    runner.ask(elected(1)).finished();
+    wait_for("the orphan's end", || children(&process_1).is_empty().then_some(()));
+
+    let finished = runner.ask(demoted(2)).finished();
+    assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+    assert_eq!(runner.lines("runs").len(), 1);
+    let log = runner.lines("stderr");
+    assert!(!log.iter().any(|line| line.contains("sending KILL")), "{log:?}");
+    assert!(children(&process_1).is_empty());
 }

@@ -27,7 +27,7 @@ use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::report::{self, Surroundings};
-use crate::daemon::store::Store;
+use crate::daemon::store::{self, Store};
 use crate::daemon::transport::{self, Settings, Transport};
 use crate::time::Time;
 use crate::types::Incarnation;
@@ -98,7 +98,7 @@ impl Daemon {
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
-            hooks: hooks(&config, registry)?,
+            hooks: hooks(&config, registry, now)?,
             election: Election::new(setup, now),
             codec: Codec::new(config.group, keyring),
             narration: Narration::new(config.node_id, now),
@@ -474,7 +474,7 @@ fn next_incarnation(last: Incarnation, seed: u64) -> Incarnation {
     Incarnation(micros.max(last.0.saturating_add(1)))
 }
 
-fn hooks(config: &Config, registry: &mio::Registry) -> Result<Hooks, RunError> {
+fn hooks(config: &Config, registry: &mio::Registry, now: Time) -> Result<Hooks, RunError> {
     let node = HookNode {
         node_id: config.node_id,
         group: config.group,
@@ -487,8 +487,9 @@ fn hooks(config: &Config, registry: &mio::Registry) -> Result<Hooks, RunError> {
             Hooks::remote(client, node)
         }
         None => {
-            let command = config.hook.clone();
-            Hooks::local(HookProcess::new(HookSettings { command, timeout }), node)
+            let settings = HookSettings { command: config.hook.clone(), timeout };
+            let record = store::path_in(&config.state_dir, config.group, "hook");
+            Hooks::local(HookProcess::new(settings, record, now), node)
         }
     })
 }

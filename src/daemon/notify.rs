@@ -18,10 +18,19 @@ use sd_notify::NotifyState;
 use crate::core::status::{LeaderStatus, Status};
 use crate::types::Role;
 
-/// What systemd passes to the daemon and to nobody else: a hook that inherited these could speak in
-/// the daemon's name. Whoever starts a process takes them out of its environment.
-pub const DAEMON_ONLY_VARIABLES: [&str; 6] =
-    [NOTIFY_SOCKET, "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"];
+/// What service managers tell a process alone: a child that inherited these could notify, feed the
+/// watchdog or take sockets in its parent's name. Whoever starts a process takes them out of its
+/// environment. `JOURNAL_STREAM` is not among them: it names the stderr that a child may share.
+pub const NOT_INHERITED: [&str; 8] = [
+    NOTIFY_SOCKET,
+    "WATCHDOG_PID",
+    "WATCHDOG_USEC",
+    "LISTEN_PID",
+    "LISTEN_PIDFDID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "FDSTORE",
+];
 
 /// Longest wait for a service manager that does not read its messages. Shorter than any sensible
 /// heartbeat interval.

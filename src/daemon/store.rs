@@ -189,7 +189,7 @@ impl Store {
 }
 
 /// The group's file with `extension`. A group's name may hold a slash, a file's may not.
-fn path_in(dir: &Path, group: GroupName, extension: &str) -> PathBuf {
+pub(crate) fn path_in(dir: &Path, group: GroupName, extension: &str) -> PathBuf {
     let name = group.as_str().replace('%', "%25").replace('/', "%2F");
     dir.join(format!("{name}.{extension}"))
 }

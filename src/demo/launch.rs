@@ -16,6 +16,8 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 
+use crate::daemon::notify::NOT_INHERITED;
+
 /// The config file in the daemon's directory, which is also its working directory.
 pub(super) const CONFIG: &str = "lanelect.toml";
 
@@ -25,9 +27,6 @@ pub(super) const LOG: &str = "daemon.log";
 /// Set, to the demo's process id, only for the processes that are to become daemons.
 const DEMO_PID: &str = "LANELECT_DEMO_PID";
 
-/// What a service manager tells the demo alone.
-const NOT_INHERITED: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"];
-
 /// Starts the daemon whose [`CONFIG`] is in `directory`. The calling thread counts as its parent
 /// and must live as long as the demo.
 ///
@@ -36,15 +35,8 @@ const NOT_INHERITED: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USE
 /// Where the process cannot be started or its log not be opened.
 pub(super) fn spawn(directory: &Path) -> io::Result<Child> {
     let log = File::options().create(true).append(true).open(directory.join(LOG))?;
-    let mut command = Command::new(env::current_exe()?);
-    for variable in NOT_INHERITED {
-        command.env_remove(variable);
-    }
-    command
-        .arg("demo")
-        .env(DEMO_PID, std::process::id().to_string())
+    command(&env::current_exe()?)
         .current_dir(directory)
-        .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
         // Ctrl-C on a terminal is for the demo, which then ends its daemons in its own way.
@@ -78,4 +70,27 @@ pub(super) fn become_daemon(demo: &OsStr) -> ExitCode {
     };
     complain("run the daemon", &error);
     ExitCode::FAILURE
+}
+
+/// The demo started once more, to become a daemon.
+fn command(lanelect: &Path) -> Command {
+    let mut command = Command::new(lanelect);
+    for variable in NOT_INHERITED {
+        command.env_remove(variable);
+    }
+    command.arg("demo").env(DEMO_PID, std::process::id().to_string()).stdin(Stdio::null());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_of_the_demo_is_not_told_what_is_for_the_demo_alone() {
+        let command = command(Path::new("lanelect"));
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS", "FDSTORE"] {
+            assert!(command.get_envs().any(|set| set == (OsStr::new(name), None)), "{name}");
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! The daemon's end of the hook-runner's socket.
 
 use std::io;
+use std::net::Shutdown;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::process::{self, KILL_GRACE, KILL_WAIT};
+use super::group::{KILL_GRACE, KILL_WAIT};
+use super::process;
 use super::protocol::{self, Connection, LineError, LineReader, RunReply, RunRequest};
 use super::{HookFinished, HookNode};
 use crate::core::hook::HookRun;
@@ -17,7 +19,7 @@ use crate::time::Time;
 /// is not shorter: long enough for one that is just being started.
 pub const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// Beyond what the hook-runner itself may take before it must answer, how long it has to do so.
+/// Beyond what a hook may take at the most, how long the hook-runner has to tell of it.
 pub const ANSWER_MARGIN: Duration = Duration::from_secs(3);
 
 /// Before the first new attempt to connect; doubles with each.
@@ -52,8 +54,18 @@ struct Exchange {
 
 #[derive(Debug)]
 enum Step {
-    Connecting { retry_at: Time, pause: Duration, give_up_at: Time },
-    Waiting { stream: UnixStream, reply: LineReader, give_up_at: Time },
+    Connecting {
+        retry_at: Time,
+        pause: Duration,
+        give_up_at: Time,
+    },
+    /// `has_begun` once the hook-runner said so.
+    Asked {
+        stream: UnixStream,
+        reader: LineReader,
+        has_begun: bool,
+        give_up_at: Time,
+    },
 }
 
 /// Why a run has no result.
@@ -63,10 +75,15 @@ enum ClientError {
     Unreachable { path: PathBuf, source: io::Error },
     #[error("the hook-runner {0}")]
     Reply(#[from] LineError),
-    #[error("the hook-runner hung up before it told how the hook ended; its log may say why")]
+    #[error("the hook-runner hung up; its log may say why")]
     HungUp,
     #[error("the hook-runner refused: {0}")]
     Refused(String),
+    #[error(
+        "its turn did not come within {}; the hook-runner hangs, or runs hooks for somebody else",
+        humantime::format_duration(*.0)
+    )]
+    NoTurn(Duration),
     #[error("the hook-runner did not answer within {}", humantime::format_duration(*.0))]
     Silent(Duration),
 }
@@ -105,14 +122,12 @@ impl HookClient {
 
     /// The connection is ready to be read.
     pub fn handle_socket(&mut self, now: Time) {
-        let Some(Exchange { step: Step::Waiting { stream, reply, .. }, .. }) = &mut self.exchange
-        else {
-            return;
-        };
-        match receive(stream, reply) {
+        let longest_run = self.longest_run();
+        let Some(exchange) = &mut self.exchange else { return };
+        match exchange.receive(now + longest_run) {
             Ok(None) => {}
             Ok(Some(finished)) => self.finish(finished),
-            Err(error) => self.fail(&error, now),
+            Err(error) => self.give_up(&error, now),
         }
     }
 
@@ -120,8 +135,12 @@ impl HookClient {
     pub fn handle_timeout(&mut self, now: Time) {
         match self.exchange.as_ref().map(|exchange| &exchange.step) {
             Some(Step::Connecting { retry_at, .. }) if now >= *retry_at => self.connect(now),
-            Some(Step::Waiting { give_up_at, .. }) if now >= *give_up_at => {
-                self.fail(&ClientError::Silent(self.answer_wait()), now);
+            Some(Step::Asked { has_begun, give_up_at, .. }) if now >= *give_up_at => {
+                if *has_begun {
+                    self.give_up(&ClientError::Silent(self.longest_run()), now);
+                } else {
+                    self.take_back(now);
+                }
             }
             _ => {}
         }
@@ -131,7 +150,7 @@ impl HookClient {
     pub fn poll_timeout(&self) -> Option<Time> {
         self.exchange.as_ref().map(|exchange| match exchange.step {
             Step::Connecting { retry_at, .. } => retry_at,
-            Step::Waiting { give_up_at, .. } => give_up_at,
+            Step::Asked { give_up_at, .. } => give_up_at,
         })
     }
 
@@ -141,14 +160,18 @@ impl HookClient {
     }
 
     fn connect(&mut self, now: Time) {
-        let answer_wait = self.answer_wait();
+        let longest_run = self.longest_run();
         let Some(exchange) = &mut self.exchange else { return };
         let Step::Connecting { retry_at, pause, give_up_at } = &mut exchange.step else { return };
         match hand_over(&self.path, &self.registry, self.token, &exchange.request) {
             Ok(stream) => {
                 log::debug!("{} handed to the hook-runner", exchange.name);
-                let (reply, give_up_at) = (LineReader::default(), now + answer_wait);
-                exchange.step = Step::Waiting { stream, reply, give_up_at };
+                exchange.step = Step::Asked {
+                    stream,
+                    reader: LineReader::default(),
+                    has_begun: false,
+                    give_up_at: now + longest_run,
+                };
             }
             Err(source) if now < *give_up_at => {
                 log::debug!("{} waits for the hook-runner: {source}", exchange.name);
@@ -157,13 +180,29 @@ impl HookClient {
             }
             Err(source) => {
                 let path = self.path.clone();
-                self.fail(&ClientError::Unreachable { path, source }, now);
+                self.give_up(&ClientError::Unreachable { path, source }, now);
             }
         }
     }
 
-    /// How long a hook-runner that goes by the same settings may take at the most.
-    fn answer_wait(&self) -> Duration {
+    /// Takes back a run whose turn did not come. From the shutdown on, the hook-runner can no longer
+    /// tell that the hook starts, and so does not start it; what it told before is still there.
+    fn take_back(&mut self, now: Time) {
+        let longest_run = self.longest_run();
+        let Some(exchange) = &mut self.exchange else { return };
+        if let Step::Asked { stream, .. } = &exchange.step {
+            // Fails only where the hook-runner has hung up, and that is as good.
+            let _ = stream.shutdown(Shutdown::Read);
+        }
+        match exchange.receive(now + longest_run) {
+            Ok(Some(finished)) => self.finish(finished),
+            Ok(None) | Err(_) => self.give_up(&ClientError::NoTurn(longest_run), now),
+        }
+    }
+
+    /// How long a hook-runner that goes by the same settings may take at the most to end a hook: the
+    /// one that was asked for, or the one before it, whose daemon may have died.
+    fn longest_run(&self) -> Duration {
         self.timeout.saturating_add(KILL_GRACE + KILL_WAIT + ANSWER_MARGIN)
     }
 
@@ -174,11 +213,47 @@ impl HookClient {
         }
     }
 
-    fn fail(&mut self, error: &ClientError, now: Time) {
-        if let Some(exchange) = self.exchange.take() {
+    fn give_up(&mut self, error: &ClientError, now: Time) {
+        let Some(exchange) = self.exchange.take() else { return };
+        let took = now.since(exchange.started);
+        self.finished = Some(if exchange.may_have_begun(error) {
             log::error!("{} failed: {error}", exchange.name);
-            self.finished = Some(HookFinished::failed(now.since(exchange.started)));
+            HookFinished::failed(took)
+        } else {
+            log::error!("{} did not run: {error}", exchange.name);
+            HookFinished::not_run(took)
+        });
+    }
+}
+
+impl Exchange {
+    /// Reads what the hook-runner sent; none where the hook has not ended. One that begins has until
+    /// `run_end`.
+    fn receive(&mut self, run_end: Time) -> Result<Option<HookFinished>, ClientError> {
+        let Step::Asked { stream, reader, has_begun, give_up_at } = &mut self.step else {
+            return Ok(None);
+        };
+        let connection = reader.read(stream);
+        // What it said before the connection failed counts.
+        while let Some(reply) = reader.poll_message()? {
+            match reply {
+                RunReply::Started => (*has_begun, *give_up_at) = (true, run_end),
+                RunReply::Finished(finished) => return Ok(Some(finished)),
+                RunReply::Refused(reason) => return Err(ClientError::Refused(reason)),
+            }
         }
+        match connection? {
+            Connection::Closed => Err(ClientError::HungUp),
+            Connection::Open => Ok(None),
+        }
+    }
+
+    /// Whether the hook may have begun, where the exchange failed with `error`. What sends rubbish is
+    /// no hook-runner that we know, and may do anything.
+    const fn may_have_begun(&self, error: &ClientError) -> bool {
+        let is_rubbish =
+            matches!(error, ClientError::Reply(LineError::Malformed(_) | LineError::TooLong));
+        matches!(self.step, Step::Asked { has_begun: true, .. }) || is_rubbish
     }
 }
 
@@ -195,20 +270,6 @@ fn hand_over(
     Ok(stream)
 }
 
-/// Reads what the hook-runner sent; none where it still runs the hook.
-fn receive(
-    stream: &mut UnixStream,
-    reply: &mut LineReader,
-) -> Result<Option<HookFinished>, ClientError> {
-    let connection = reply.read(stream)?;
-    match (reply.message()?, connection) {
-        (Some(RunReply::Finished(finished)), _) => Ok(Some(finished)),
-        (Some(RunReply::Refused(reason)), _) => Err(ClientError::Refused(reason)),
-        (None, Connection::Closed) => Err(ClientError::HungUp),
-        (None, Connection::Open) => Ok(None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
@@ -223,6 +284,7 @@ mod tests {
 
     const START: Time = Time::from_millis(1_000);
     const LIMIT: Duration = Duration::from_secs(30);
+    const LONGEST_RUN: Duration = Duration::from_secs(30 + 5 + 2 + 3);
 
     /// A client and the place where a hook-runner would listen.
     struct Bench {
@@ -294,6 +356,7 @@ mod tests {
                 overran: false,
             };
             assert_eq!(bench.client.poll_finished(), None);
+            protocol::send(&stream, &RunReply::Started).unwrap();
             protocol::send(&stream, &RunReply::Finished(told)).unwrap();
             drop(stream);
             assert_eq!(bench.finish(START), told);
@@ -302,11 +365,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_runner_that_hangs_up_failed_the_run_and_the_next_one_has_a_new_chance() {
+    fn a_hook_runner_that_hangs_up_mid_run_failed_it_and_the_next_one_has_a_new_chance() {
         let mut bench = Bench::new();
         let listener = bench.listen();
         bench.client.start(&elected(7), &node(), START);
-        drop(accept(&listener));
+        let (stream, _) = accept(&listener);
+        protocol::send(&stream, &RunReply::Started).unwrap();
+        drop(stream);
         let now = START + Duration::from_millis(40);
         assert_eq!(bench.finish(now), HookFinished::failed(Duration::from_millis(40)));
 
@@ -315,14 +380,38 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_rubbish_are_failures() {
+    fn a_hook_runner_that_hangs_up_before_it_said_that_the_hook_starts_did_not_run_it() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        for reply in ["{\"refused\":\"no\"}\n", "rubbish\n", "\n", "{}\n{}\n"] {
+        bench.client.start(&elected(7), &node(), START);
+        drop(accept(&listener));
+        let now = START + Duration::from_millis(40);
+        assert_eq!(bench.finish(now), HookFinished::not_run(Duration::from_millis(40)));
+    }
+
+    #[test]
+    fn a_hook_runner_that_hangs_up_on_an_unread_request_did_not_run_it() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        bench.client.start(&elected(7), &node(), START);
+        drop(listener.accept().unwrap());
+        assert_eq!(bench.finish(START), HookFinished::not_run(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_refused_run_did_not_run_and_after_rubbish_nothing_is_known() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        for (reply, outcome) in [
+            ("{\"refused\":\"no\"}\n", HookOutcome::NotRun),
+            ("rubbish\n", HookOutcome::Failed),
+            ("\n", HookOutcome::Failed),
+            ("{}\n{}\n", HookOutcome::Failed),
+        ] {
             bench.client.start(&elected(7), &node(), START);
             let (mut stream, _) = accept(&listener);
             stream.write_all(reply.as_bytes()).unwrap();
-            assert_eq!(bench.finish(START).outcome, HookOutcome::Failed, "{reply:?}");
+            assert_eq!(bench.finish(START).outcome, outcome, "{reply:?}");
         }
     }
 
@@ -342,7 +431,7 @@ mod tests {
         bench.client.start(&elected(7), &node(), START);
         assert_eq!(bench.client.poll_finished(), None);
         let (finished, now) = bench.time_out();
-        assert_eq!(finished, HookFinished::failed(CONNECT_WAIT));
+        assert_eq!(finished, HookFinished::not_run(CONNECT_WAIT));
         assert_eq!(now, START + CONNECT_WAIT);
     }
 
@@ -372,16 +461,50 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_hook_runner_is_given_up_when_every_limit_is_over() {
+    fn a_run_whose_turn_does_not_come_is_taken_back_and_did_not_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
         bench.client.start(&elected(7), &node(), START);
-        let _silent = accept(&listener);
-        let bound = LIMIT + KILL_GRACE + KILL_WAIT + ANSWER_MARGIN;
-        assert_eq!(bench.client.poll_timeout(), Some(START + bound));
+        let (stream, _) = accept(&listener);
+        assert_eq!(bench.client.poll_timeout(), Some(START + LONGEST_RUN));
         bench.client.handle_timeout(START + LIMIT);
         assert_eq!(bench.client.poll_finished(), None);
-        assert_eq!(bench.time_out().0, HookFinished::failed(bound));
+        assert_eq!(bench.time_out().0, HookFinished::not_run(LONGEST_RUN));
+        // What the hook-runner finds when its turn would have come.
+        assert!(protocol::send(&stream, &RunReply::Started).is_err());
+    }
+
+    #[test]
+    fn a_run_that_began_unnoticed_before_it_was_taken_back_is_not_said_not_to_have_run() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        bench.client.start(&elected(7), &node(), START);
+        let (stream, _) = accept(&listener);
+        protocol::send(&stream, &RunReply::Started).unwrap();
+        assert_eq!(bench.time_out().0, HookFinished::failed(LONGEST_RUN));
+    }
+
+    #[test]
+    fn the_wait_for_ones_turn_does_not_count_against_the_run() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        bench.client.start(&elected(7), &node(), START);
+        let (stream, _) = accept(&listener);
+        let begin = START + LIMIT;
+        protocol::send(&stream, &RunReply::Started).unwrap();
+        let mut events = Events::with_capacity(4);
+        for _ in 0..100 {
+            bench.poll.poll(&mut events, Some(Duration::from_millis(300))).unwrap();
+            bench.client.handle_socket(begin);
+            if bench.client.poll_timeout() != Some(START + LONGEST_RUN) {
+                break;
+            }
+        }
+        assert_eq!(bench.client.poll_timeout(), Some(begin + LONGEST_RUN));
+        // Silent from here on, it is given up when every limit is over.
+        bench.client.handle_timeout(START + LONGEST_RUN);
+        assert_eq!(bench.client.poll_finished(), None);
+        assert_eq!(bench.time_out().0.outcome, HookOutcome::Failed);
     }
 
     #[test]

@@ -10,9 +10,11 @@
 //! last one ended. Here it is only carried out.
 
 pub mod client;
+pub mod group;
 pub mod listener;
 pub mod process;
 pub mod protocol;
+mod record;
 
 use std::time::Duration;
 
@@ -50,7 +52,6 @@ pub struct Hooks {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a daemon has one, and never moves it")]
 enum Way {
     Local(HookProcess),
     Remote(HookClient),
@@ -90,7 +91,7 @@ impl Hooks {
     pub fn handle_child_signal(&mut self, now: Time) {
         match &mut self.way {
             Way::Local(process) => process.handle_child_signal(now),
-            Way::Remote(_) => {}
+            Way::Remote(_) => group::reap_strays(&[]),
         }
     }
 
@@ -198,16 +199,20 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::testing::{elected, node};
     use super::*;
     use crate::core::hook::{HookEvent, HookOutcome, Reason};
 
     const NOW: Time = Time::from_millis(1_000);
 
-    fn local(command: Option<&str>) -> Hooks {
+    fn local(command: Option<&str>) -> (Hooks, TempDir) {
+        let dir = TempDir::new().unwrap();
         let command = command.map(str::to_owned);
         let settings = HookSettings { command, timeout: Duration::from_secs(30) };
-        Hooks::local(HookProcess::new(settings), node())
+        let process = HookProcess::new(settings, dir.path().join("blue.hook"), NOW);
+        (Hooks::local(process, node()), dir)
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
@@ -224,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_report_follows_the_run() {
-        let mut hooks = local(Some("exit 4"));
+        let (mut hooks, _dir) = local(Some("exit 4"));
         assert_eq!(*hooks.report(), HookReport::default());
 
         hooks.start(&elected(7), NOW);
@@ -245,7 +250,7 @@ mod tests {
 
     #[test]
     fn without_a_hook_a_run_succeeds_and_there_is_nothing_to_report() {
-        let mut hooks = local(None);
+        let (mut hooks, _dir) = local(None);
         hooks.start(&elected(7), NOW);
         assert_eq!(hooks.poll_finished().unwrap().outcome, HookOutcome::Succeeded);
         assert_eq!(*hooks.report(), HookReport::default());
@@ -254,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_new_command_counts_from_the_next_run_on() {
-        let mut hooks = local(Some("exit 4"));
+        let (mut hooks, _dir) = local(Some("exit 4"));
         hooks.start(&elected(7), NOW);
         hooks.reconfigure(Some("exit 5".to_owned()), Duration::from_secs(9));
         assert_eq!(hooks.poll_timeout(), Some(NOW + Duration::from_secs(30)));

@@ -1,49 +1,27 @@
 //! One hook process: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
 //!
-//! A hook that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole
-//! process group, and its run is over only when nothing of the group is left: what a late child
-//! still does must not mix with the next run. What a hook leaves behind in time, such as a daemon
-//! it started, is its own business and stays.
+//! A hook that overruns its limit gets TERM, and [`KILL_GRACE`](super::group::KILL_GRACE) later
+//! KILL, each sent to its whole process group, and its run is over only when nothing of the group is
+//! left: what a late child still does must not mix with the next run. So it is with a hook that an
+//! earlier life of this process left running. What a hook leaves behind in time, such as a daemon it
+//! started, is its own business and stays.
 
 use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::HookNode;
+use super::group::{self, Ending, Progress};
+use super::record::Record;
 use crate::core::hook::{HookOutcome, HookRun};
+use crate::daemon::notify::NOT_INHERITED;
 use crate::time::Time;
 use crate::types::NodeId;
-
-/// From TERM to KILL for a hook that overran its time limit.
-pub const KILL_GRACE: Duration = Duration::from_secs(5);
-
-/// From KILL until a run is given up whose processes even KILL did not end: stuck in the kernel, or
-/// another user's.
-pub const KILL_WAIT: Duration = Duration::from_secs(2);
-
-/// Between looks at whether a terminated group is gone: its orphans are not our children, so no
-/// signal tells when they end.
-const GROUP_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-
-/// What service managers tell the daemon alone: with these a hook could notify, feed the watchdog or
-/// take sockets in the daemon's name. `JOURNAL_STREAM` stays, as it names the stderr that the hook
-/// shares.
-const NOT_INHERITED: [&str; 8] = [
-    "NOTIFY_SOCKET",
-    "WATCHDOG_PID",
-    "WATCHDOG_USEC",
-    "LISTEN_PID",
-    "LISTEN_PIDFDID",
-    "LISTEN_FDS",
-    "LISTEN_FDNAMES",
-    "FDSTORE",
-];
 
 /// Which command runs, and for how long it may.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,9 +51,14 @@ impl HookFinished {
     pub const fn failed(took: Duration) -> Self {
         HookFinished { outcome: HookOutcome::Failed, exit: None, took, overran: false }
     }
+
+    /// A run that certainly did not begin, given up after `took`.
+    pub const fn not_run(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::NotRun, exit: None, took, overran: false }
+    }
 }
 
-/// Runs hooks, one at a time. Never blocks.
+/// Runs hooks, one at a time. Never blocks for longer than it takes to write a small file.
 ///
 /// After `start`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
 /// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and after each
@@ -83,6 +66,11 @@ impl HookFinished {
 #[derive(Debug)]
 pub struct HookProcess {
     settings: HookSettings,
+    record: Record,
+    /// A hook that an earlier life left running.
+    leftover: Option<Ending>,
+    /// The run that starts when `leftover` has ended.
+    waiting: Option<(HookRun, HookNode)>,
     running: Option<Running>,
     finished: Option<HookFinished>,
     /// Shells that KILL did not end in time; reaped when they do end.
@@ -90,14 +78,24 @@ pub struct HookProcess {
 }
 
 impl HookProcess {
-    /// With nothing running.
-    pub fn new(settings: HookSettings) -> Self {
-        HookProcess { settings, running: None, finished: None, given_up: Vec::new() }
+    /// With nothing running. Begins to end a hook that an earlier life left running, which it finds
+    /// in the file `record`; the first run waits for that. The same file tells the next life.
+    pub fn new(settings: HookSettings, record: PathBuf, now: Time) -> Self {
+        let record = Record::new(record);
+        HookProcess {
+            settings,
+            leftover: leftover(&record, now),
+            record,
+            waiting: None,
+            running: None,
+            finished: None,
+            given_up: Vec::new(),
+        }
     }
 
-    /// Whether a run is under way.
+    /// Whether a run is under way, or an earlier life's is being ended.
     pub fn is_running(&self) -> bool {
-        self.running.is_some()
+        self.running.is_some() || self.leftover.is_some()
     }
 
     /// Whether there is a command to run at all.
@@ -113,10 +111,48 @@ impl HookProcess {
     /// Starts `run`. Only to be called when the run before is finished; a second one is dropped
     /// rather than run beside the first.
     pub fn start(&mut self, run: &HookRun, node: &HookNode, now: Time) {
-        if let Some(running) = &self.running {
-            log::error!("{} was asked for while {} still runs: dropped", name(run), running.name);
-            return;
+        if self.running.is_some() || self.waiting.is_some() {
+            log::error!("{} was asked for while another still runs: dropped", name(run));
+        } else if self.leftover.is_some() {
+            log::info!("{} waits for the end of the hook that was left running", name(run));
+            self.waiting = Some((*run, node.clone()));
+        } else {
+            self.begin(run, node, now);
         }
+    }
+
+    /// A SIGCHLD arrived.
+    pub fn handle_child_signal(&mut self, now: Time) {
+        self.given_up.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        self.handle_timeout(now);
+        let running = self.running.as_ref().map(|running| &running.child);
+        let own: Vec<Pid> = self.given_up.iter().chain(running).map(pid).collect();
+        group::reap_strays(&own);
+    }
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) came.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.end_leftover(now);
+        if let Some(mut running) = self.running.take() {
+            match running.advance(now) {
+                Progress::Continues => self.running = Some(running),
+                Progress::Over => self.finish(running, now),
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let leftover = self.leftover.as_ref().map(Ending::next_timeout);
+        leftover.or_else(|| self.running.as_ref().map(Running::next_timeout))
+    }
+
+    /// How the run ended, once.
+    pub fn poll_finished(&mut self) -> Option<HookFinished> {
+        self.finished.take()
+    }
+
+    fn begin(&mut self, run: &HookRun, node: &HookNode, now: Time) {
         let Some(command) = &self.settings.command else {
             log::debug!("no hook to run for {} ({})", run.event, run.reason);
             self.finished = Some(HookFinished {
@@ -130,49 +166,81 @@ impl HookProcess {
         match spawn(command, run, node) {
             Ok(child) => {
                 log::debug!("{} starts as process {}", name(run), child.id());
+                self.note(&child);
                 self.running = Some(Running::new(child, name(run), self.settings.timeout, now));
             }
             Err(error) => {
-                log::error!("{} failed: /bin/sh could not be started: {error}", name(run));
-                self.finished = Some(HookFinished::failed(Duration::ZERO));
+                log::error!("{} did not run: /bin/sh could not be started: {error}", name(run));
+                self.finished = Some(HookFinished::not_run(Duration::ZERO));
             }
         }
     }
 
-    /// A SIGCHLD arrived.
-    pub fn handle_child_signal(&mut self, now: Time) {
-        self.given_up.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-        self.handle_timeout(now);
-    }
-
-    /// The time of [`poll_timeout`](Self::poll_timeout) came.
-    pub fn handle_timeout(&mut self, now: Time) {
-        if let Some(mut running) = self.running.take() {
-            match running.advance(now) {
-                Progress::Continues => self.running = Some(running),
-                Progress::Over => self.finish(running, now),
-            }
+    fn end_leftover(&mut self, now: Time) {
+        let Some(leftover) = &mut self.leftover else { return };
+        if leftover.look(now) == Progress::Continues {
+            return;
         }
-    }
-
-    /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        self.running.as_ref().map(Running::next_timeout)
-    }
-
-    /// How the run ended, once.
-    pub fn poll_finished(&mut self) -> Option<HookFinished> {
-        self.finished.take()
+        log::info!("no longer waiting for the hook that was left running");
+        self.leftover = None;
+        self.clear_note();
+        if let Some((run, node)) = self.waiting.take() {
+            self.begin(&run, &node, now);
+        }
     }
 
     fn finish(&mut self, running: Running, now: Time) {
         let finished = running.finished(now);
         log_end(&running.name, &finished);
         self.finished = Some(finished);
+        self.clear_note();
         if running.shell == Shell::Running {
             self.given_up.push(running.child);
         }
     }
+
+    fn note(&self, shell: &Child) {
+        if let Err(error) = self.record.write(pid(shell)) {
+            log::warn!(
+                "cannot note in {} that a hook runs: {error}; were this process killed now, its \
+                 successor could run the next hook beside this one",
+                self.record.path().display()
+            );
+        }
+    }
+
+    fn clear_note(&self) {
+        if let Err(error) = self.record.clear() {
+            // Harmless: it names a shell that is gone.
+            log::debug!("cannot remove {}: {error}", self.record.path().display());
+        }
+    }
+}
+
+/// Begins to end the hook that is noted in `record`, where it still runs.
+fn leftover(record: &Record, now: Time) -> Option<Ending> {
+    match record.find() {
+        Ok(Some(group)) => {
+            log::warn!("a hook of an earlier life still runs as process {group}: sending TERM");
+            let mut ending = Ending::begin("the hook that was left running".to_owned(), group, now);
+            // It is not our child: looking is the only way to see it end.
+            ending.look(now);
+            Some(ending)
+        }
+        Ok(None) => None,
+        Err(error) => {
+            log::warn!(
+                "whether an earlier life left a hook running cannot be read in {}: {error}",
+                record.path().display()
+            );
+            None
+        }
+    }
+}
+
+/// A process id is positive and fits; zero or less would mean other processes than this one.
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
 }
 
 /// How a run is called in the log.
@@ -185,6 +253,7 @@ pub(super) fn log_end(name: &str, finished: &HookFinished) {
     let took = finished.took.as_millis();
     match (finished.outcome, finished.exit) {
         (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
+        (HookOutcome::NotRun, _) => log::warn!("{name} did not run; given up after {took} ms"),
         (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
         (HookOutcome::Failed, Some(exit)) => {
             let cause = if finished.overran { " for overrunning its time limit" } else { "" };
@@ -200,23 +269,12 @@ struct Running {
     child: Child,
     started: Time,
     timeout: Duration,
-    stage: Stage,
-    /// When the stage ends by itself.
-    stage_end: Time,
     shell: Shell,
-    /// When to look again for what is left of a terminated group.
-    next_look: Option<Time>,
+    /// Where it overran its time limit.
+    ending: Option<Ending>,
 }
 
-/// How far a run has been pushed to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    InTime,
-    Terminated,
-    Killed,
-}
-
-/// The shell, the only process of the group that is our child.
+/// The shell, the only process of the group that is our child for certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shell {
     Running,
@@ -224,44 +282,27 @@ enum Shell {
     Ended(Option<i32>),
 }
 
-enum Progress {
-    Continues,
-    Over,
-}
-
 impl Running {
-    fn new(child: Child, name: String, timeout: Duration, now: Time) -> Self {
-        Running {
-            name,
-            child,
-            started: now,
-            timeout,
-            stage: Stage::InTime,
-            stage_end: now + timeout,
-            shell: Shell::Running,
-            next_look: None,
-        }
+    const fn new(child: Child, name: String, timeout: Duration, now: Time) -> Self {
+        Running { name, child, started: now, timeout, shell: Shell::Running, ending: None }
     }
 
     /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
     /// even where the daemon was kept from noticing until now.
     fn advance(&mut self, now: Time) -> Progress {
         self.reap();
-        if self.is_over() {
-            return Progress::Over;
-        }
-        if now >= self.stage_end {
-            if self.stage == Stage::Killed {
-                log::error!(
-                    "{} outlived KILL; no longer waiting for what is left of it",
-                    self.name
-                );
-                return Progress::Over;
+        let has_shell_ended = self.shell != Shell::Running;
+        match &mut self.ending {
+            None if has_shell_ended => Progress::Over,
+            None => {
+                if now >= self.started + self.timeout {
+                    self.ending = Some(self.end(now));
+                }
+                Progress::Continues
             }
-            self.escalate(now);
+            Some(ending) if has_shell_ended => ending.look(now),
+            Some(ending) => ending.advance(now),
         }
-        self.next_look = (self.shell != Shell::Running).then_some(now + GROUP_LOOK_INTERVAL);
-        Progress::Continues
     }
 
     fn reap(&mut self) {
@@ -277,49 +318,14 @@ impl Running {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.shell != Shell::Running && (self.stage == Stage::InTime || self.is_group_gone())
-    }
-
-    /// Whether no process of the group is left. The group's number is the shell's process id, which
-    /// the kernel hands out again only when neither the shell nor its group needs it; between
-    /// [`GROUP_LOOK_INTERVAL`]s it does not get round to that.
-    fn is_group_gone(&self) -> bool {
-        killpg(self.group(), None) == Err(Errno::ESRCH)
-    }
-
-    fn escalate(&mut self, now: Time) {
-        match self.stage {
-            Stage::InTime => {
-                let limit = humantime::format_duration(self.timeout);
-                log::warn!("{} overran its time limit of {limit}: sending TERM", self.name);
-                self.stage = Stage::Terminated;
-                self.stage_end = now + KILL_GRACE;
-                self.signal_group(Signal::SIGTERM);
-            }
-            Stage::Terminated | Stage::Killed => {
-                log::warn!("{} did not end on TERM: sending KILL", self.name);
-                self.stage = Stage::Killed;
-                self.stage_end = now + KILL_WAIT;
-                self.signal_group(Signal::SIGKILL);
-            }
-        }
-    }
-
-    fn signal_group(&self, signal: Signal) {
-        match killpg(self.group(), signal) {
-            Ok(()) | Err(Errno::ESRCH) => {}
-            Err(error) => log::error!("{} cannot be sent {signal}: {error}", self.name),
-        }
-    }
-
-    fn group(&self) -> Pid {
-        // A process id is positive and fits; zero or less would mean other groups than this one.
-        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
+    fn end(&self, now: Time) -> Ending {
+        let limit = humantime::format_duration(self.timeout);
+        log::warn!("{} overran its time limit of {limit}: sending TERM", self.name);
+        Ending::begin(self.name.clone(), pid(&self.child), now)
     }
 
     fn next_timeout(&self) -> Time {
-        self.next_look.map_or(self.stage_end, |look| look.min(self.stage_end))
+        self.ending.as_ref().map_or(self.started + self.timeout, Ending::next_timeout)
     }
 
     fn finished(&self, now: Time) -> HookFinished {
@@ -327,7 +333,7 @@ impl Running {
             Shell::Running => None,
             Shell::Ended(exit) => exit,
         };
-        let overran = self.stage != Stage::InTime;
+        let overran = self.ending.is_some();
         let outcome =
             if exit == Some(0) && !overran { HookOutcome::Succeeded } else { HookOutcome::Failed };
         HookFinished { outcome, exit, took: now.since(self.started), overran }
@@ -377,8 +383,10 @@ mod tests {
     use std::path::Path;
     use std::thread::sleep;
 
+    use nix::sys::signal::Signal;
     use tempfile::TempDir;
 
+    use super::super::group::{KILL_GRACE, KILL_WAIT};
     use super::super::testing::{demoted, elected, node};
     use super::*;
 
@@ -401,9 +409,19 @@ mod tests {
     fn start(command: &str) -> (HookProcess, TempDir) {
         let dir = TempDir::new().unwrap();
         let command = command.replace("$DIR", dir.path().to_str().unwrap());
-        let mut process = HookProcess::new(HookSettings { command: Some(command), timeout: LIMIT });
+        let mut process = process(&command, &dir);
         process.start(&elected(7), &node(), START);
         (process, dir)
+    }
+
+    /// Nothing running but what a life before left, which `dir` tells.
+    fn process(command: &str, dir: &TempDir) -> HookProcess {
+        let settings = HookSettings { command: Some(command.to_owned()), timeout: LIMIT };
+        HookProcess::new(settings, note_in(dir), START)
+    }
+
+    fn note_in(dir: &TempDir) -> PathBuf {
+        dir.path().join("blue.hook")
     }
 
     fn finish(process: &mut HookProcess, now: Time) -> HookFinished {
@@ -435,6 +453,16 @@ mod tests {
         !matches!(state(pid), None | Some('Z' | 'X'))
     }
 
+    /// The number of the process's session.
+    fn session(pid: u32) -> Option<u32> {
+        let pid = Pid::from_raw(pid.cast_signed());
+        nix::unistd::getsid(Some(pid)).ok().map(|session| session.as_raw().cast_unsigned())
+    }
+
+    fn log(dir: &TempDir) -> PathBuf {
+        dir.path().join("log")
+    }
+
     fn kill(pid: u32) {
         nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
     }
@@ -454,9 +482,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_cannot_be_started_fails_at_once() {
+    fn a_hook_that_cannot_be_started_did_not_run() {
         let (mut process, _dir) = start("a command with a \0");
-        assert_eq!(process.poll_finished(), Some(HookFinished::failed(Duration::ZERO)));
+        assert_eq!(process.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
         assert_eq!(process.poll_timeout(), None);
     }
 
@@ -549,25 +577,111 @@ mod tests {
 
     #[test]
     fn a_run_whose_group_outlives_kill_is_given_up() {
-        let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
-        let group = pid_in(&dir).cast_signed();
-        // A process that we do not reap stays in its group when it was killed.
-        let mut unreaped = {
-            use std::os::unix::process::CommandExt;
-            Command::new("sleep").arg("100").process_group(group).spawn().unwrap()
-        };
+        // A process whose parent left the group without ever waiting for it stays there, dead.
+        let (mut process, dir) = start(
+            "sh -c 'echo $$ > $DIR/pid; sleep 100 & echo $! > $DIR/unreaped; \
+             exec setsid sleep 100' & wait",
+        );
+        let parent = pid_in(&dir);
+        let unreaped = wait_for("the process", || {
+            fs::read_to_string(dir.path().join("unreaped")).ok()?.trim_end().parse().ok()
+        });
+        wait_for("the parent's leave", || (session(parent) == Some(parent)).then_some(()));
         let killed = START + LIMIT + KILL_GRACE;
         process.handle_timeout(START + LIMIT);
         wait_for("the end of the shell", || {
             process.handle_child_signal(START + LIMIT);
             (process.poll_timeout()? < killed).then_some(())
         });
+        wait_for("the end of the process", || (!is_alive(unreaped)).then_some(()));
         process.handle_timeout(killed);
         assert_eq!(process.poll_finished(), None);
         process.handle_timeout(killed + KILL_WAIT);
         assert!(process.poll_finished().unwrap().overran);
         assert!(!process.is_running());
-        unreaped.wait().unwrap();
+        kill(parent);
+    }
+
+    #[test]
+    fn an_orphan_that_fell_to_us_is_reaped_and_its_run_is_over() {
+        use std::os::unix::process::CommandExt;
+
+        let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
+        let group = pid_in(&dir).cast_signed();
+        // What process 1 of a container inherits is its child, as this is ours.
+        let mut orphan = Command::new("sleep").arg("100").process_group(group).spawn().unwrap();
+        process.handle_timeout(START + LIMIT);
+        let finished = finish(&mut process, START + LIMIT);
+        assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+        assert!(orphan.wait().is_err(), "it was waited for");
+    }
+
+    #[test]
+    fn a_hook_that_a_killed_life_left_running_is_ended_before_the_next_one_starts() {
+        let (killed, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
+        let left = pid_in(&dir);
+        drop(killed);
+        let alive = format!("if kill -0 {left}; then echo overlap; fi > {}", log(&dir).display());
+        let mut process = process(&alive, &dir);
+        assert!(process.is_running());
+        process.start(&demoted(8), &node(), START);
+        assert_eq!(process.poll_finished(), None);
+        assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
+        assert_eq!(fs::read_to_string(log(&dir)).unwrap(), "");
+        assert!(!note_in(&dir).exists());
+        assert!(!process.is_running());
+    }
+
+    #[test]
+    fn a_hook_left_running_that_ignores_term_is_killed_and_the_next_run_has_all_its_time() {
+        let (killed, dir) = start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let left = pid_in(&dir);
+        drop(killed);
+        let mut process = process("exec sleep 100", &dir);
+        process.start(&demoted(8), &node(), START);
+        process.start(&elected(9), &node(), START);
+        assert!(process.poll_timeout().unwrap() < START + KILL_GRACE, "it is looked at");
+        process.handle_timeout(START);
+        assert!(is_alive(left));
+        let later = START + KILL_GRACE;
+        wait_for("the next run", || {
+            process.handle_timeout(later);
+            process.running.as_ref().map(drop)
+        });
+        assert!(!is_alive(left));
+        assert_eq!(process.poll_timeout(), Some(later + LIMIT));
+        assert!(process.running.as_ref().unwrap().name.contains("term 8"));
+        kill(process.running.as_ref().unwrap().child.id());
+        finish(&mut process, later);
+    }
+
+    #[test]
+    fn what_a_hook_left_behind_on_purpose_stays_also_where_its_end_was_not_seen() {
+        let (killed, dir) = start("sleep 100 & echo $! > $DIR/pid");
+        let left = pid_in(&dir);
+        let shell = killed.running.as_ref().unwrap().child.id();
+        wait_for("the end of the shell", || (!is_alive(shell)).then_some(()));
+        drop(killed);
+        let mut process = process("exit 0", &dir);
+        assert!(!process.is_running());
+        process.start(&demoted(8), &node(), START);
+        assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
+        assert!(is_alive(left));
+        kill(left);
+    }
+
+    #[test]
+    fn a_run_is_noted_while_it_lasts_and_goes_on_where_that_fails() {
+        let (mut process, dir) = start("while [ ! -e $DIR/go ]; do sleep 0.05; done");
+        assert!(note_in(&dir).exists());
+        fs::write(dir.path().join("go"), "").unwrap();
+        finish(&mut process, START);
+        assert!(!note_in(&dir).exists());
+
+        let settings = HookSettings { command: Some("exit 0".to_owned()), timeout: LIMIT };
+        let mut process = HookProcess::new(settings, dir.path().join("none/blue.hook"), START);
+        process.start(&elected(9), &node(), START);
+        assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
     }
 
     #[test]

@@ -1,9 +1,16 @@
 //! What the daemon and the hook-runner say to each other, over a Unix socket.
 //!
-//! The daemon connects, sends one [`RunRequest`] as a line of JSON and waits; the hook-runner
-//! answers with one [`RunReply`] as a line of JSON when the hook has ended, and hangs up. Each run
-//! has a connection of its own. A daemon that hangs up takes back a run that has not begun; one
-//! that has begun is carried through.
+//! Each run has a connection of its own, and each message is a line of JSON:
+//!
+//! ```text
+//! daemon        RunRequest ──────────────▶                                            hook-runner
+//!               ◀─────── RunReply::Started    its turn has come, and the hook is started
+//!               ◀────── RunReply::Finished    the hook has ended, and the hook-runner hangs up
+//! ```
+//!
+//! A run waits behind those that were asked for before. The hook-runner starts a hook only when its
+//! `Started` was sent: a daemon that hangs up before takes its run back, and one that is hung up on
+//! before knows that its hook did not run. A hook that has begun is carried through.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -38,18 +45,23 @@ pub struct RunRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunReply {
+    /// The hook is about to start.
+    Started,
     /// The hook ran, or could not be started.
     Finished(HookFinished),
-    /// The hook was not run, for this reason.
+    /// The hook is not run, for this reason.
     Refused(String),
 }
 
 /// Why a line from the other side cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// More than [`LINE_MAX`] bytes without a line feed, or anything after it.
-    #[error("sent something other than one line of at most {LINE_MAX} bytes")]
-    NotOneLine,
+    /// More than [`LINE_MAX`] bytes that nobody took.
+    #[error("sent more than the {LINE_MAX} bytes that a message may have")]
+    TooLong,
+    /// Something after its last message.
+    #[error("sent more than its message")]
+    TooMuch,
     /// The line is not the JSON of the message.
     #[error("sent a line that is no valid message: {0}")]
     Malformed(#[from] serde_json::Error),
@@ -86,9 +98,10 @@ pub enum Connection {
     Closed,
 }
 
-/// Collects the one line that a side receives.
+/// Collects the lines that a side receives.
 #[derive(Debug, Default)]
 pub struct LineReader {
+    /// What came and was not taken.
     bytes: Vec<u8>,
 }
 
@@ -97,14 +110,14 @@ impl LineReader {
     ///
     /// # Errors
     ///
-    /// Where the connection failed, or what came can no longer become one line. Both end the
+    /// Where the connection failed, or more came than a message may have. Both end the
     /// conversation.
     pub fn read(&mut self, mut stream: impl Read) -> Result<Connection, LineError> {
         let mut chunk = [0; 1024];
         loop {
             match stream.read(&mut chunk) {
                 Ok(0) => return Ok(Connection::Closed),
-                Ok(count) => self.take(chunk.get(..count).unwrap_or_default())?,
+                Ok(count) => self.add(chunk.get(..count).unwrap_or_default())?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Connection::Open),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
@@ -112,23 +125,29 @@ impl LineReader {
         }
     }
 
-    /// The message, where its line is complete.
+    /// Takes the next message, where its line is complete.
     ///
     /// # Errors
     ///
     /// Where the line is no such message.
-    pub fn message<T: DeserializeOwned>(&self) -> Result<Option<T>, LineError> {
-        match self.bytes.strip_suffix(b"\n") {
-            Some(line) => Ok(Some(serde_json::from_slice(line)?)),
-            None => Ok(None),
-        }
+    pub fn poll_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, LineError> {
+        let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
+        let line: Vec<u8> = self.bytes.drain(..=end).collect();
+        Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    fn take(&mut self, chunk: &[u8]) -> Result<(), LineError> {
+    /// Holds the other side to having said its last message.
+    ///
+    /// # Errors
+    ///
+    /// Where it said more.
+    pub const fn expect_no_more(&self) -> Result<(), LineError> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(LineError::TooMuch) }
+    }
+
+    fn add(&mut self, chunk: &[u8]) -> Result<(), LineError> {
         self.bytes.extend_from_slice(chunk);
-        let is_ended_early = self.bytes.iter().rev().skip(1).any(|&byte| byte == b'\n');
-        let is_too_long = self.bytes.len() > LINE_MAX;
-        if is_ended_early || is_too_long { Err(LineError::NotOneLine) } else { Ok(()) }
+        if self.bytes.len() > LINE_MAX { Err(LineError::TooLong) } else { Ok(()) }
     }
 }
 
@@ -196,7 +215,7 @@ mod tests {
                 let mut reader = LineReader::default();
                 let connection = reader.read(Chunks::of(&line(&request), size)).unwrap();
                 assert_eq!(connection, Connection::Open);
-                assert_eq!(reader.message::<RunRequest>().unwrap().as_ref(), Some(&request));
+                assert_eq!(reader.poll_message::<RunRequest>().unwrap().as_ref(), Some(&request));
             }
         }
     }
@@ -206,7 +225,7 @@ mod tests {
         let reply = RunReply::Finished(HookFinished::failed(std::time::Duration::from_millis(5)));
         let mut reader = LineReader::default();
         assert_eq!(reader.read(&line(&reply)[..]).unwrap(), Connection::Closed);
-        assert_eq!(reader.message().unwrap(), Some(reply));
+        assert_eq!(reader.poll_message().unwrap(), Some(reply));
     }
 
     #[test]
@@ -214,17 +233,27 @@ mod tests {
         let whole = line(&RunReply::Refused("no".to_owned()));
         let mut reader = LineReader::default();
         reader.read(&whole[..whole.len() - 1]).unwrap();
-        assert_eq!(reader.message::<RunReply>().unwrap(), None);
+        assert_eq!(reader.poll_message::<RunReply>().unwrap(), None);
         reader.read(&whole[whole.len() - 1..]).unwrap();
-        assert!(reader.message::<RunReply>().unwrap().is_some());
+        assert!(reader.poll_message::<RunReply>().unwrap().is_some());
     }
 
     #[test]
-    fn more_than_one_line_is_refused_and_so_is_an_endless_one() {
-        for bad in [&b"{}\n{}\n"[..], b"{}\n ", b"\n\n", &[b' '; LINE_MAX + 1]] {
-            let result = LineReader::default().read(bad);
-            assert!(matches!(result, Err(LineError::NotOneLine)), "{result:?}");
-        }
+    fn messages_are_taken_one_after_the_other() {
+        let finished = RunReply::Finished(HookFinished::failed(std::time::Duration::ZERO));
+        let mut reader = LineReader::default();
+        reader.read(&[line(&RunReply::Started), line(&finished)].concat()[..]).unwrap();
+        assert_eq!(reader.poll_message().unwrap(), Some(RunReply::Started));
+        assert!(matches!(reader.expect_no_more(), Err(LineError::TooMuch)));
+        assert_eq!(reader.poll_message().unwrap(), Some(finished));
+        assert_eq!(reader.poll_message::<RunReply>().unwrap(), None);
+        assert!(reader.expect_no_more().is_ok());
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let result = LineReader::default().read(&[b' '; LINE_MAX + 1][..]);
+        assert!(matches!(result, Err(LineError::TooLong)), "{result:?}");
     }
 
     #[test]
@@ -238,7 +267,7 @@ mod tests {
         largest.run.previous_leader = Some(largest.node.node_id);
         let mut reader = LineReader::default();
         reader.read(&line(&largest)[..]).unwrap();
-        assert_eq!(reader.message().unwrap(), Some(largest));
+        assert_eq!(reader.poll_message().unwrap(), Some(largest));
     }
 
     #[test]
@@ -274,9 +303,12 @@ mod tests {
             size in 1_usize..50,
         ) {
             let mut reader = LineReader::default();
-            let is_one_line = !bytes.iter().rev().skip(1).any(|&byte| byte == b'\n');
-            prop_assert_eq!(reader.read(Chunks::of(&bytes, size)).is_ok(), is_one_line);
-            let _ = reader.message::<RunRequest>();
+            prop_assert!(reader.read(Chunks::of(&bytes, size)).is_ok());
+            let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+            for _ in 0..lines {
+                prop_assert!(reader.poll_message::<RunRequest>().is_err());
+            }
+            prop_assert_eq!(reader.poll_message::<RunRequest>().unwrap(), None);
         }
     }
 }

@@ -1,0 +1,146 @@
+//! Ending the process group of a hook, and reaping what is left of it.
+
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::{Pid, getpid};
+
+use crate::time::Time;
+
+/// From TERM to KILL for a group that is to end.
+pub const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// From KILL until a group is given up that even KILL did not end: stuck in the kernel, or another
+/// user's.
+pub const KILL_WAIT: Duration = Duration::from_secs(2);
+
+/// Between looks at whether a group is gone: its orphans are not our children, so no signal tells
+/// when they end.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Most processes reaped at a time; more wait for the next.
+const REAPED_MAX: usize = 1024;
+
+/// A process group on its way out: TERM, [`KILL_GRACE`] later KILL, and [`KILL_WAIT`] after that it
+/// is given up.
+///
+/// A group's number is its first process's id, which the kernel hands out again only when neither
+/// that process nor the group needs it; between two looks it does not get round to that.
+#[derive(Debug)]
+pub(super) struct Ending {
+    name: String,
+    group: Pid,
+    stage: Stage,
+    stage_end: Time,
+    /// None until somebody looks.
+    next_look: Option<Time>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Terminated,
+    Killed,
+}
+
+/// Whether something is still to be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    Continues,
+    Over,
+}
+
+impl Ending {
+    /// Sends TERM to `group`, which the log calls `name`.
+    pub(super) fn begin(name: String, group: Pid, now: Time) -> Self {
+        let ending = Ending {
+            name,
+            group,
+            stage: Stage::Terminated,
+            stage_end: now + KILL_GRACE,
+            next_look: None,
+        };
+        ending.signal(Signal::SIGTERM);
+        ending
+    }
+
+    /// Looks whether the group is gone, else does what is due, and wants to look again soon.
+    ///
+    /// Reaps those of its processes that are our children, as orphans are where this is process 1:
+    /// until then they count as living. So a child whose exit status still matters must have been
+    /// waited for.
+    pub(super) fn look(&mut self, now: Time) -> Progress {
+        self.next_look = Some(now + LOOK_INTERVAL);
+        reap_group(self.group);
+        if killpg(self.group, None) == Err(Errno::ESRCH) {
+            Progress::Over
+        } else {
+            self.advance(now)
+        }
+    }
+
+    /// Does what is due, without a look.
+    pub(super) fn advance(&mut self, now: Time) -> Progress {
+        if now < self.stage_end {
+            return Progress::Continues;
+        }
+        match self.stage {
+            Stage::Terminated => {
+                log::warn!("{} did not end on TERM: sending KILL", self.name);
+                self.stage = Stage::Killed;
+                self.stage_end = now + KILL_WAIT;
+                self.signal(Signal::SIGKILL);
+                Progress::Continues
+            }
+            Stage::Killed => {
+                log::error!(
+                    "{} outlived KILL; no longer waiting for what is left of it",
+                    self.name
+                );
+                Progress::Over
+            }
+        }
+    }
+
+    /// When to look again, or to go on.
+    pub(super) fn next_timeout(&self) -> Time {
+        self.next_look.map_or(self.stage_end, |look| look.min(self.stage_end))
+    }
+
+    fn signal(&self, signal: Signal) {
+        match killpg(self.group, signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => log::error!("{} cannot be sent {signal}: {error}", self.name),
+        }
+    }
+}
+
+/// Reaps the orphans that a container hands to its process 1, where this is that process; nobody
+/// else would. Leaves the children in `own` to those who wait for them.
+pub(super) fn reap_strays(own: &[Pid]) {
+    if getpid() != Pid::from_raw(1) {
+        return;
+    }
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    for _ in 0..REAPED_MAX {
+        match waitid(Id::All, look).map(|status| status.pid()) {
+            Ok(Some(stray)) if !own.contains(&stray) => {
+                log::debug!("orphan {stray} ended");
+                let _ = waitpid(stray, Some(WaitPidFlag::WNOHANG));
+            }
+            // One of our own ended just now: its own signal brings us back here.
+            _ => return,
+        }
+    }
+}
+
+fn reap_group(group: Pid) {
+    for _ in 0..REAPED_MAX {
+        match waitpid(Pid::from_raw(-group.as_raw()), Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
+            // Reaped, perhaps with an exit status that has no name.
+            Ok(_) | Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The note on disk about the hook that runs.
+//!
+//! A process that is killed leaves its hook running. So that the next life does not run another hook
+//! beside it, the shell is noted in a small file while it runs. The file is not synced: what takes
+//! it back, a crash of the machine, ends the hook as well.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::{Pid, geteuid};
+use serde::{Deserialize, Serialize};
+
+/// Largest note, in bytes. A larger one is not ours.
+const RECORD_MAX: u64 = 1024;
+
+/// Where the kernel tells which of its lives this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The file of the note.
+#[derive(Debug)]
+pub(super) struct Record {
+    path: PathBuf,
+}
+
+/// A shell that leads its process group, told apart from every process that got its number later.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shell {
+    pid: i32,
+    /// When it was started, in clock ticks since the machine booted.
+    started: u64,
+    /// The boot of the machine that this refers to.
+    boot: String,
+}
+
+impl Record {
+    pub(super) const fn new(path: PathBuf) -> Self {
+        Record { path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes that the hook whose shell is `pid` runs, unless it has ended already. The shell must not
+    /// have been waited for.
+    pub(super) fn write(&self, pid: Pid) -> io::Result<()> {
+        let Some(shell) = Shell::living(pid)? else { return self.clear() };
+        let note = serde_json::to_vec(&shell)?;
+        let temporary = self.path.with_added_extension("tmp");
+        // A crash may have left one. Never written through what somebody else may have put there.
+        remove(&temporary)?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        file.write_all(&note)?;
+        fs::rename(&temporary, &self.path)
+    }
+
+    /// Notes that no hook runs.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        remove(&self.path)
+    }
+
+    /// The shell of the noted hook, where that still runs. One that has ended may have left
+    /// processes in its group on purpose, and its number may by now be another's.
+    pub(super) fn find(&self) -> io::Result<Option<Pid>> {
+        let Some(note) = self.read()? else { return Ok(None) };
+        let noted: Shell = serde_json::from_slice(&note)?;
+        let pid = Pid::from_raw(noted.pid);
+        Ok((Shell::living(pid)? == Some(noted)).then_some(pid))
+    }
+
+    /// What a process of another user wrote is not believed: it would have this one, which may be
+    /// privileged, send signals to whom it likes.
+    fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let file = match File::options().read(true).custom_flags(flags.bits()).open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("it is not a file of this process's user"));
+        }
+        let mut note = Vec::new();
+        file.take(RECORD_MAX).read_to_end(&mut note)?;
+        Ok(Some(note))
+    }
+}
+
+impl Shell {
+    /// The process `pid`; none where it has ended or does not lead its group.
+    fn living(pid: Pid) -> io::Result<Option<Self>> {
+        // A signal to these numbers would not be for one group.
+        if pid.as_raw() <= 1 {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it names no hook's process"));
+        }
+        let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) => stat,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            // It ended while the file was open.
+            Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let boot = fs::read_to_string(BOOT_ID)?.trim_end().to_owned();
+        Ok(started(&stat, pid).map(|started| Shell { pid: pid.as_raw(), started, boot }))
+    }
+}
+
+/// Field 22 of proc_pid_stat(5), where by fields 3 and 5 the process lives and leads its group.
+fn started(stat: &str, pid: Pid) -> Option<u64> {
+    // The second field is the command's name, which may hold anything.
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let field = |number: usize| fields.get(number - 3).copied();
+    let is_living = !matches!(field(3)?, "Z" | "X");
+    let is_leading = field(5)?.parse() == Ok(pid.as_raw());
+    if is_living && is_leading { field(22)?.parse().ok() } else { None }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn record() -> (Record, TempDir) {
+        let dir = TempDir::new().unwrap();
+        (Record::new(dir.path().join("blue.hook")), dir)
+    }
+
+    /// A process that leads a group; killed when dropped.
+    struct Sleeper(Child);
+
+    impl Sleeper {
+        fn start() -> Self {
+            Sleeper(Command::new("sleep").arg("100").process_group(0).spawn().unwrap())
+        }
+
+        fn pid(&self) -> Pid {
+            Pid::from_raw(self.0.id().cast_signed())
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn rewrite(record: &Record, change: impl FnOnce(&mut Shell)) {
+        let mut shell = serde_json::from_slice(&fs::read(record.path()).unwrap()).unwrap();
+        change(&mut shell);
+        fs::write(record.path(), serde_json::to_vec(&shell).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_hook_that_runs_is_found_until_the_note_is_cleared() {
+        let (record, _dir) = record();
+        assert_eq!(record.find().unwrap(), None);
+        let sleeper = Sleeper::start();
+        record.write(sleeper.pid()).unwrap();
+        assert_eq!(record.find().unwrap(), Some(sleeper.pid()));
+        record.clear().unwrap();
+        assert_eq!(record.find().unwrap(), None);
+        record.clear().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_got_the_number_later_is_not_the_hook() {
+        let (record, _dir) = record();
+        let sleeper = Sleeper::start();
+        let changes: [fn(&mut Shell); 2] =
+            [|shell| shell.started -= 1, |shell| shell.boot = "another".to_owned()];
+        for change in changes {
+            record.write(sleeper.pid()).unwrap();
+            rewrite(&record, change);
+            assert_eq!(record.find().unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn a_note_can_name_one_group_only() {
+        let (record, _dir) = record();
+        let sleeper = Sleeper::start();
+        for number in [i32::MIN, -sleeper.pid().as_raw(), -1, 0, 1] {
+            record.write(sleeper.pid()).unwrap();
+            rewrite(&record, |shell| shell.pid = number);
+            assert_eq!(record.find().unwrap_err().kind(), ErrorKind::InvalidData, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_link_and_rubbish_are_not_believed() {
+        let (record, dir) = record();
+        let sleeper = Sleeper::start();
+        record.write(sleeper.pid()).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::rename(record.path(), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, record.path()).unwrap();
+        assert!(record.find().is_err());
+        record.clear().unwrap();
+        fs::write(record.path(), "rubbish").unwrap();
+        assert!(record.find().is_err());
+    }
+
+    #[test]
+    fn what_is_in_the_way_of_a_new_note_is_replaced_and_not_written_through() {
+        let (record, dir) = record();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "kept").unwrap();
+        for name in ["blue.hook", "blue.hook.tmp"] {
+            std::os::unix::fs::symlink(&victim, dir.path().join(name)).unwrap();
+        }
+        let sleeper = Sleeper::start();
+        record.write(sleeper.pid()).unwrap();
+        assert_eq!(record.find().unwrap(), Some(sleeper.pid()));
+        assert_eq!(fs::read_to_string(victim).unwrap(), "kept");
+    }
+
+    #[test]
+    fn the_start_is_read_whatever_the_command_is_called() {
+        let stat = |name: &str, state: &str, group: u32| {
+            let rest = "0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 99";
+            format!("12 ({name}) {state} 1 {group} 12 {rest}")
+        };
+        let pid = Pid::from_raw(12);
+        assert_eq!(started(&stat("sh", "S", 12), pid), Some(4711));
+        assert_eq!(started(&stat("a) S 1 (b", "R", 12), pid), Some(4711));
+        assert_eq!(started(&stat("sh", "Z", 12), pid), None);
+        assert_eq!(started(&stat("sh", "S", 11), pid), None);
+        assert_eq!(started("12 (sh) S 1 12", pid), None);
+        assert_eq!(started("", pid), None);
+    }
+}
