@@ -48,6 +48,13 @@ impl HookSchedule {
         later.into_iter().for_each(|run| self.push(run));
     }
 
+    /// Takes back the run that was to be started and never did, and does without it and whatever
+    /// it makes moot.
+    pub(crate) fn do_without(&mut self, run: HookRun) {
+        self.put_back(run);
+        self.pending.pop_front_if(|first| *first == run);
+    }
+
     /// Whether nothing runs and nothing waits to.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.pending.is_empty()
@@ -150,6 +157,22 @@ mod tests {
         let elected = schedule.finish().unwrap();
         schedule.put_back(elected);
         assert!(schedule.is_idle(), "neither was seen by the scripts");
+    }
+
+    #[test]
+    fn what_is_done_without_leaves_nothing_behind_that_rests_on_it() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        let elected = schedule.start_next().unwrap();
+        schedule.push(run(Demoted, 1));
+        schedule.finish();
+        schedule.do_without(elected);
+        assert!(schedule.is_idle(), "the scripts never were on the leader's side");
+        schedule.push(run(Demoted, 2));
+        let demoted = schedule.start_next().unwrap();
+        schedule.finish();
+        schedule.do_without(demoted);
+        assert!(schedule.is_idle());
     }
 
     #[test]

@@ -69,3 +69,18 @@ fn a_second_node_of_the_same_id_is_turned_away() {
         assert!(h1.leads());
     });
 }
+
+#[test]
+fn a_better_follower_that_freezes_and_wakes_follows_on() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h2, h3], "");
+        h1.start("");
+        wait_until("h1 follows h2", || h1.follows(h2));
+        h1.pause();
+        wait_until("h1 is given up", || h2.member(h1)["state"] == "gone");
+        h1.resume();
+        lan.wait_for_leader(h2);
+        lan.assert_calm_for(20);
+        assert_eq!(h1.hooks(), ["started startup"]);
+    });
+}

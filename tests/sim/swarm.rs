@@ -15,6 +15,9 @@ use crate::world::{HookHabit, Sabotage, World};
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
 
+/// How long the core waits before it tries a hook again that could not be started, in nanoseconds.
+const HOOK_RETRY: u64 = 1_000_000_000;
+
 /// What one run came to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
@@ -229,6 +232,7 @@ pub fn choose_priority(rng: &mut Rng) -> Priority {
 pub fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     let own = nanos(params.settling_time() + params.startup_grace_period + params.preempt_delay);
     let out = nanos(params.yield_time()) + nanos(params.failure_holdoff) * 64;
+    let own = own + HOOK_RETRY;
     // A clock that runs 1 % slow makes everything take 1 % longer.
     (own + out + hooks.longest * 4) * 102 / 100
 }

@@ -143,9 +143,13 @@ impl Election {
     /// A run that never started is tried again, so that the scripts miss nothing. Only a daemon that
     /// stops does not wait for it.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
-        if outcome == HookOutcome::NotRun && !self.exclusions.stopping {
-            self.timers.set(Timer::HookRetry, now + HOOK_RETRY);
-            self.hooks.put_back(run);
+        match outcome {
+            HookOutcome::NotRun if self.exclusions.stopping => self.hooks.do_without(run),
+            HookOutcome::NotRun => {
+                self.timers.set(Timer::HookRetry, now + HOOK_RETRY);
+                self.hooks.put_back(run);
+            }
+            HookOutcome::Succeeded | HookOutcome::Failed => {}
         }
         if run.event == HookEvent::Elected {
             self.judge_elected_hook(now, outcome);

@@ -253,7 +253,9 @@ pub(super) fn log_end(name: &str, finished: &HookFinished) {
     let took = finished.took.as_millis();
     match (finished.outcome, finished.exit) {
         (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
-        (HookOutcome::NotRun, _) => log::warn!("{name} did not run; given up after {took} ms"),
+        (HookOutcome::NotRun, _) => {
+            log::warn!("{name} did not run: nothing could start it for {took} ms")
+        }
         (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
         (HookOutcome::Failed, Some(exit)) => {
             let cause = if finished.overran { " for overrunning its time limit" } else { "" };
