@@ -171,6 +171,7 @@ fn rejected(report: &StatusReport) -> Option<String> {
         (rejected.foreign_group, "of other groups"),
         (rejected.version, "of another protocol version"),
         (rejected.table_full, "from more nodes than fit"),
+        (rejected.absurd_term, "of an absurd term"),
     ];
     let parts: Vec<String> = counts
         .iter()
