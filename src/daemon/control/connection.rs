@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 
 use mio::net::UnixStream;
 use serde::Serialize;
@@ -193,6 +194,15 @@ impl Connection {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Connection {
+    /// Hangs up. A hook's child may hold a copy of the descriptor until it executes, so closing it
+    /// alone would keep the client waiting.
+    fn drop(&mut self) {
+        // Fails only where the client has hung up.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
