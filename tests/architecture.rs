@@ -37,11 +37,12 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 const PURE: [&str; 4] = ["types", "time", "wire", "core"];
 
 /// What pure modules may use of the standard library. Of `std::net` they use addresses alone.
-const PURE_STD: [&str; 10] = [
+const PURE_STD: [&str; 11] = [
     "cmp",
     "collections",
     "fmt",
     "iter",
+    "mem",
     "net::IpAddr",
     "net::Ipv4Addr",
     "net::Ipv6Addr",

@@ -274,8 +274,8 @@ impl Checkers {
         self.uncounted = false;
         let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
         let Some(cliques) = network.cliques(&up) else {
-            // Some hear each other one way only: no promise covers that.
-            self.disturb(now);
+            // Some hear each other one way only: how many lead is not promised, only that it stays
+            // as it is.
             return Ok(());
         };
         cliques.iter().try_for_each(|clique| {
