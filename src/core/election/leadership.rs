@@ -101,18 +101,18 @@ impl Election {
         self.timers.clear(Timer::Declare);
         self.state = State::Following;
         self.follow(now, better);
-        self.conceded = Some((reign, now + self.params.concession_time()));
         if led {
             self.cause = Some(Reason::BetterLeader);
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
         }
-        self.concede(reign, term);
+        self.concede(now, reign, term);
         self.send_heartbeat(now);
     }
 
-    /// The winner, which leads under `term`, is to see a term above this node's `reign` even if this
-    /// node restarts before the winner hears of the reign itself.
-    fn concede(&mut self, reign: Term, term: Term) {
+    /// The winner, which leads under `term`, is to hear of this node's `reign` from its heartbeats;
+    /// and is to see a term above that reign even if this node restarts before it has.
+    fn concede(&mut self, now: Time, reign: Term, term: Term) {
+        self.conceded = Some((reign, now + self.params.concession_time()));
         if reign >= term {
             self.take_next_term();
         } else {
