@@ -79,7 +79,7 @@ impl Election {
         }
     }
 
-    /// Of several active leaders the best-ranked one is followed (rule 14).
+    /// Of several active leaders the best-ranked one is followed.
     fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank) {
         let current =
             self.leader.and_then(|id| Some(Rank::new(id, &self.members.get(&id)?.standing)));
@@ -136,11 +136,14 @@ impl Election {
         if leader.is_some_and(|leader| leader != self.node_id) {
             return;
         }
+        let term_before = self.term;
         if let Some(reign) = conceded {
-            self.settle(now, message.sender, reign);
+            self.settle(message.sender, reign);
         }
         if message.term > self.term {
             self.reaffirm(message.term);
+        }
+        if self.term != term_before {
             self.declare_soon(now);
         }
     }

@@ -74,15 +74,14 @@ impl Election {
         if self.reported_rival.replace(rival) != Some(rival) {
             self.notify(Event::RivalLeader { rival, address });
         }
-        self.settle(now, rival, term);
+        self.settle(rival, term);
         self.declare_soon(now);
     }
 
     /// Takes a term above `reign`, in which `rival` led or leads, unless this was done for it.
-    pub(super) fn settle(&mut self, now: Time, rival: NodeId, reign: Term) {
+    pub(super) fn settle(&mut self, rival: NodeId, reign: Term) {
         if self.members.settle(&rival, reign) {
             self.reaffirm(reign);
-            self.declare_soon(now);
         }
     }
 
@@ -94,13 +93,13 @@ impl Election {
         self.schedule_hook(HookEvent::Reaffirmed, Reason::Conflict);
     }
 
-    /// A better leader has declared under `term`: follow it at once.
-    pub(super) fn step_down(&mut self, now: Time, better: NodeId, term: Term) {
+    /// A leader that this one gives way to has declared under `term`: follow it at once.
+    pub(super) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
         let led = self.state == State::Leading;
         let reign = self.term;
         self.timers.clear(Timer::Declare);
         self.state = State::Following;
-        self.follow(now, better);
+        self.follow(now, leader);
         if led {
             self.cause = Some(Reason::BetterLeader);
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);

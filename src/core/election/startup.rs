@@ -1,4 +1,4 @@
-//! Start-up: listen before speaking up (rule 1 of Fabric's election).
+//! Start-up: listen before speaking up, as in Hyperledger Fabric's gossip election.
 //!
 //! A starting node says hello at every sample, and a leader that hears it declares at once. While
 //! a node starts, its datagrams never displace a member that is still visible under the same id,

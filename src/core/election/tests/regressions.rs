@@ -4,7 +4,7 @@ use super::*;
 use crate::core::election::Yielding;
 use crate::core::status::Ineligible;
 
-/// Rule 5: whatever the terms were, the winner takes a term above both and is reaffirmed.
+/// Whatever the terms were, the winner takes a term above both and is reaffirmed.
 #[test]
 fn a_winner_with_the_higher_term_is_reaffirmed_too() {
     let mut lan = Lan::settled(&["a", "b"], &Params::default());
