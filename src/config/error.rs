@@ -19,7 +19,7 @@ pub enum ConfigError {
     #[error(
         "the config file {} is longer than {} bytes; is it the right file?",
         .file.display(),
-        super::file::CONFIG_MAX
+        super::CONFIG_MAX
     )]
     TooLong {
         /// The file.

@@ -7,11 +7,9 @@ use std::path::Path;
 
 use toml::{Spanned, Value};
 
+use super::CONFIG_MAX;
 use super::error::{ConfigError, Place, Problem};
 use super::settings::{self, Setting, UNSUPPORTED};
-
-/// Longest config file, in bytes. The longest sensible one, with comments, is a tenth of that.
-pub const CONFIG_MAX: usize = 64 * 1024;
 
 /// One value as it was given.
 #[derive(Debug, Clone, PartialEq)]

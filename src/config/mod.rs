@@ -21,9 +21,12 @@ mod settings;
 mod values;
 
 pub use error::{ConfigError, Place, Problem};
-pub use file::{CONFIG_MAX, Overrides};
+pub use file::Overrides;
 pub use settings::{Kind, SETTINGS, Setting};
 pub use values::{INTERFACES_MAX, group as parse_group};
+
+/// Longest config file, in bytes. The longest sensible one, with comments, is a tenth of that.
+pub const CONFIG_MAX: usize = 64 * 1024;
 
 /// The group of a node that is told none.
 pub const DEFAULT_GROUP: &str = "default";

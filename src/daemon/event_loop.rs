@@ -3,7 +3,11 @@
 //! A turn takes the events, then the datagrams that wait, then whatever is due, and carries out
 //! what the election asks for after each; then it sleeps until the earliest deadline. Datagrams
 //! come before deadlines, so that a daemon that was stopped for a while hears what it missed before
-//! it draws conclusions from the time.
+//! it draws conclusions from the time. `requests` answers clients, `reload` reads the configuration
+//! again.
+
+mod reload;
+mod requests;
 
 use std::io;
 use std::time::Duration;
@@ -12,21 +16,20 @@ use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use crate::config::{Config, ConfigSource, keys};
-use crate::control_api::{Counters, Done, Refusal, RefusalKind, Request, Response, StatusReport};
+use crate::config::{Config, ConfigSource};
 use crate::core::Election;
-use crate::core::election::{Setup, YieldError, Yielding};
+use crate::core::election::Setup;
 use crate::core::hook::HookRun;
 use crate::core::output::{Event, Output, StopCause};
 use crate::core::persist::PersistentState;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
-use crate::daemon::control::{Access, ControlServer, Incoming};
+use crate::daemon::control::{Access, ControlServer};
 use crate::daemon::hooks::{HookClient, HookNode, HookProcess, HookSettings, Hooks};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
-use crate::daemon::report::{self, Surroundings};
+use crate::daemon::report;
 use crate::daemon::store::{self, Store};
 use crate::daemon::transport::{self, Settings, Transport};
 use crate::time::Time;
@@ -321,123 +324,10 @@ impl Daemon {
         }
     }
 
-    fn answer_requests(&mut self, now: Time) {
-        while let Some(incoming) = self.control.poll_request() {
-            let response = self.answer(&incoming, now);
-            self.carry_out(now);
-            self.save();
-            let response = self.with_store_failure(incoming.request, response);
-            self.control.respond(incoming.client, &response);
-        }
-    }
-
-    fn answer(&mut self, incoming: &Incoming, now: Time) -> Response {
-        if incoming.request.is_command() {
-            log::info!("{:?} asked for by {}", incoming.request, incoming.peer);
-        }
-        match incoming.request {
-            Request::Status => Response::Status(Box::new(self.status(now))),
-            Request::IsLeader => Response::Leader(self.election.is_leader()),
-            Request::Watch => Response::Ok(Done::Watching),
-            Request::Yield => self.yield_leadership(now),
-            Request::Maintenance { on } => {
-                self.election.set_maintenance(now, on);
-                Response::Ok(if on { Done::MaintenanceOn } else { Done::MaintenanceOff })
-            }
-        }
-    }
-
-    fn yield_leadership(&mut self, now: Time) -> Response {
-        match self.election.yield_leadership(now) {
-            Ok(Yielding::Began) => Response::Ok(Done::Yielding),
-            Ok(Yielding::Already) => Response::Ok(Done::AlreadyYielding),
-            Err(error) => {
-                let kind = match error {
-                    YieldError::NotLeader => RefusalKind::NotLeader,
-                    YieldError::StaticRole => RefusalKind::StaticRole,
-                };
-                Response::Refused(Refusal { kind, message: error.to_string() })
-            }
-        }
-    }
-
-    /// Maintenance that would not outlive a restart is not what was asked for.
-    fn with_store_failure(&self, request: Request, response: Response) -> Response {
-        match (request, &self.store_failure) {
-            (Request::Maintenance { .. }, Some(failure)) => Response::Refused(Refusal {
-                kind: RefusalKind::Failed,
-                message: format!(
-                    "it holds until the daemon restarts, but was not saved: {failure}"
-                ),
-            }),
-            _ => response,
-        }
-    }
-
-    fn status(&self, now: Time) -> StatusReport {
-        let mut rejected = self.rejections.counts();
-        rejected.replayed = self.election.ignored().stale;
-        rejected.table_full = self.election.ignored().table_full;
-        rejected.absurd_term = self.election.ignored().absurd_term;
-        report::status(
-            self.election.status(now),
-            Surroundings {
-                group: self.config.group,
-                own_address: self.transport.source_address(),
-                uptime: now.since(self.started_at),
-                interfaces: self.transport.reports(),
-                hook: self.hooks.report().clone(),
-                counters: Counters {
-                    datagrams_sent: self.transport.sent(),
-                    datagrams_received: self.received,
-                    send_errors: self.transport.send_errors(),
-                    rejected,
-                    transitions: self.transitions,
-                },
-            },
-        )
-    }
-
     fn stop(&mut self, now: Time) {
         log::info!("asked to stop");
         self.notifier.stopping();
         self.election.stop(now);
-        self.carry_out(now);
-    }
-
-    /// Takes over what can change while the daemon runs; a bad configuration changes nothing.
-    fn reload(&mut self, now: Time) {
-        self.notifier.reloading();
-        match self.load_anew() {
-            Ok((config, access, keyring)) => {
-                self.codec.set_keyring(keyring);
-                self.apply(config, access, now);
-                log::info!("configuration reloaded");
-            }
-            Err(error) => log::error!("{error}\nthe configuration from before stays in force"),
-        }
-        self.notifier.ready();
-    }
-
-    /// Reads everything before anything is taken over. The files whose names take a restart to
-    /// change are read anew under their old names: keys rotate, and groups get members.
-    fn load_anew(&self) -> Result<(Config, Access, Option<Keyring>), RunError> {
-        let config = self.source.load()?;
-        let access = Access::resolve(self.config.socket_group.as_deref())?;
-        let keyring = self.config.key_file.as_deref().map(keys::load).transpose()?;
-        Ok((config, access, keyring))
-    }
-
-    fn apply(&mut self, new: Config, access: Access, now: Time) {
-        let unchanged = self.config.changes_needing_restart(&new);
-        if !unchanged.is_empty() {
-            log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
-        }
-        let Config { election, hook, hook_timeout, .. } = new;
-        self.config = Config { election, hook, hook_timeout, ..self.config.clone() };
-        self.control.set_access(access);
-        self.hooks.reconfigure(self.config.hook.clone(), hook_timeout);
-        self.election.reconfigure(now, self.config.election.clone());
         self.carry_out(now);
     }
 }

@@ -10,6 +10,7 @@
 //! interface exists, is up, has a carrier and the address that the socket was opened with. A
 //! netlink monitor brings the next rescan forward; a slow poll covers whatever it misses.
 
+mod change;
 mod link;
 mod send_health;
 mod socket;
@@ -23,9 +24,9 @@ use std::time::Duration;
 
 use mio::{Registry, Token};
 
+pub use self::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure};
 use self::link::Link;
-pub use self::link::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL};
-pub use self::send_health::SendFailure;
+pub use self::link::REJOIN_INTERVAL;
 use crate::control_api::InterfaceReport;
 use crate::daemon::interfaces::{Interfaces, Monitor};
 use crate::time::Time;

@@ -1,18 +1,17 @@
 //! One configured interface: whether the group can be reached by it, and the socket if so.
 
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 
-use super::send_health::{SendFailure, SendHealth};
+use super::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure, refused};
+use super::send_health::SendHealth;
 use super::{socket, source};
 use crate::control_api::InterfaceReport;
-use crate::daemon::interfaces::{Interface, Interfaces, RouteError};
+use crate::daemon::interfaces::{Interface, Interfaces};
 use crate::time::Time;
 
 /// How often an open socket leaves the group and joins it again. A switch that snoops on IGMP or
@@ -22,135 +21,6 @@ pub const REJOIN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a report shows for the name of an interface that the kernel's routes do not tell yet.
 const NO_NAME: &str = "(none)";
-
-/// Where on this host a socket is: any change of it needs a new socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Endpoint {
-    /// The interface's number.
-    pub index: NonZeroU32,
-    /// The address that datagrams leave with.
-    pub address: IpAddr,
-}
-
-/// Why the group cannot be reached by an interface. All are waited out: each rescan tries again.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// No rescan has looked yet.
-    #[error("not looked at yet")]
-    Unknown,
-    /// There is no interface of that name.
-    #[error("missing: this host has no such interface now; waiting for it")]
-    Missing,
-    /// No interface is configured, and the kernel's routes name none.
-    #[error("no route: {0}")]
-    NoRoute(#[from] RouteError),
-    /// It is administratively down.
-    #[error("down: bring it up with `ip link set … up`")]
-    Down,
-    /// It is up, but nothing is at the other end, or port authentication is not through.
-    #[error("no carrier: look at the cable, the switch port or the other end")]
-    NoCarrier,
-    /// It has no address of the group's family, or none that is ready.
-    #[error("no address: it has no {family} address that is ready; add one, or wait for DHCP")]
-    NoAddress {
-        /// `IPv4` or `IPv6`.
-        family: &'static str,
-    },
-    /// The kernel has no route to the IPv6 group by this interface, as on a fresh loopback.
-    #[error(
-        "no route: nothing leads to the group by it; \
-         try `ip -6 route add {kind} {group}/128 dev {interface} table local`"
-    )]
-    Unroutable {
-        /// The group's address.
-        group: IpAddr,
-        /// The interface's name.
-        interface: String,
-        /// The kind of route that helps: `local` on a loopback, else `multicast`.
-        kind: &'static str,
-    },
-    /// The kernel refused the socket.
-    #[error("refused: {0}")]
-    Refused(String),
-}
-
-/// What made a socket join the group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinCause {
-    /// The interface is used for the first time.
-    FirstUse,
-    /// The problem that it had is over.
-    Recovered,
-    /// It was deleted and created again under another number.
-    Recreated,
-    /// The one before it could not be used any more, and the kernel's route had moved here.
-    Rerouted,
-    /// Its address changed.
-    Readdressed,
-    /// The socket reported an error, or lost its membership.
-    SocketFailed,
-}
-
-/// What happened to an interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LinkEvent {
-    /// The group can be reached by it, by a new socket.
-    Joined {
-        /// Where the socket is.
-        endpoint: Endpoint,
-        /// Why there is a new one.
-        cause: JoinCause,
-    },
-    /// The group cannot be reached by it, or for another reason than before.
-    Lost(Problem),
-    /// It is up, but the kernel does not take datagrams for it.
-    SendFailing(SendFailure),
-    /// The kernel takes datagrams for it again.
-    SendRecovered,
-}
-
-/// Something that happened to an interface, once per happening. Its text is one line for a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkChange {
-    /// The interface's name.
-    pub interface: String,
-    /// What happened.
-    pub event: LinkEvent,
-}
-
-impl LinkChange {
-    /// Whether it is for the worse.
-    pub const fn is_loss(&self) -> bool {
-        matches!(self.event, LinkEvent::Lost(_) | LinkEvent::SendFailing(_))
-    }
-}
-
-impl fmt::Display for LinkChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "interface {}: ", self.interface)?;
-        match &self.event {
-            LinkEvent::Joined { endpoint, cause } => {
-                write!(f, "{cause}, joined the group from {}", endpoint.address)
-            }
-            LinkEvent::Lost(problem) => problem.fmt(f),
-            LinkEvent::SendFailing(failure) => failure.fmt(f),
-            LinkEvent::SendRecovered => f.write_str("sends again"),
-        }
-    }
-}
-
-impl fmt::Display for JoinCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            JoinCause::FirstUse => "up",
-            JoinCause::Recovered => "up again",
-            JoinCause::Recreated => "created anew",
-            JoinCause::Rerouted => "now on the kernel's route",
-            JoinCause::Readdressed => "address changed",
-            JoinCause::SocketFailed => "socket failed",
-        })
-    }
-}
 
 /// An open socket.
 #[derive(Debug)]
@@ -414,8 +284,4 @@ impl Port {
         self.joined_at = now;
         self.failed |= socket::rejoin(&self.socket, group, self.endpoint.index).is_err();
     }
-}
-
-pub(super) fn refused(error: impl fmt::Display) -> Problem {
-    Problem::Refused(error.to_string())
 }

@@ -1,46 +1,6 @@
 //! Whether the kernel takes an interface's datagrams, reduced to the changes worth telling.
 
-use std::io;
-
-use nix::errno::Errno;
-
-use super::link::LinkEvent;
-
-/// Why the kernel did not take a datagram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SendFailure {
-    /// The interface, its address or its route is no longer what the socket was opened for.
-    #[error("sending fails: the interface is not what it was ({0})")]
-    Stale(Errno),
-    /// A local rule forbids it.
-    #[error("sending fails: the kernel forbids it ({0}); let the firewall pass UDP to the group")]
-    Forbidden(Errno),
-    /// The interface's queue is full.
-    #[error("sending fails: the interface's queue is full ({0})")]
-    Congested(Errno),
-    /// Something else.
-    #[error("sending fails: {0}")]
-    Other(Errno),
-}
-
-impl From<&io::Error> for SendFailure {
-    fn from(error: &io::Error) -> Self {
-        let errno = Errno::from_raw(error.raw_os_error().unwrap_or_default());
-        match errno {
-            // EINVAL: the source address that the socket is fixed to is gone.
-            Errno::ENETUNREACH
-            | Errno::EHOSTUNREACH
-            | Errno::ENETDOWN
-            | Errno::ENODEV
-            | Errno::ENXIO
-            | Errno::EADDRNOTAVAIL
-            | Errno::EINVAL => SendFailure::Stale(errno),
-            Errno::EPERM | Errno::EACCES => SendFailure::Forbidden(errno),
-            Errno::ENOBUFS | Errno::ENOMEM | Errno::EAGAIN => SendFailure::Congested(errno),
-            _ => SendFailure::Other(errno),
-        }
-    }
-}
+use super::change::{LinkEvent, SendFailure};
 
 /// Watches how sends end. A failure is news at once; recovery is told by a review that has seen
 /// successes alone since the one before, so that an interface which takes every second datagram
@@ -90,6 +50,10 @@ impl SendHealth {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use nix::errno::Errno;
+
     use super::*;
 
     const FORBIDDEN: SendFailure = SendFailure::Forbidden(Errno::EPERM);

@@ -10,7 +10,7 @@ use nix::libc;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
 
-use super::link::Endpoint;
+use super::change::Endpoint;
 
 /// What the receive buffer is asked to hold, in bytes. The kernel grants what `rmem_max` allows;
 /// its default overflows at 256 small datagrams.

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use nix::libc;
 
-use super::link::{Problem, refused};
+use super::change::{Problem, refused};
 use crate::daemon::interfaces::{Address, Interface};
 
 /// The address that datagrams to `group` leave with by `interface`: `known` as long as the
