@@ -170,16 +170,16 @@ impl Members {
     }
 
     fn present_rivals(&self, now: Time) -> impl Iterator<Item = (&NodeId, &Member)> {
-        self.iter(now)
-            .filter(|(_, member, state)| *state == MemberState::Alive && member.is_eligible())
-            .map(|(id, member, _)| (id, member))
+        self.table.iter().filter(move |(_, member)| self.stands(now, member))
     }
 
     /// Whether this member would stand if there were no leader.
     pub(crate) fn is_rival(&self, now: Time, node_id: &NodeId) -> bool {
-        self.table.get(node_id).is_some_and(|member| {
-            member.is_eligible() && member.state(now, self.alive_threshold) == MemberState::Alive
-        })
+        self.table.get(node_id).is_some_and(|member| self.stands(now, member))
+    }
+
+    fn stands(&self, now: Time, member: &Member) -> bool {
+        member.is_eligible() && member.state(now, self.alive_threshold) == MemberState::Alive
     }
 
     /// The best-ranked member that has declared within the time that its declarations may take.

@@ -81,6 +81,17 @@ pub struct MemberStatus {
     pub last_heard: Duration,
 }
 
+/// Who leads, without the members: cheap, however many there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// What this node does.
+    pub role: Role,
+    /// The highest term it knows.
+    pub term: Term,
+    /// The leader it follows or is.
+    pub leader: Option<LeaderStatus>,
+}
+
 /// A snapshot of one node's election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {

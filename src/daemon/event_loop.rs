@@ -131,7 +131,7 @@ impl Daemon {
         let now = clock::now();
         self.rescan(now);
         self.notifier.ready();
-        self.notifier.status(&self.election.status(now));
+        self.notifier.status(&self.election.headline(now));
         loop {
             if let Some(cause) = self.stopped {
                 return Ok(cause);
@@ -320,7 +320,7 @@ impl Daemon {
         if let Event::Transition(transition) = event {
             self.transitions += u64::from(transition.role != transition.previous_role);
             self.control.broadcast(&report::transition(transition));
-            self.notifier.status(&self.election.status(now));
+            self.notifier.status(&self.election.headline(now));
         }
     }
 

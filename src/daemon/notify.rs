@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use crate::core::status::{LeaderStatus, Status};
+use crate::core::status::{Headline, LeaderStatus};
 use crate::types::Role;
 
 /// What service managers tell a process alone: a child that inherited these could notify, feed the
@@ -92,11 +92,11 @@ impl Notifier {
     }
 
     /// Shows who leads in `systemctl status`. Sends only what changed, so it may be called often.
-    pub fn status(&mut self, status: &Status) {
+    pub fn status(&mut self, headline: &Headline) {
         if self.socket.is_none() {
             return;
         }
-        let text = describe(status);
+        let text = describe(headline);
         if text != self.status {
             self.send(&[NotifyState::Status(&text)]);
             self.status = text;
@@ -117,9 +117,9 @@ impl Notifier {
 }
 
 /// One line that says who leads.
-fn describe(status: &Status) -> String {
-    let term = status.term;
-    match (status.role, &status.leader) {
+fn describe(headline: &Headline) -> String {
+    let term = headline.term;
+    match (headline.role, &headline.leader) {
         (Role::Leader, _) => format!("leader, term {term}"),
         (role, Some(LeaderStatus { node_id, address: Some(address), .. })) => {
             format!("{role} of {node_id} ({address}), term {term}")
@@ -154,17 +154,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn status(role: Role, leader: Option<LeaderStatus>) -> Status {
-        Status {
-            node_id: id("web1"),
-            role,
-            ineligible: None,
-            term: Term(7),
-            leader,
-            since: Duration::ZERO,
-            handing_over: None,
-            members: Vec::new(),
-        }
+    fn status(role: Role, leader: Option<LeaderStatus>) -> Headline {
+        Headline { role, term: Term(7), leader }
     }
 
     fn web0(address: Option<&str>) -> Option<LeaderStatus> {

@@ -4,20 +4,29 @@ use std::time::Duration;
 
 use super::{Election, State};
 use crate::core::membership::Member;
-use crate::core::status::{Ineligible, LeaderStatus, MemberState, MemberStatus, Status};
+use crate::core::status::{Headline, Ineligible, LeaderStatus, MemberState, MemberStatus, Status};
 use crate::time::Time;
 use crate::types::NodeId;
-use crate::wire::message::Flags;
 
 impl Election {
-    /// A snapshot at `now`.
-    pub fn status(&self, now: Time) -> Status {
-        Status {
-            node_id: self.node_id,
+    /// Who leads, at `now`.
+    pub fn headline(&self, now: Time) -> Headline {
+        Headline {
             role: self.role(),
-            ineligible: self.ineligible(now),
             term: self.term,
             leader: self.leader.map(|leader| self.leader_status(now, leader)),
+        }
+    }
+
+    /// A snapshot at `now`.
+    pub fn status(&self, now: Time) -> Status {
+        let Headline { role, term, leader } = self.headline(now);
+        Status {
+            node_id: self.node_id,
+            role,
+            ineligible: self.ineligible(now),
+            term,
+            leader,
             since: now.since(self.since),
             handing_over: match self.state {
                 State::HandingOver { reason, .. } => Some(reason),
@@ -73,7 +82,7 @@ fn member_status(now: Time, node_id: NodeId, member: &Member, state: MemberState
         address: Some(member.address),
         role: member.standing.role,
         priority: member.standing.priority,
-        candidate: member.standing.flags.contains(Flags::CANDIDATE),
+        candidate: member.is_candidate(),
         eligible: member.is_eligible(),
         state,
         last_heard: now.since(member.last_heard),
