@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -23,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a demo is begun anew that ran past the moment where it was to be stopped.
 const ATTEMPTS_MAX: usize = 5;
-
-/// Set where a test runs inside its own namespace.
-const INSIDE: &str = "LANELECT_TEST_NETNS";
 
 #[test]
 fn everything_is_seen_to_happen_in_its_order() {
@@ -300,33 +299,12 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Runs `body` as root of its own network namespace with its loopback up: the current test once
-/// more, by its name. Skips it with a reason where the machine forbids that.
+/// Runs `body` as root of its own network namespace with its loopback up.
 fn isolated(test: &str, body: impl FnOnce()) {
-    if env::var_os(INSIDE).is_some() {
+    common::run_inside(test, &["-Urn"], || {
         ip("link set lo up");
-        return body();
-    }
-    let probe = Command::new("unshare").args(["-Urn", "ip", "link", "set", "lo", "up"]).output();
-    match probe {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => {
-            let reason = String::from_utf8_lossy(&output.stderr).into_owned();
-            return eprintln!("skipped: no network namespaces here: {reason}");
-        }
-        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
-    }
-    let output = Command::new("unshare")
-        .arg("-Urn")
-        .arg(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{complained}");
-    assert!(said.contains("1 passed"), "{test} is not this test's name: {said}");
+        body();
+    });
 }
 
 /// Runs `ip` and returns what it prints.

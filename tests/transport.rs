@@ -6,8 +6,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a test gives up after a real time")]
 
+mod common;
+
 use std::collections::HashSet;
-use std::env;
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -27,9 +28,6 @@ use mio::{Events, Poll, Token};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 
-/// Set where a test runs inside its own namespace.
-const INSIDE: &str = "LANELECT_TEST_NETNS";
-
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -43,40 +41,14 @@ const DATAGRAM_MAX: usize = 1000;
 
 /// Runs `body` as root of its own network namespace: the current test once more, by its name.
 fn isolated(test: &str, body: impl FnOnce()) {
-    run_inside(test, &["-Urn"], body);
+    common::run_inside(test, &["-Urn"], body);
 }
 
 /// The same without any capability, after the loopback was brought up.
 fn isolated_unprivileged(test: &str, body: impl FnOnce()) {
     let script = "ip link set lo up && \
                   exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs \"$0\" \"$@\"";
-    run_inside(test, &["-Urn", "sh", "-c", script], body);
-}
-
-fn run_inside(test: &str, unshare: &[&str], body: impl FnOnce()) {
-    if env::var_os(INSIDE).is_some() {
-        return body();
-    }
-    let probe = Command::new("unshare").args(["-Urn", "ip", "link", "set", "lo", "up"]).output();
-    match probe {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => {
-            let reason = String::from_utf8_lossy(&output.stderr).into_owned();
-            return eprintln!("skipped: no network namespaces here: {reason}");
-        }
-        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
-    }
-    let output = Command::new("unshare")
-        .args(unshare)
-        .arg(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{complained}");
-    assert!(said.contains("1 passed"), "{test} is not this test's name: {said}");
+    common::run_inside(test, &["-Urn", "sh", "-c", script], body);
 }
 
 /// A network namespace.
