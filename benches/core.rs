@@ -40,13 +40,19 @@ fn heartbeat(bencher: Bencher<'_, '_>, members: usize) {
         members,
         members - 1,
         Role::Follower,
-        Body::Heartbeat { leader: None, conceded: None },
+        Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
     );
 }
 
 #[divan::bench(args = GROUP_SIZES)]
 fn declaration(bencher: Bencher<'_, '_>, members: usize) {
-    take_in(bencher, members, 0, Role::Leader, Body::Declaration { interval_us: INTERVAL_US });
+    take_in(
+        bencher,
+        members,
+        0,
+        Role::Leader,
+        Body::Declaration { interval_us: INTERVAL_US, hold_us: 0 },
+    );
 }
 
 #[divan::bench(args = [false, true])]
@@ -90,8 +96,12 @@ fn follower_among(members: usize) -> Election {
     };
     let mut election = Election::new(setup, Time::ZERO);
     for member in 1..members {
-        let hello =
-            message(member, 1, Role::Follower, Body::Heartbeat { leader: None, conceded: None });
+        let hello = message(
+            member,
+            1,
+            Role::Follower,
+            Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
+        );
         election.handle_datagram(Time::ZERO, address(member), &hello);
     }
     election.handle_datagram(Time::ZERO, address(0), &declaration_of(0, 1));
@@ -105,7 +115,12 @@ fn drain(election: &mut Election) -> usize {
 }
 
 fn declaration_of(sender: usize, sequence: u64) -> Message {
-    message(sender, sequence, Role::Leader, Body::Declaration { interval_us: INTERVAL_US })
+    message(
+        sender,
+        sequence,
+        Role::Leader,
+        Body::Declaration { interval_us: INTERVAL_US, hold_us: 0 },
+    )
 }
 
 fn message(sender: usize, sequence: u64, role: Role, body: Body) -> Message {
@@ -115,7 +130,7 @@ fn message(sender: usize, sequence: u64, role: Role, body: Body) -> Message {
         incarnation: Incarnation(1),
         sequence: Sequence(sequence),
         term: Term(1),
-        standing: Standing { role, priority: Priority::default(), flags },
+        standing: Standing { role, priority: Priority::default(), flags, voters: None },
         body,
     }
 }

@@ -39,7 +39,7 @@ fn message(role: Role, body: Body) -> Message {
         incarnation: Incarnation(300),
         sequence: Sequence(2),
         term: Term(7),
-        standing: Standing { role, priority: Priority(100), flags },
+        standing: Standing { role, priority: Priority(100), flags, voters: None },
         body,
     }
 }
@@ -52,10 +52,18 @@ fn codec(sealed: bool) -> Codec {
 
 #[test]
 fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
-    let declaration = message(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
+    let declaration =
+        message(Role::Leader, Body::Declaration { interval_us: 1_000_000, hold_us: 0 });
     let follower = |body| message(Role::Follower, body);
     let expected = BTreeMap::from([
-        ("heartbeat", follower(Body::Heartbeat { leader: "web0".parse().ok(), conceded: None })),
+        (
+            "heartbeat",
+            follower(Body::Heartbeat {
+                leader: "web0".parse().ok(),
+                conceded: None,
+                acknowledged: None,
+            }),
+        ),
         ("proposal", message(Role::Candidate, Body::Proposal)),
         ("declaration", declaration),
         ("sealed-declaration", declaration),

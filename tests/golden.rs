@@ -63,8 +63,13 @@ fn shortest() -> Message {
         incarnation: Incarnation(0),
         sequence: Sequence(1),
         term: Term(0),
-        standing: Standing { role: Role::Starting, priority: Priority(0), flags: Flags::default() },
-        body: Body::Heartbeat { leader: None, conceded: None },
+        standing: Standing {
+            role: Role::Starting,
+            priority: Priority(0),
+            flags: Flags::default(),
+            voters: None,
+        },
+        body: Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
     }
 }
 
@@ -81,18 +86,29 @@ fn longest() -> Message {
             priority: Priority(255),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::FIXED, true),
         },
-        body: Body::Heartbeat { leader: Some(name), conceded: Some(Term(u64::MAX)) },
+        body: Body::Heartbeat {
+            leader: Some(name),
+            conceded: Some(Term(u64::MAX)),
+            acknowledged: None,
+        },
     }
 }
 
 fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
-    let starting = from_web1(Role::Starting, Body::Heartbeat { leader: None, conceded: None });
-    let following =
-        from_web1(Role::Follower, Body::Heartbeat { leader: Some(id("web2")), conceded: None });
-    let conceding = Body::Heartbeat { leader: Some(id("web2")), conceded: Some(Term(6)) };
+    let starting = from_web1(
+        Role::Starting,
+        Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
+    );
+    let following = from_web1(
+        Role::Follower,
+        Body::Heartbeat { leader: Some(id("web2")), conceded: None, acknowledged: None },
+    );
+    let conceding =
+        Body::Heartbeat { leader: Some(id("web2")), conceded: Some(Term(6)), acknowledged: None };
     let conceding = from_web1(Role::Follower, conceding);
     let proposal = from_web1(Role::Candidate, Body::Proposal);
-    let declaration = from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000 });
+    let declaration =
+        from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000, hold_us: 0 });
     let to_web2 = from_web1(Role::Follower, Body::Resignation { successor: Some(id("web2")) });
     let to_nobody = from_web1(Role::Follower, Body::Resignation { successor: None });
     let farewell = from_web1(Role::Follower, Body::Farewell { id_taken: false });
@@ -167,7 +183,7 @@ fn an_everyday_declaration_fits_64_bytes() {
         incarnation: Incarnation(1 << 42),
         sequence: Sequence((1 << 35) - 1),
         term: Term(u64::from(u32::MAX)),
-        body: Body::Declaration { interval_us: 60_000_000 },
+        body: Body::Declaration { interval_us: 60_000_000, hold_us: 0 },
         ..from_web1(Role::Leader, Body::Claim)
     };
     let length = encode(&codec, &message).len();

@@ -232,7 +232,7 @@ fn message(heard: &Heard) -> Message {
 
 fn body(said: &Said) -> Body {
     match *said {
-        Said::Heartbeat => Body::Heartbeat { leader: None, conceded: None },
+        Said::Heartbeat => Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
         Said::Proposal => Body::Proposal,
         Said::Declaration(interval_us) => Body::Declaration { interval_us },
         Said::Resignation(successor) => Body::Resignation { successor: successor.map(node_id) },

@@ -146,6 +146,11 @@ fn ineligible(reason: Ineligible) -> &'static str {
             "its hook failed when it was elected; it waits before it tries again"
         }
         Ineligible::Yielding => "it gave the leadership up, and waits for another leader",
+        Ineligible::NotVoter => "it is not one of the voters, and only voters lead",
+        Ineligible::Unenrolled => {
+            "it remembers no votes, and waits until it may vote (its first start, or its state was \
+             lost)"
+        }
         Ineligible::TooFewCandidates => "fewer than min_candidates candidates are visible",
     }
 }

@@ -133,6 +133,7 @@ mod tests {
                     false => OnElectedFailure::Ignore,
                 },
                 failure_holdoff: holdoff,
+                quorum: None,
             }
         })
     }

@@ -64,6 +64,8 @@ pub enum Reason {
     HookFailed,
     /// The configuration no longer lets this node lead.
     Reconfigured,
+    /// A majority of the voters was not heard from in time (quorum mode).
+    LeaseLost,
 }
 
 impl Reason {
@@ -84,6 +86,7 @@ impl Reason {
             Reason::TooFewCandidates => "too-few-candidates",
             Reason::HookFailed => "hook-failed",
             Reason::Reconfigured => "reconfigured",
+            Reason::LeaseLost => "lease-lost",
         }
     }
 }

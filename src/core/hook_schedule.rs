@@ -14,6 +14,8 @@ use crate::core::hook::{HookEvent, HookRun};
 pub(crate) struct HookSchedule {
     running: Option<HookRun>,
     pending: VecDeque<HookRun>,
+    /// Whether the scripts have begun to take over, and not let go since.
+    holds: bool,
 }
 
 impl HookSchedule {
@@ -32,17 +34,25 @@ impl HookSchedule {
             return None;
         }
         self.running = self.pending.pop_front();
+        self.holds |= self.running.is_some_and(|run| run.event == HookEvent::Elected);
         self.running
     }
 
     /// Takes in that the running hook ended, and returns what it was.
-    pub(crate) const fn finish(&mut self) -> Option<HookRun> {
-        self.running.take()
+    pub(crate) fn finish(&mut self) -> Option<HookRun> {
+        let finished = self.running.take();
+        self.holds &= finished.is_none_or(|run| run.event != HookEvent::Demoted);
+        finished
     }
 
     /// Takes back the run that was to be started and never did: it waits again, ahead of what has
     /// happened since, which may have made it moot.
     pub(crate) fn put_back(&mut self, run: HookRun) {
+        match run.event {
+            HookEvent::Elected => self.holds = false,
+            HookEvent::Demoted => self.holds = true,
+            HookEvent::Started | HookEvent::Reaffirmed => {}
+        }
         let later = std::mem::take(&mut self.pending);
         self.push(run);
         later.into_iter().for_each(|run| self.push(run));
@@ -53,6 +63,18 @@ impl HookSchedule {
     pub(crate) fn do_without(&mut self, run: HookRun) {
         self.put_back(run);
         self.pending.pop_front_if(|first| *first == run);
+    }
+
+    /// The run that has not ended.
+    pub(crate) const fn running(&self) -> Option<&HookRun> {
+        self.running.as_ref()
+    }
+
+    /// Whether the scripts are on the follower's side: nothing that they took over is still theirs,
+    /// and what an earlier life left behind is cleaned up.
+    pub(crate) fn have_let_go(&self) -> bool {
+        let starts = |run: &HookRun| run.event == HookEvent::Started;
+        !self.holds && !self.running.iter().chain(&self.pending).any(starts)
     }
 
     /// Whether nothing runs and nothing waits to.

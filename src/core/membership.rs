@@ -8,10 +8,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::core::rank::Rank;
-use crate::core::status::MemberState;
+use crate::core::status::{MemberState, VoterStanding};
 use crate::time::Time;
 use crate::types::{Incarnation, NodeId, Role, Sequence, Term};
-use crate::wire::message::{Body, Flags, Message, Standing};
+use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
 /// Most members that are remembered, this node not counted. At the bound, one that left or is gone
 /// makes room for a new one; where all are present, the newcomer is not counted.
@@ -43,6 +43,10 @@ pub(crate) struct Member {
     knocked: (Incarnation, Sequence),
     /// The last reign of this member that this node, leading, has settled a conflict with.
     settled: Option<Term>,
+    /// When another life under its id was last heard while this one had not said farewell.
+    other_life_heard: Option<Time>,
+    /// Whether it was reported that it names other voters.
+    pub(crate) disagreement_reported: bool,
     /// The state that was last reported; the true one follows from the silence.
     reported: MemberState,
 }
@@ -58,6 +62,8 @@ impl Member {
             newest: number(message),
             knocked: Default::default(),
             settled: None,
+            other_life_heard: None,
+            disagreement_reported: false,
             reported: MemberState::Alive,
         }
     }
@@ -79,6 +85,11 @@ impl Member {
     /// Whether it may lead at all.
     pub(crate) const fn is_candidate(&self) -> bool {
         self.standing.flags.contains(Flags::CANDIDATE)
+    }
+
+    /// Whether two lives under its id were heard lately: then nobody knows which of them is meant.
+    pub(crate) fn is_contested(&self, now: Time, alive_threshold: Duration) -> bool {
+        self.other_life_heard.is_some_and(|heard| now.since(heard) <= alive_threshold)
     }
 
     /// Whether it stands for leadership now.
@@ -180,6 +191,34 @@ impl Members {
 
     fn stands(&self, now: Time, member: &Member) -> bool {
         member.is_eligible() && member.state(now, self.alive_threshold) == MemberState::Alive
+    }
+
+    /// Whether the vote of this member counts now; none of one that is not known.
+    pub(crate) fn voter_standing(
+        &self,
+        now: Time,
+        node_id: &NodeId,
+        voters: VotersDigest,
+    ) -> VoterStanding {
+        let Some(member) = self.table.get(node_id) else { return VoterStanding::Silent };
+        if !member.state(now, self.alive_threshold).is_visible() {
+            VoterStanding::Silent
+        } else if member.standing.voters != Some(voters) {
+            VoterStanding::Disagrees
+        } else if !member.standing.flags.contains(Flags::ENROLLED) {
+            VoterStanding::Unenrolled
+        } else if member.is_contested(now, self.alive_threshold) {
+            VoterStanding::Contested
+        } else {
+            VoterStanding::Counts
+        }
+    }
+
+    /// Remembers that a member's disagreement about the voters was reported, or is over; true where
+    /// that is news.
+    pub(crate) fn note_disagreement(&mut self, node_id: &NodeId, disagrees: bool) -> bool {
+        let Some(member) = self.table.get_mut(node_id) else { return false };
+        std::mem::replace(&mut member.disagreement_reported, disagrees) != disagrees
     }
 
     /// The best-ranked member that has declared within the time that its declarations may take.
@@ -296,12 +335,18 @@ impl Members {
 impl Member {
     fn hear(&mut self, now: Time, from: IpAddr, message: &Message, threshold: Duration) -> Heard {
         let was_visible = self.state(now, threshold).is_visible();
+        if message.incarnation != self.newest.0 && was_visible {
+            self.other_life_heard = Some(now);
+        }
         let restarted = message.incarnation > self.newest.0;
         // The life that knocks and the one that is known each have numbers of their own.
         let knocks_again = message.incarnation == self.knocked.0 && number(message) <= self.knocked;
         let older = number(message) <= self.newest;
         if self.gives_way_to(message, was_visible) {
-            *self = Member::new(now, from, message);
+            *self = Member {
+                other_life_heard: self.other_life_heard,
+                ..Member::new(now, from, message)
+            };
             return Heard::Joined;
         }
         if older || knocks_again {
@@ -317,6 +362,8 @@ impl Member {
             declares_every: self.declares_every,
             knocked: self.knocked,
             settled: self.settled,
+            other_life_heard: self.other_life_heard,
+            disagreement_reported: self.disagreement_reported,
             ..Member::new(now, from, message)
         };
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
@@ -364,8 +411,8 @@ mod tests {
             incarnation: Incarnation(incarnation),
             sequence: Sequence(sequence),
             term: Term(0),
-            standing: Standing { role, priority: Priority(100), flags },
-            body: Body::Heartbeat { leader: None, conceded: None },
+            standing: Standing { role, priority: Priority(100), flags, voters: None },
+            body: Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
         }
     }
 

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use crate::core::hook::{HookRun, Reason};
 use crate::core::persist::PersistentState;
+use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
 use crate::wire::message::Message;
 
 /// One thing to do. They are done in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// Write this to disk, and only then go on to the outputs that follow.
+    /// Write this to disk, and tell
+    /// [`handle_persisted`](crate::core::Election::handle_persisted) when it is there. A newer one
+    /// replaces an older one that is still to be written.
     Persist(PersistentState),
     /// Multicast this to the group.
     Transmit(Message),
@@ -19,6 +22,18 @@ pub enum Output {
     /// [`handle_hook_finished`](crate::core::Election::handle_hook_finished). No other run is
     /// asked for before.
     RunHook(HookRun),
+    /// End the hook that runs, by force where it does not by `by`: leadership is lost, and the demote
+    /// hook waits for its turn. Its end is reported as any other.
+    CutHookShort {
+        /// When to end it by force.
+        by: Time,
+    },
+    /// Run the fence command: this node no longer leads, its scripts have not let go, and from now
+    /// on another may lead.
+    Fence {
+        /// The term of the reign whose end the scripts overran.
+        term: Term,
+    },
     /// Tell the log, or the watchers.
     Notify(Event),
     /// The election is over; nothing follows.
@@ -110,6 +125,32 @@ pub enum Event {
         visible: usize,
         /// `min_candidates`.
         needed: usize,
+    },
+    /// A member names other voters than this node does, or runs in the other mode; their votes do
+    /// not count for each other.
+    VotersDisagree {
+        /// Who.
+        node_id: NodeId,
+        /// Whether it runs in quorum mode at all.
+        in_quorum_mode: bool,
+    },
+    /// This voter has no memory of its votes, and votes once it has asked a majority which has, or,
+    /// in a new group, once it has seen every voter.
+    AwaitingEnrolment {
+        /// Voters that are not heard.
+        silent: usize,
+        /// Voters that are heard and remember their votes.
+        enrolled: usize,
+    },
+    /// This voter's votes count from now on.
+    Enrolled {
+        /// No vote is given in this term or an earlier one.
+        above: Term,
+    },
+    /// The scripts had not let go when the demote grace ended; another node may lead by now.
+    GraceOverrun {
+        /// The term of the reign that was to be over.
+        term: Term,
     },
     /// The hook failed for `elected`, and this node stays out for a while.
     HeldOff {

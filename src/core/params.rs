@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::core::quorum::Voters;
+use crate::core::quorum::lease::hold_for;
 use crate::types::Priority;
 
 /// A role that is set by hand, without any election.
@@ -21,6 +23,15 @@ pub enum OnElectedFailure {
     Resign,
     /// Leads on.
     Ignore,
+}
+
+/// Settings of quorum mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuorumParams {
+    /// Who votes; the same on every node.
+    pub voters: Voters,
+    /// How long the demote hook may take after the lease has run out, before anyone else may lead.
+    pub demote_grace: Duration,
 }
 
 /// The election's settings. [`Params::new`] derives every default from the heartbeat interval.
@@ -57,6 +68,8 @@ pub struct Params {
     pub on_elected_failure: OnElectedFailure,
     /// How long to stay out after that; doubles with every failure in a row.
     pub failure_holdoff: Duration,
+    /// Quorum mode: only a majority of voters makes a leader. None in available mode.
+    pub quorum: Option<QuorumParams>,
 }
 
 impl Params {
@@ -76,6 +89,7 @@ impl Params {
             preempt_delay: Duration::ZERO,
             on_elected_failure: OnElectedFailure::default(),
             failure_holdoff: Duration::from_secs(60),
+            quorum: None,
         }
     }
 }
@@ -126,6 +140,31 @@ impl Params {
     /// it takes for one to get through, and long enough for the next leader to hear of it too.
     pub fn concession_time(&self) -> Duration {
         self.leader_alive_threshold * 6
+    }
+
+    /// How long a leader may act on what voters granted or acknowledged, from when it asked
+    /// (quorum mode): as long as followers bear with its silence.
+    pub fn lease_term(&self) -> Duration {
+        self.leader_alive_threshold
+    }
+
+    /// The time kept free for the demote hook after a lease has run out.
+    pub fn demote_grace(&self) -> Duration {
+        self.quorum.as_ref().map_or(Duration::ZERO, |quorum| quorum.demote_grace)
+    }
+
+    /// How long a voter holds still for a candidate that it votes for: no hook has run yet.
+    pub fn vote_hold(&self) -> Duration {
+        hold_for(self.lease_term())
+    }
+
+    /// How long a voter holds still for a leader that it acknowledges; zero in available mode, where
+    /// nobody is asked to.
+    pub fn declaration_hold(&self) -> Duration {
+        match &self.quorum {
+            Some(quorum) => hold_for(self.lease_term().saturating_add(quorum.demote_grace)),
+            None => Duration::ZERO,
+        }
     }
 
     /// The least time between two declarations, however many datagrams ask for one.

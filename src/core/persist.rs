@@ -1,15 +1,17 @@
 //! What must outlive the daemon.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Incarnation, Term};
+use crate::types::{Incarnation, NodeId, Term};
 
 /// What a node must know in its next life. It is on disk before any datagram that rests on it
 /// leaves, and changes rarely: never per heartbeat.
 ///
 /// A field that an earlier version did not write reads as its default; one that a later version
 /// wrote is refused, because forgetting it could break a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersistentState {
     /// The highest term that this node has known.
@@ -18,4 +20,60 @@ pub struct PersistentState {
     pub incarnation: Incarnation,
     /// Whether the operator took the node out of service.
     pub maintenance: bool,
+    /// Whether this is all that the node ever promised.
+    pub enrolment: Enrolment,
+    /// The last vote.
+    pub ballot: Option<Ballot>,
+    /// The last pledge.
+    pub pledge: Option<Pledge>,
+}
+
+/// How far a node's memory of its votes is whole (quorum mode). A disk that was lost looks like one
+/// that never was written, so a voter starts with none and does not vote until it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Enrolment {
+    /// It remembers nothing: its first start, or its disk was lost.
+    #[default]
+    None,
+    /// It has seen every voter in this state: the group is new.
+    Founding,
+    /// It remembers every vote that it may have given.
+    Enrolled,
+}
+
+/// One vote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ballot {
+    /// In which term.
+    pub term: Term,
+    /// For whom.
+    pub candidate: NodeId,
+}
+
+/// A promise to give nobody else a vote for a while. When it began is not kept: after a restart it
+/// counts anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pledge {
+    /// To whom.
+    pub to: NodeId,
+    /// In which term that node led, or stood, when the pledge was first given.
+    pub term: Term,
+    /// For how long at the most, in microseconds, rounded up.
+    hold_us: u64,
+}
+
+impl Pledge {
+    /// A pledge of `hold`, rounded up to whole microseconds.
+    pub fn new(to: NodeId, term: Term, hold: Duration) -> Self {
+        let micros = hold.as_nanos().div_ceil(1000);
+        Pledge { to, term, hold_us: u64::try_from(micros).unwrap_or(u64::MAX) }
+    }
+
+    /// For how long it holds.
+    pub const fn hold(&self) -> Duration {
+        Duration::from_micros(self.hold_us)
+    }
 }

@@ -63,7 +63,8 @@ mod tests {
 
     fn rank(eligible: bool, fixed: bool, priority: u8, id: &str) -> Rank {
         let flags = Flags::default().with(Flags::ELIGIBLE, eligible).with(Flags::FIXED, fixed);
-        let standing = Standing { role: Role::Follower, priority: Priority(priority), flags };
+        let standing =
+            Standing { role: Role::Follower, priority: Priority(priority), flags, voters: None };
         Rank::new(id.parse().unwrap(), &standing)
     }
 

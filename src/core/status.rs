@@ -47,6 +47,10 @@ pub enum Ineligible {
     Yielding,
     /// Fewer than `min_candidates` candidates are visible.
     TooFewCandidates,
+    /// Not in `voters`, and only voters lead (quorum mode).
+    NotVoter,
+    /// A voter that does not know how it voted before: its first start, or its state was lost.
+    Unenrolled,
 }
 
 /// The leader as this node sees it.
@@ -111,4 +115,46 @@ pub struct Status {
     pub handing_over: Option<Reason>,
     /// Every member it knows, itself included, ordered by id.
     pub members: Vec<MemberStatus>,
+    /// How the voters stand; none in available mode.
+    pub quorum: Option<QuorumStatus>,
+}
+
+/// The voters as this node sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuorumStatus {
+    /// Every voter, in byte order.
+    pub voters: Vec<VoterStatus>,
+    /// How many make a majority.
+    pub needed: usize,
+    /// What is left of this node's lease; none where it does not lead.
+    pub lease: Option<Duration>,
+    /// To whom this node holds still with its vote, and for how much longer.
+    pub pledged: Option<(NodeId, Duration)>,
+    /// Members that name other voters, or that run in available mode.
+    pub disagreeing: Vec<NodeId>,
+}
+
+/// One voter as this node sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VoterStatus {
+    /// Its id.
+    pub node_id: NodeId,
+    /// Whether its vote counts now, and why not where it does not.
+    pub standing: VoterStanding,
+}
+
+/// Whether a voter's vote counts now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VoterStanding {
+    /// It does.
+    Counts,
+    /// It is not heard.
+    Silent,
+    /// It names other voters, or runs in available mode.
+    Disagrees,
+    /// It does not know how it voted before.
+    Unenrolled,
+    /// Two daemons use its id.
+    Contested,
 }

@@ -33,11 +33,19 @@ pub enum Timer {
     Sweep,
     /// A hook that could not be started is tried again.
     HookRetry,
+    /// The lease runs out.
+    Lease,
+    /// The scripts should have let go by now.
+    GraceEnd,
+    /// This voter's pledge runs out while a candidate waits for its answer.
+    PledgeEnd,
+    /// A voter without a memory asks for the term.
+    Inquiry,
 }
 
 impl Timer {
     /// How many there are.
-    pub const COUNT: usize = Timer::HookRetry as usize + 1;
+    pub const COUNT: usize = Timer::Inquiry as usize + 1;
 
     const ALL: [Timer; Timer::COUNT] = [
         Timer::Sample,
@@ -54,6 +62,10 @@ impl Timer {
         Timer::HoldoffEnd,
         Timer::Sweep,
         Timer::HookRetry,
+        Timer::Lease,
+        Timer::GraceEnd,
+        Timer::PledgeEnd,
+        Timer::Inquiry,
     ];
 }
 

@@ -254,15 +254,14 @@ impl Daemon {
     fn carry_out(&mut self, now: Time) {
         while let Some(output) = self.election.poll_output() {
             match output {
-                Output::Persist(state) => self.unsaved = Some(state),
-                Output::Transmit(message) => {
+                Output::Persist(state) => {
+                    self.unsaved = Some(state);
                     self.save();
-                    self.transmit(&message);
+                    self.election.handle_persisted(now, state);
                 }
-                Output::RunHook(run) => {
-                    self.save();
-                    self.run_hook(run, now);
-                }
+                Output::Transmit(message) => self.transmit(&message),
+                Output::RunHook(run) => self.run_hook(run, now),
+                Output::CutHookShort { .. } | Output::Fence { .. } => {}
                 Output::Notify(event) => self.tell(&event, now),
                 Output::Stopped(cause) => self.stopped = Some(cause),
             }

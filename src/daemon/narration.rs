@@ -101,6 +101,24 @@ fn tell_event(event: &Event) {
         Event::TooFewCandidates { visible, needed } => {
             log::warn!("{visible} candidates are visible, min_candidates asks for {needed}");
         }
+        Event::VotersDisagree { node_id, in_quorum_mode: true } => log::error!(
+            "member {node_id} names other voters than this node: neither counts the other's votes \
+             until both have the same"
+        ),
+        Event::VotersDisagree { node_id, in_quorum_mode: false } => log::error!(
+            "member {node_id} runs in another mode than this node: give every node of the group \
+             the same mode"
+        ),
+        Event::AwaitingEnrolment { silent, enrolled } => log::warn!(
+            "this node remembers no votes: its first start, or its state was lost. It votes once \
+             every voter of a new group is there, or once a majority that remembers has answered \
+             ({silent} silent, {enrolled} that remember)"
+        ),
+        Event::Enrolled { above } => log::info!("this node votes from now on, above term {above}"),
+        Event::GraceOverrun { term } => log::error!(
+            "THE DEMOTE HOOK HAS OVERRUN demote_grace after term {term}: another node may lead by \
+             now while the scripts of this one have not let go"
+        ),
         Event::HeldOff { holdoff } => {
             log::error!("the hook failed for elected: staying out for {holdoff:.1?}");
         }

@@ -364,10 +364,17 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::core::persist::Enrolment;
     use crate::types::{Incarnation, Term};
 
-    const STATE: PersistentState =
-        PersistentState { term: Term(7), incarnation: Incarnation(3), maintenance: true };
+    const STATE: PersistentState = PersistentState {
+        term: Term(7),
+        incarnation: Incarnation(3),
+        maintenance: true,
+        enrolment: Enrolment::Enrolled,
+        ballot: None,
+        pledge: None,
+    };
 
     /// Tells the test's second process where its file system is.
     const TINY_VARIABLE: &str = "TEST_STORE_TINY_DIR";
@@ -418,6 +425,7 @@ mod tests {
             term: Term(u64::MAX),
             incarnation: Incarnation(u64::MAX),
             maintenance: false,
+            ..PersistentState::default()
         };
         store.save(&STATE).unwrap();
         store.save(&last).unwrap();
@@ -676,6 +684,7 @@ mod tests {
                 term: Term(term),
                 incarnation: Incarnation(incarnation),
                 maintenance,
+                ..PersistentState::default()
             };
             let text = encode(group(), &state).unwrap();
             prop_assert_eq!(decode(text.as_bytes()).ok(), Some(state));

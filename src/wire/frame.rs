@@ -1,10 +1,10 @@
 //! How a message is laid out in a datagram, and the one place where bytes become messages.
 //!
 //! ```text
-//!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1..
-//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬──────┬ ─ ─ ─ ┐
-//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ body │  tag   
-//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴──────┴ ─ ─ ─ ┘
+//!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..
+//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬──────┬ ─ ─ ─ ┐
+//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ body │  tag   
+//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴──────┴ ─ ─ ─ ┘
 //! ```
 //!
 //! Integers of more than a byte are postcard varints, texts a varint length and UTF-8. `seal` is 0
@@ -23,9 +23,9 @@ pub const VERSION: u8 = 1;
 /// Length of the authenticator, in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// No datagram is longer than this, in bytes: two names in the header and one in the body, four
-/// varints of ten bytes, eight bytes of the rest, and the authenticator.
-pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 4 * 10 + 8 + TAG_LEN;
+/// No datagram is longer than this, in bytes: two names in the header and one in the body, six
+/// varints of ten bytes, the voters' digest, ten bytes of the rest, and the authenticator.
+pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 6 * 10 + 8 + 10 + TAG_LEN;
 
 /// The datagram carries no authenticator.
 const SEAL_OPEN: u8 = 0;

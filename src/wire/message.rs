@@ -32,10 +32,28 @@ pub struct Standing {
     pub priority: Priority,
     /// Whether it may and does stand.
     pub flags: Flags,
+    /// In quorum mode: whom the sender takes for the voters. None in available mode.
+    pub voters: Option<VotersDigest>,
+}
+
+/// A set of voters, told in few bytes: nodes whose digests differ do not count each other's votes.
+/// The first eight bytes of SHA-256 over the voters' ids in their byte order, each followed by a
+/// zero byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VotersDigest(pub [u8; 8]);
+
+/// Names one datagram of a known sender, so that an answer says what it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DatagramId {
+    /// The sender's life.
+    pub incarnation: Incarnation,
+    /// Its number within that life.
+    pub sequence: Sequence,
 }
 
 /// Yes-or-no facts of a [`Standing`], one bit each. Unknown bits are kept and mean nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Flags(u8);
 
@@ -46,6 +64,10 @@ impl Flags {
     pub const ELIGIBLE: Flags = Flags(1 << 1);
     /// Leads by `static_role`, and so outranks every elected node.
     pub const FIXED: Flags = Flags(1 << 2);
+    /// Remembers every vote it gave, and so may give another (quorum mode).
+    pub const ENROLLED: Flags = Flags(1 << 3);
+    /// Has seen every voter without a memory, as only happens where the group is new.
+    pub const FOUNDING: Flags = Flags(1 << 4);
 
     /// Whether every bit of `other` is set.
     pub const fn contains(self, other: Flags) -> bool {
@@ -70,13 +92,19 @@ pub enum Body {
         /// The term in which the sender led until it gave way to a better leader; none where it
         /// has not lately.
         conceded: Option<Term>,
+        /// The leader's declaration that a voter hereby acknowledges: for as long as that asked for,
+        /// it gives nobody else its vote. None from everyone else.
+        acknowledged: Option<DatagramId>,
     },
-    /// "I stand for leadership."
+    /// "I stand for leadership." In quorum mode a question too: "would you vote for me?"
     Proposal,
     /// "I lead."
     Declaration {
         /// When the next one comes at the latest, in microseconds.
         interval_us: u32,
+        /// How long a voter that acknowledges it gives nobody else its vote, in microseconds; zero
+        /// in available mode.
+        hold_us: u32,
     },
     /// "I led, and no longer do."
     Resignation {
@@ -96,4 +124,21 @@ pub enum Body {
         /// The life that is told to stop.
         newcomer: Incarnation,
     },
+    /// "Vote for me", under the datagram's term (quorum mode).
+    VoteRequest {
+        /// How long a voter that grants it gives nobody else its vote, in microseconds.
+        hold_us: u32,
+    },
+    /// What a voter says to a proposal, a vote request or an inquiry.
+    Vote {
+        /// Whose datagram is answered.
+        candidate: NodeId,
+        /// Which of its datagrams.
+        request: DatagramId,
+        /// Yes or no. To an inquiry: whether the sender remembers.
+        granted: bool,
+    },
+    /// "I remember no votes; which term is it?": from a voter that starts for the first time or
+    /// has lost its disk.
+    Inquiry,
 }

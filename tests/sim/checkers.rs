@@ -351,7 +351,8 @@ pub fn rank(election: &Election) -> Rank {
     let fixed = election.params().static_role == Some(StaticRole::Leader);
     let flags =
         Flags::default().with(Flags::ELIGIBLE, election.is_eligible()).with(Flags::FIXED, fixed);
-    let standing = Standing { role: election.role(), priority: election.params().priority, flags };
+    let priority = election.params().priority;
+    let standing = Standing { role: election.role(), priority, flags, voters: None };
     Rank::new(election.node_id(), &standing)
 }
 

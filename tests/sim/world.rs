@@ -409,6 +409,7 @@ impl World {
                 Output::Persist(state) => self.save(index, state)?,
                 Output::Transmit(message) => self.transmit(index, message)?,
                 Output::RunHook(run) => self.run_hook(index, run)?,
+                Output::CutHookShort { .. } | Output::Fence { .. } => {}
                 Output::Notify(event) => self.note_event(index, event)?,
                 Output::Stopped(cause) => {
                     self.log(index, || format!("stopped: {cause:?}"));
@@ -454,6 +455,10 @@ impl World {
         self.hosts[index].disk = state;
         if self.sabotage == Some(Sabotage::ForgetPersisted) {
             self.hosts[index].disk.term = lanelect::types::Term(0);
+        }
+        let now = self.hosts[index].local(self.now);
+        if let Some(election) = &mut self.hosts[index].election {
+            election.handle_persisted(now, state);
         }
         Ok(())
     }

@@ -29,6 +29,9 @@ impl Election {
         if !self.sees_enough_candidates(now) {
             return self.await_leader_for(now, self.params.heartbeat_interval);
         }
+        if self.in_quorum_mode() {
+            return self.stand_in_quorum(now);
+        }
         self.state = State::Standing;
         self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
         self.timers.set(Timer::Certainty, now + self.params.answer_time());
@@ -45,6 +48,9 @@ impl Election {
         if self.state != State::Standing {
             return;
         }
+        if self.in_quorum_mode() {
+            return self.repeat_question(now);
+        }
         self.send(Body::Proposal);
         self.last_proposed = Some(now);
     }
@@ -52,6 +58,15 @@ impl Election {
     /// Everyone has had the time to answer. Without a better one alive, the election is won.
     pub(super) fn declare_if_certain(&mut self, now: Time) {
         if self.better_rivals(now) == 0 {
+            self.become_leader(now, Reason::Election);
+        }
+    }
+
+    /// Proposals are no longer collected: nobody better has turned up, or too few voters have.
+    pub(super) fn end_election(&mut self, now: Time) {
+        if self.in_quorum_mode() {
+            self.lose_election(now);
+        } else {
             self.become_leader(now, Reason::Election);
         }
     }
@@ -64,7 +79,9 @@ impl Election {
             State::Standing if better => self.defer_to(now, candidate),
             State::Standing => self.answer_proposal(now),
             State::Following if self.leader.is_none() && better => {
-                self.await_leader_for(now, self.params.deference());
+                if self.makes_way_for(candidate) {
+                    self.await_leader_for(now, self.params.deference());
+                }
             }
             State::Following if self.leader.is_none() => self.stand(now),
             State::Starting { .. } | State::Following | State::Stopped => {}
@@ -73,6 +90,9 @@ impl Election {
 
     /// Leaves the leadership to a better candidate, for as long as it takes to win it twice.
     fn defer_to(&mut self, now: Time, candidate: NodeId) {
+        if !self.makes_way_for(candidate) {
+            return;
+        }
         self.notify(Event::DeferredTo { candidate });
         self.abandon_candidacy();
         self.await_leader_for(now, self.params.deference());
@@ -95,6 +115,9 @@ impl Election {
         self.timers.clear(Timer::Repropose);
         self.timers.clear(Timer::Certainty);
         self.timers.clear(Timer::ElectionEnd);
+        if self.in_quorum_mode() {
+            self.drop_question();
+        }
     }
 
     /// Whether `min_candidates` are visible; says so where that changes.

@@ -3,7 +3,7 @@
 use super::{Election, State};
 use crate::core::hook::Reason;
 use crate::core::output::StopCause;
-use crate::core::params::{Params, StaticRole};
+use crate::core::params::{Params, QuorumParams, StaticRole};
 use crate::core::timers::Timer;
 use crate::time::Time;
 
@@ -34,6 +34,10 @@ impl Election {
     ///
     /// Where this node does not lead, or leads by `static_role`.
     pub fn yield_leadership(&mut self, now: Time) -> Result<Yielding, YieldError> {
+        self.act(now, |election| election.begin_yielding(now))
+    }
+
+    fn begin_yielding(&mut self, now: Time) -> Result<Yielding, YieldError> {
         if matches!(self.state, State::HandingOver { .. }) {
             // Whatever it hands over for, it is to stay out afterwards.
             self.exclusions.yielding = true;
@@ -48,9 +52,7 @@ impl Election {
         if self.params.static_role == Some(StaticRole::Leader) {
             return Err(YieldError::StaticRole);
         }
-        let before = self.snapshot();
         self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = true);
-        self.conclude(now, before);
         Ok(Yielding::Began)
     }
 
@@ -59,10 +61,12 @@ impl Election {
         if self.exclusions.maintenance == on || self.state == State::Stopped {
             return;
         }
-        let before = self.snapshot();
-        self.change_exclusions(now, Reason::Maintenance, |exclusions| exclusions.maintenance = on);
-        self.persist();
-        self.conclude(now, before);
+        self.act(now, |election| {
+            election.change_exclusions(now, Reason::Maintenance, |exclusions| {
+                exclusions.maintenance = on
+            });
+            election.persist();
+        });
     }
 
     /// An interface can reach the group again, or none can any more.
@@ -70,39 +74,27 @@ impl Election {
         if self.exclusions.interface_down != up || self.state == State::Stopped {
             return;
         }
-        let before = self.snapshot();
-        self.change_exclusions(now, Reason::InterfaceDown, |exclusions| {
-            exclusions.interface_down = !up;
+        self.act(now, |election| {
+            election.change_exclusions(now, Reason::InterfaceDown, |exclusions| {
+                exclusions.interface_down = !up;
+            });
+            if up {
+                election.relink(now);
+            }
         });
-        if up {
-            self.relink(now);
-        }
-        self.conclude(now, before);
     }
 
-    /// Goes on under new settings, without giving up leadership unless they forbid it.
+    /// Goes on under new settings, without giving up leadership unless they forbid it. The mode and
+    /// the voters stay what they were when it started.
     pub fn reconfigure(&mut self, now: Time, params: Params) {
-        if self.state == State::Stopped {
-            return;
+        if self.state != State::Stopped {
+            self.act(now, |election| election.take_params(now, params));
         }
-        let before = self.snapshot();
-        self.params = params;
-        self.members.set_alive_threshold(self.params.leader_alive_threshold);
-        let observer = !self.params.candidate;
-        let static_follower = self.params.static_role == Some(StaticRole::Follower);
-        self.change_exclusions(now, Reason::Reconfigured, |exclusions| {
-            exclusions.observer = observer;
-            exclusions.static_follower = static_follower;
-        });
-        self.apply_intervals(now);
-        self.conclude(now, before);
     }
 
     /// Ends in an orderly way: hands over, waits for the hooks, says farewell.
     pub fn stop(&mut self, now: Time) {
-        let before = self.snapshot();
-        self.stop_because(now, StopCause::Requested);
-        self.conclude(now, before);
+        self.act(now, |election| election.stop_because(now, StopCause::Requested));
     }
 
     pub(super) fn stop_because(&mut self, now: Time, cause: StopCause) {
@@ -114,6 +106,24 @@ impl Election {
         self.timers.clear(Timer::HookRetry);
         self.start_next_hook();
         self.advance_stop(now);
+    }
+
+    fn take_params(&mut self, now: Time, new: Params) {
+        // A node that changed its voters in the middle of a reign would count votes that were given
+        // for another set.
+        let quorum = match (self.params.quorum.take(), new.quorum.clone()) {
+            (Some(old), Some(new)) => Some(QuorumParams { voters: old.voters, ..new }),
+            (old, _) => old,
+        };
+        self.params = Params { quorum, ..new };
+        self.members.set_alive_threshold(self.params.leader_alive_threshold);
+        let observer = !self.params.candidate;
+        let static_follower = self.params.static_role == Some(StaticRole::Follower);
+        self.change_exclusions(now, Reason::Reconfigured, |exclusions| {
+            exclusions.observer = observer;
+            exclusions.static_follower = static_follower;
+        });
+        self.apply_intervals(now);
     }
 
     /// Makes new intervals count from now on rather than after the old ones have run out.

@@ -43,7 +43,11 @@ impl Election {
     fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
         let sender = message.sender;
         let rank = Rank::new(sender, &message.standing);
-        if let Body::Declaration { interval_us } = message.body {
+        let agrees = self.agrees_on_voters(message);
+        if self.in_quorum_mode() {
+            return self.take_in_for_quorum(now, rank, message, agrees);
+        }
+        if let Body::Declaration { interval_us, .. } = message.body {
             let interval = Duration::from_micros(interval_us.into());
             self.members.note_declaration(now, &sender, interval);
             return self.handle_declaration(now, from, rank, message);
@@ -53,10 +57,43 @@ impl Election {
             Body::Heartbeat { .. } => self.handle_heartbeat(now, message),
             Body::Proposal => self.handle_proposal(now, sender, rank),
             Body::Claim => self.handle_claim(now, sender, rank),
-            Body::Resignation { successor } => self.handle_resignation(now, sender, successor),
-            Body::Farewell { id_taken } => self.handle_farewell(now, sender, id_taken),
-            Body::Declaration { .. } | Body::Objection { .. } => {}
+            Body::Resignation { successor } => self.handle_resignation(now, message, successor),
+            Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
+            Body::Declaration { .. }
+            | Body::Objection { .. }
+            | Body::VoteRequest { .. }
+            | Body::Vote { .. }
+            | Body::Inquiry => {}
         }
+    }
+
+    /// The same in quorum mode, where nobody leads, votes or hands over but the voters on whom both
+    /// sides agree.
+    fn take_in_for_quorum(&mut self, now: Time, rank: Rank, message: &Message, agrees: bool) {
+        let sender = message.sender;
+        self.learn_term(message.term);
+        match message.body {
+            Body::Farewell { id_taken } => return self.handle_farewell(now, message, id_taken),
+            _ if !agrees => return,
+            Body::Heartbeat { .. } => {
+                self.handle_acknowledgement(now, message);
+                self.handle_heartbeat(now, message);
+            }
+            Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
+            Body::Proposal => {
+                self.handle_proposal(now, sender, rank);
+                self.answer_proposal_as_voter(now, message, rank);
+            }
+            Body::VoteRequest { hold_us } => {
+                self.handle_vote_request(now, message, Duration::from_micros(hold_us.into()));
+            }
+            Body::Vote { .. } => self.handle_vote(now, message),
+            Body::Claim => self.handle_claim(now, sender, rank),
+            Body::Resignation { successor } => self.handle_resignation(now, message, successor),
+            Body::Inquiry => self.handle_inquiry(now, message),
+            Body::Objection { .. } => {}
+        }
+        self.consider_founding(now);
     }
 
     /// Another node leads. The best-ranked leader is followed; a worse one is told so.
@@ -105,8 +142,9 @@ impl Election {
         }
     }
 
-    fn handle_farewell(&mut self, now: Time, sender: NodeId, id_taken: bool) {
-        self.handle_resignation(now, sender, None);
+    fn handle_farewell(&mut self, now: Time, message: &Message, id_taken: bool) {
+        let sender = message.sender;
+        self.handle_resignation(now, message, None);
         if id_taken {
             self.members.forget(&sender);
         } else {
@@ -130,7 +168,7 @@ impl Election {
             return;
         }
         let (leader, conceded) = match message.body {
-            Body::Heartbeat { leader, conceded } => (leader, conceded),
+            Body::Heartbeat { leader, conceded, .. } => (leader, conceded),
             _ => (None, None),
         };
         if leader.is_some_and(|leader| leader != self.node_id) {
@@ -138,10 +176,10 @@ impl Election {
         }
         let term_before = self.term;
         if let Some(reign) = conceded {
-            self.settle(message.sender, reign);
+            self.settle(now, message.sender, reign);
         }
         if message.term > self.term {
-            self.reaffirm(message.term);
+            self.reaffirm(now, message.term);
         }
         if self.term != term_before {
             self.declare_soon(now);
@@ -163,6 +201,7 @@ impl Election {
         if message.incarnation == self.incarnation {
             return;
         }
+        self.note_namesake(now);
         if let Body::Objection { newcomer } = message.body {
             if newcomer == self.incarnation {
                 self.stop_because(now, StopCause::NodeIdTaken { holder: from });

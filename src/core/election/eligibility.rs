@@ -5,10 +5,12 @@ use std::time::Duration;
 use super::{Election, State};
 use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use crate::core::output::Event;
-use crate::core::params::{OnElectedFailure, Params, StaticRole};
+use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
+use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::status::Ineligible;
 use crate::core::timers::Timer;
 use crate::time::Time;
+use crate::types::NodeId;
 
 /// The time out after a failed hook doubles up to this, or is as long as configured.
 const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
@@ -26,18 +28,29 @@ pub(super) struct Exclusions {
     pub(super) interface_down: bool,
     pub(super) held_off: bool,
     pub(super) yielding: bool,
+    pub(super) not_voter: bool,
+    pub(super) unenrolled: bool,
 }
 
 impl Exclusions {
-    pub(super) fn new(params: &Params, maintenance: bool, links_up: bool) -> Self {
+    pub(super) fn new(
+        params: &Params,
+        node_id: NodeId,
+        persisted: &PersistentState,
+        links_up: bool,
+    ) -> Self {
+        let votes = |quorum: &QuorumParams| quorum.voters.contains(&node_id);
+        let remembers = persisted.enrolment == Enrolment::Enrolled;
         Exclusions {
             observer: !params.candidate,
             static_follower: params.static_role == Some(StaticRole::Follower),
             stopping: false,
-            maintenance,
+            maintenance: persisted.maintenance,
             interface_down: !links_up,
             held_off: false,
             yielding: false,
+            not_voter: params.quorum.as_ref().is_some_and(|quorum| !votes(quorum)),
+            unenrolled: params.quorum.as_ref().is_some_and(votes) && !remembers,
         }
     }
 
@@ -45,12 +58,14 @@ impl Exclusions {
     pub(super) fn first(&self) -> Option<Ineligible> {
         [
             (self.observer, Ineligible::Observer),
+            (self.not_voter, Ineligible::NotVoter),
             (self.static_follower, Ineligible::StaticFollower),
             (self.stopping, Ineligible::Stopping),
             (self.maintenance, Ineligible::Maintenance),
             (self.interface_down, Ineligible::InterfaceDown),
             (self.held_off, Ineligible::HookFailed),
             (self.yielding, Ineligible::Yielding),
+            (self.unenrolled, Ineligible::Unenrolled),
         ]
         .into_iter()
         .find_map(|(holds, why)| holds.then_some(why))

@@ -23,6 +23,7 @@ impl Election {
         self.abandon_candidacy();
         self.timers.clear(Timer::Candidacy);
         self.state = State::Following;
+        self.quorum.deferred_to.clear();
         self.set_leader(Some(leader));
         if started {
             self.send_heartbeat(now);
@@ -57,6 +58,9 @@ impl Election {
         self.set_leader(None);
         self.timers.clear(Timer::Silence);
         self.timers.clear(Timer::Claim);
+        if self.in_quorum_mode() {
+            return;
+        }
         if let Some(active) = self.members.best_active_leader(now) {
             self.follow(now, active.node_id());
         }
@@ -72,7 +76,8 @@ impl Election {
     /// With no leader in sight, this node stands after `patience`.
     pub(super) fn await_leader_for(&mut self, now: Time, patience: Duration) {
         if self.state == State::Following && self.leader.is_none() && self.is_eligible() {
-            self.timers.set(Timer::Candidacy, now + patience);
+            let free = self.voter.bound_until(now, &self.node_id).unwrap_or(now);
+            self.timers.set(Timer::Candidacy, now.max(free) + patience);
         }
     }
 
@@ -87,7 +92,8 @@ impl Election {
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
         let conceded = self.conceded.filter(|(_, until)| now < *until).map(|(reign, _)| reign);
-        self.send(Body::Heartbeat { leader: self.leader, conceded });
+        let acknowledged = self.take_acknowledgement();
+        self.send(Body::Heartbeat { leader: self.leader, conceded, acknowledged });
         self.schedule_heartbeat(now);
     }
 

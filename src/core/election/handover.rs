@@ -8,7 +8,7 @@ use crate::core::rank::Rank;
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::NodeId;
-use crate::wire::message::Body;
+use crate::wire::message::{Body, Message};
 
 impl Election {
     /// Begins to hand over. Until the demote hook has ended this node keeps declaring, so that
@@ -20,7 +20,9 @@ impl Election {
         self.state = State::HandingOver { reason, successor };
         self.set_leader(None);
         self.cause = Some(reason);
-        self.schedule_hook(HookEvent::Demoted, reason);
+        if self.retract_elected() {
+            self.schedule_hook(HookEvent::Demoted, reason);
+        }
         self.advance_handover(now);
     }
 
@@ -36,6 +38,8 @@ impl Election {
     /// Names the successor and goes back to following.
     fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
         self.timers.clear(Timer::Declare);
+        self.timers.clear(Timer::Lease);
+        self.quorum.lease = None;
         self.state = State::Following;
         self.begin_yield_time(now);
         let successor = self.choose_successor(now, asked_for_it);
@@ -54,10 +58,14 @@ impl Election {
     pub(super) fn handle_resignation(
         &mut self,
         now: Time,
-        resigned: NodeId,
+        message: &Message,
         successor: Option<NodeId>,
     ) {
+        let resigned = message.sender;
         self.members.note_resigned(&resigned);
+        if self.voter.release(&resigned, message.incarnation, message.term) {
+            self.answer_postponed(now);
+        }
         let leaderless = self.leader.is_none_or(|leader| leader == resigned);
         let takes_part =
             matches!(self.state, State::Starting { .. } | State::Following | State::Standing);
@@ -72,9 +80,22 @@ impl Election {
             return;
         }
         if successor == Some(self.node_id) && self.is_eligible() {
-            self.become_leader(now, Reason::Handover);
+            self.succeed(now);
         } else {
             self.await_successor(now, successor);
+        }
+    }
+
+    /// The leader that resigned named this node. In quorum mode it is the voters that decide; they
+    /// are not asked for their support first, because nobody else stands.
+    fn succeed(&mut self, now: Time) {
+        if !self.in_quorum_mode() {
+            self.become_leader(now, Reason::Handover);
+        } else if self.may_stand_in_quorum(now) {
+            self.abandon_candidacy();
+            self.request_votes(now);
+        } else {
+            self.await_leader(now);
         }
     }
 
@@ -100,7 +121,8 @@ impl Election {
         if id_taken && matches!(self.state, State::Starting { .. }) {
             self.fall_silent(now);
         }
-        if self.holds_leadership() || !self.hooks.is_idle() {
+        let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
+        if in_office || !self.hooks.is_idle() {
             return;
         }
         self.send(Body::Farewell { id_taken });

@@ -8,6 +8,7 @@
 
 use std::net::IpAddr;
 
+use super::quorum::whole_micros;
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::output::Event;
@@ -33,19 +34,33 @@ impl Election {
         self.reported_rival = None;
         self.conceded = None;
         self.cause = Some(reason);
-        self.take_next_term();
-        self.declare(now);
-        self.schedule_hook(HookEvent::Elected, reason);
+        if !self.in_quorum_mode() {
+            // There the term was taken to ask for votes.
+            self.take_next_term();
+        }
+        self.reign = self.term;
+        self.untold = Some((HookEvent::Elected, reason));
+        self.open_reign(now);
+    }
+
+    /// Tells the group and the scripts of a reign whose term is on disk.
+    pub(super) fn open_reign(&mut self, now: Time) {
+        if self.untold.is_some() && self.durable.term >= self.term {
+            self.declare(now);
+            self.tell_scripts();
+        }
     }
 
     /// Tells the group who leads, and again an interval later.
     pub(super) fn declare(&mut self, now: Time) {
-        if !self.holds_leadership() {
+        if !self.holds_leadership() || self.durable.term < self.term {
             return;
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
-        self.send(Body::Declaration { interval_us });
+        let hold_us = whole_micros(self.params.declaration_hold());
+        self.send(Body::Declaration { interval_us, hold_us });
+        self.await_acknowledgements(now);
         self.last_declared = Some(now);
         self.timers.set(Timer::Declare, now + interval);
     }
@@ -66,7 +81,8 @@ impl Election {
 
     /// Whether the group is to see this node as its leader.
     pub(super) const fn holds_leadership(&self) -> bool {
-        matches!(self.state, State::Leading | State::HandingOver { .. })
+        let may_act = self.quorum.lease.is_some() || !self.in_quorum_mode();
+        may_act && matches!(self.state, State::Leading | State::HandingOver { .. })
     }
 
     /// Another leader, worse than this one, has declared under `term`.
@@ -74,23 +90,27 @@ impl Election {
         if self.reported_rival.replace(rival) != Some(rival) {
             self.notify(Event::RivalLeader { rival, address });
         }
-        self.settle(rival, term);
+        self.settle(now, rival, term);
         self.declare_soon(now);
     }
 
     /// Takes a term above `reign`, in which `rival` led or leads, unless this was done for it.
-    pub(super) fn settle(&mut self, rival: NodeId, reign: Term) {
+    pub(super) fn settle(&mut self, now: Time, rival: NodeId, reign: Term) {
         if self.members.settle(&rival, reign) {
-            self.reaffirm(reign);
+            self.reaffirm(now, reign);
         }
     }
 
     /// Leads on, under a term above `term`.
-    pub(super) fn reaffirm(&mut self, term: Term) {
+    pub(super) fn reaffirm(&mut self, now: Time, term: Term) {
         self.term = self.term.max(term);
         self.take_next_term();
+        self.reign = self.term;
         self.cause = Some(Reason::Conflict);
-        self.schedule_hook(HookEvent::Reaffirmed, Reason::Conflict);
+        if self.untold.is_none() {
+            self.untold = Some((HookEvent::Reaffirmed, Reason::Conflict));
+        }
+        self.open_reign(now);
     }
 
     /// A leader that this one gives way to has declared under `term`: follow it at once.
@@ -102,6 +122,8 @@ impl Election {
         self.follow(now, leader);
         if led {
             self.cause = Some(Reason::BetterLeader);
+        }
+        if led && self.retract_elected() {
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
         }
         self.concede(now, reign, term);
@@ -121,7 +143,9 @@ impl Election {
 
     /// Takes in a term that another node knows.
     pub(super) fn learn_term(&mut self, term: Term) {
-        if term > self.term {
+        let rules_by_lease = self.in_quorum_mode()
+            && matches!(self.state, State::Leading | State::HandingOver { .. });
+        if term > self.term && !rules_by_lease {
             self.term = term;
             self.persist();
         }

@@ -28,6 +28,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod leadership;
+mod quorum;
 mod report;
 mod startup;
 #[cfg(test)]
@@ -42,7 +43,8 @@ use crate::core::hook_schedule::HookSchedule;
 use crate::core::membership::Members;
 use crate::core::output::{Event, Output, StopCause, Transition};
 use crate::core::params::{Params, StaticRole};
-use crate::core::persist::PersistentState;
+use crate::core::persist::{Enrolment, PersistentState};
+use crate::core::quorum::Voter;
 use crate::core::rank::Rank;
 use crate::core::timers::{Deadline, Timer, Timers};
 use crate::time::Time;
@@ -51,6 +53,7 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
 use eligibility::Exclusions;
+use quorum::Quorum;
 
 /// What an election starts from.
 #[derive(Debug, Clone)]
@@ -103,7 +106,9 @@ enum State {
 /// * `leader` is this node exactly while it is `Leading`.
 /// * In `Following`, one of these holds: there is a leader and `Timer::Silence` is set; there is
 ///   none and `Timer::Candidacy` is set; or the node is not eligible.
-/// * `term` never shrinks, and is persisted before a datagram shows it as this node's reign.
+/// * `term` never shrinks, and no datagram shows one that is not on disk.
+/// * In quorum mode this node acts as the leader only while it has a lease, and a leader does not
+///   learn of higher terms: until it has resigned, `term` is that of its reign.
 #[derive(Debug, Clone)]
 pub struct Election {
     node_id: NodeId,
@@ -113,8 +118,20 @@ pub struct Election {
     state: State,
     exclusions: Exclusions,
     term: Term,
+    /// The term in which the leader that this node follows, or is, was elected; of the last one where
+    /// there is none (quorum mode, where it may be lower than the highest known one).
+    reign: Term,
+    /// What is on disk, as far as this node was told.
+    durable: PersistentState,
+    /// What it asked for last to be put on disk.
+    asked_to_keep: Option<PersistentState>,
     leader: Option<NodeId>,
     previous_leader: Option<NodeId>,
+    /// The hook that is to tell of this node's reign, until it may.
+    untold: Option<(HookEvent, Reason)>,
+    /// What this node promised as a voter.
+    voter: Voter,
+    quorum: Quorum,
     /// The reign that this node gave up in a conflict, and until when it tells so: whoever leads
     /// meanwhile has to hear of it.
     conceded: Option<(Term, Time)>,
@@ -147,11 +164,19 @@ impl Election {
     /// run the hook for `started`.
     pub fn new(setup: Setup, now: Time) -> Self {
         let Setup { node_id, incarnation, persisted, params, links_up, seed } = setup;
+        // What this node promised itself ended with the life that led or stood.
+        let pledge = persisted.pledge.filter(|pledge| pledge.to != node_id);
         let mut election = Election {
             node_id,
             incarnation,
+            voter: Voter::restored(now, persisted.enrolment, persisted.ballot, pledge),
+            quorum: Quorum::default(),
+            durable: persisted,
+            reign: Term::default(),
+            asked_to_keep: None,
+            untold: None,
             members: Members::new(params.leader_alive_threshold),
-            exclusions: Exclusions::new(&params, persisted.maintenance, links_up),
+            exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
             rng: fastrand::Rng::with_seed(seed),
             state: State::Starting { sampled: None },
@@ -178,6 +203,7 @@ impl Election {
         election.persist();
         election.schedule_hook(HookEvent::Started, Reason::Startup);
         election.begin_startup(now);
+        election.begin_enrolment(now);
         election
     }
 
@@ -197,9 +223,15 @@ impl Election {
         }
     }
 
-    /// Whether this node leads.
+    /// Whether this node leads, as of the last call that told it the time.
     pub const fn is_leader(&self) -> bool {
         matches!(self.state, State::Leading)
+    }
+
+    /// Whether this node leads at `now`, also where nothing has told it the time since its lease ran
+    /// out.
+    pub fn is_leader_at(&self, now: Time) -> bool {
+        self.is_leader() && self.lease_end().is_none_or(|end| now < end)
     }
 
     /// The leader that this node follows or is.
@@ -239,32 +271,55 @@ impl Election {
 
     /// A datagram arrived from `from`.
     pub fn handle_datagram(&mut self, now: Time, from: IpAddr, message: &Message) {
-        let before = self.snapshot();
-        self.receive(now, from, message);
-        self.conclude(now, before);
+        self.act(now, |election| election.receive(now, from, message));
     }
 
     /// Time has passed. Does at most one thing per [`Timer`]; whatever is still due then shows in
     /// [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Time) {
+        self.act(now, |_| ());
         for _ in 0..Timer::COUNT {
             let Some(timer) = self.timers.take_due(now) else { return };
-            let before = self.snapshot();
-            self.fire(now, timer);
-            self.conclude(now, before);
+            self.act(now, |election| election.fire(now, timer));
         }
     }
 
     /// The hook run that was asked for last has ended.
     pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
+        self.act(now, |election| {
+            if let Some(run) = election.hooks.finish() {
+                election.judge_hook(now, run, outcome);
+            }
+            if election.hooks.have_let_go() {
+                election.timers.clear(Timer::GraceEnd);
+            }
+            election.start_next_hook();
+            election.advance_handover(now);
+            election.advance_stop(now);
+        });
+    }
+
+    /// `state`, which was asked for, or a newer one, is on disk.
+    pub fn handle_persisted(&mut self, now: Time, state: PersistentState) {
+        self.act(now, |election| {
+            let is_first = election.durable.incarnation != election.incarnation;
+            election.durable = state;
+            if is_first && matches!(election.state, State::Starting { .. }) {
+                election.say_hello(now);
+            }
+            election.go_on_persisted(now);
+        });
+    }
+
+    /// Does `what` to this election, at `now`: under a lease that still holds, and telling what
+    /// changed.
+    fn act<T>(&mut self, now: Time, what: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.snapshot();
-        if let Some(run) = self.hooks.finish() {
-            self.judge_hook(now, run, outcome);
-        }
-        self.start_next_hook();
-        self.advance_handover(now);
-        self.advance_stop(now);
-        self.conclude(now, before);
+        self.check_lease(now);
+        let result = what(self);
+        self.report_transition(now, before);
+        self.report_end();
+        result
     }
 
     fn fire(&mut self, now: Time, timer: Timer) {
@@ -275,7 +330,7 @@ impl Election {
             Timer::Candidacy => self.stand(now),
             Timer::Repropose => self.propose(now),
             Timer::Certainty => self.declare_if_certain(now),
-            Timer::ElectionEnd => self.become_leader(now, Reason::Election),
+            Timer::ElectionEnd => self.end_election(now),
             Timer::Declare => self.declare(now),
             Timer::Heartbeat => self.send_heartbeat(now),
             Timer::Claim => self.claim(now),
@@ -283,12 +338,17 @@ impl Election {
             Timer::HoldoffEnd => self.end_holdoff(now),
             Timer::Sweep => self.sweep(now),
             Timer::HookRetry => self.start_next_hook(),
+            Timer::Lease => self.check_lease(now),
+            Timer::GraceEnd => self.end_grace(),
+            Timer::PledgeEnd => self.answer_postponed(now),
+            Timer::Inquiry => self.inquire(now),
         }
     }
 
-    /// Sends `body` with the next sequence number. Nothing is sent once the election is over.
+    /// Sends `body` with the next sequence number. Nothing is sent once the election is over, nor
+    /// before this life's number is on disk: a later life might take it again.
     fn send(&mut self, body: Body) {
-        if self.state == State::Stopped {
+        if self.state == State::Stopped || self.durable.incarnation != self.incarnation {
             return;
         }
         self.sequence.0 += 1;
@@ -296,7 +356,7 @@ impl Election {
             sender: self.node_id,
             incarnation: self.incarnation,
             sequence: self.sequence,
-            term: self.term,
+            term: self.durable.term,
             standing: self.standing(),
             body,
         }));
@@ -305,14 +365,17 @@ impl Election {
     /// What this node tells about itself.
     fn standing(&self) -> Standing {
         let handing_over = matches!(self.state, State::HandingOver { .. });
-        let role = if handing_over { Role::Leader } else { self.role() };
+        let role = if self.holds_leadership() { Role::Leader } else { self.role() };
         let eligible = self.is_eligible() && !handing_over;
         let fixed = self.params.static_role == Some(StaticRole::Leader) && eligible;
         let flags = Flags::default()
             .with(Flags::CANDIDATE, self.params.candidate)
             .with(Flags::ELIGIBLE, eligible)
-            .with(Flags::FIXED, fixed);
-        Standing { role, priority: self.params.priority, flags }
+            .with(Flags::FIXED, fixed)
+            .with(Flags::ENROLLED, self.is_voter() && self.is_enrolled())
+            .with(Flags::FOUNDING, self.durable.enrolment == Enrolment::Founding);
+        let voters = self.quorum_params().map(|params| params.voters.digest());
+        Standing { role, priority: self.params.priority, flags, voters }
     }
 
     fn rank(&self) -> Rank {
@@ -326,12 +389,20 @@ impl Election {
         self.members.rivals(now).filter(|rival| *rival > own).count()
     }
 
+    /// Asks for what must be remembered to be put on disk, where it is not.
     fn persist(&mut self) {
-        self.outputs.push_back(Output::Persist(PersistentState {
+        let state = PersistentState {
             term: self.term,
             incarnation: self.incarnation,
             maintenance: self.exclusions.maintenance,
-        }));
+            enrolment: self.voter.enrolment(),
+            ballot: self.voter.ballot(),
+            pledge: self.voter.pledge(),
+        };
+        if self.asked_to_keep != Some(state) {
+            self.asked_to_keep = Some(state);
+            self.outputs.push_back(Output::Persist(state));
+        }
     }
 
     /// Takes a term above every known one, for a reign of this node.
@@ -380,11 +451,6 @@ impl Election {
     }
 
     /// Tells what the call that began at `before` changed.
-    fn conclude(&mut self, now: Time, before: Snapshot) {
-        self.report_transition(now, before);
-        self.report_end();
-    }
-
     fn report_transition(&mut self, now: Time, before: Snapshot) {
         let after = self.snapshot();
         let reason = self.cause.take();
@@ -406,7 +472,7 @@ impl Election {
     }
 }
 
-/// What [`Election::conclude`] compares.
+/// What [`Election::report_transition`] compares.
 #[derive(Debug, Clone, Copy)]
 struct Snapshot {
     role: Role,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::{Election, State};
 use crate::core::membership::Member;
-use crate::core::status::{Headline, Ineligible, LeaderStatus, MemberState, MemberStatus, Status};
+use crate::core::status::{
+    Headline, Ineligible, LeaderStatus, MemberState, MemberStatus, QuorumStatus, Status,
+    VoterStanding, VoterStatus,
+};
 use crate::time::Time;
 use crate::types::NodeId;
 
@@ -33,6 +36,7 @@ impl Election {
                 _ => None,
             },
             members: self.member_statuses(now),
+            quorum: self.quorum_status(now),
         }
     }
 
@@ -40,6 +44,44 @@ impl Election {
     pub fn ineligible(&self, now: Time) -> Option<Ineligible> {
         let short = self.missing_candidates(now).map(|_| Ineligible::TooFewCandidates);
         self.exclusions.first().or(short)
+    }
+
+    fn quorum_status(&self, now: Time) -> Option<QuorumStatus> {
+        let params = self.quorum_params()?;
+        let digest = params.voters.digest();
+        let standing = |id: &NodeId| match *id == self.node_id {
+            true => self.own_voter_standing(now),
+            false => self.members.voter_standing(now, id, digest),
+        };
+        let voters = params.voters.ids().iter();
+        let pledge = self.voter.pledge().filter(|_| !self.is_leader());
+        let pledged = pledge.filter(|pledge| pledge.to != self.node_id).and_then(|pledge| {
+            let until = self.voter.bound_until(now, &self.node_id)?;
+            Some((pledge.to, until.since(now)))
+        });
+        let disagrees = |member: &Member| member.standing.voters != Some(digest);
+        Some(QuorumStatus {
+            voters: voters.map(|id| VoterStatus { node_id: *id, standing: standing(id) }).collect(),
+            needed: params.voters.needed(),
+            lease: self.lease_end().map(|end| end.since(now)),
+            pledged,
+            disagreeing: self
+                .members
+                .iter(now)
+                .filter(|(_, member, state)| state.is_visible() && disagrees(member))
+                .map(|(id, ..)| *id)
+                .collect(),
+        })
+    }
+
+    fn own_voter_standing(&self, now: Time) -> VoterStanding {
+        if !self.is_enrolled() {
+            VoterStanding::Unenrolled
+        } else if self.is_contested(now) {
+            VoterStanding::Contested
+        } else {
+            VoterStanding::Counts
+        }
     }
 
     fn leader_status(&self, now: Time, node_id: NodeId) -> LeaderStatus {

@@ -57,8 +57,8 @@ impl Election {
         true
     }
 
-    fn say_hello(&mut self, now: Time) {
-        self.send(Body::Heartbeat { leader: None, conceded: None });
+    pub(super) fn say_hello(&mut self, now: Time) {
+        self.send(Body::Heartbeat { leader: None, conceded: None, acknowledged: None });
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);
         self.timers.set(Timer::Sample, now + interval);
     }

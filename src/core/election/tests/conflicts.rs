@@ -11,7 +11,7 @@ fn a_better_leaders_declaration_ends_this_ones_reign() {
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
     assert_eq!(
         outputs.bodies(),
-        [Body::Heartbeat { leader: Some(id("a")), conceded: Some(Term(1)) }],
+        [Body::Heartbeat { leader: Some(id("a")), conceded: Some(Term(1)), acknowledged: None }],
         "a loser does not declare again"
     );
 }
@@ -51,7 +51,11 @@ fn the_loser_tells_for_a_while_which_reign_it_gave_up_also_the_next_leader() {
     let mut winner = Peer::leading("a", 1);
     lan.hear(winner.says(EVERY_SECOND));
     lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
-    let telling = |leader| Body::Heartbeat { leader: Some(id(leader)), conceded: Some(Term(1)) };
+    let telling = |leader| Body::Heartbeat {
+        leader: Some(id(leader)),
+        conceded: Some(Term(1)),
+        acknowledged: None,
+    };
     let bodies = lan.take("m").bodies();
     assert!(bodies.len() > 3 && bodies.iter().all(|body| *body == telling("a")), "{bodies:?}");
     lan.hear(winner.says(Body::Resignation { successor: None }));
@@ -61,7 +65,10 @@ fn the_loser_tells_for_a_while_which_reign_it_gave_up_also_the_next_leader() {
     assert!(lan.take("m").bodies().contains(&telling("b")));
     lan.pass_with(secs(20), &mut [(&mut next, EVERY_SECOND)]);
     let last = lan.take("m").bodies().pop();
-    assert_eq!(last, Some(Body::Heartbeat { leader: Some(id("b")), conceded: None }));
+    assert_eq!(
+        last,
+        Some(Body::Heartbeat { leader: Some(id("b")), conceded: None, acknowledged: None })
+    );
 }
 
 /// The rival's scripts may have taken things over later than this node's did, whatever the terms.
@@ -75,7 +82,11 @@ fn each_reign_of_a_rival_is_settled_once_even_under_a_lower_term() {
     lan.pass_with(secs(5), &mut [(&mut rival, EVERY_SECOND)]);
     assert_eq!(lan.at("m").term(), Term(9));
     rival.role = Role::Follower;
-    lan.hear(rival.says(Body::Heartbeat { leader: Some(id("m")), conceded: Some(Term(2)) }));
+    lan.hear(rival.says(Body::Heartbeat {
+        leader: Some(id("m")),
+        conceded: Some(Term(2)),
+        acknowledged: None,
+    }));
     assert_eq!(lan.at("m").term(), Term(9), "settled when it was heard as a leader");
     let reaffirmed = (HookEvent::Reaffirmed, Reason::Conflict);
     assert_eq!(lan.take("m").hooks(), [reaffirmed, reaffirmed]);
@@ -87,9 +98,17 @@ fn a_follower_of_another_leader_is_not_outbid() {
     let mut lan = Lan::led_by("m");
     let mut between = Peer::new("b");
     between.term = Term(7);
-    lan.hear(between.says(Body::Heartbeat { leader: Some(id("z")), conceded: None }));
+    lan.hear(between.says(Body::Heartbeat {
+        leader: Some(id("z")),
+        conceded: None,
+        acknowledged: None,
+    }));
     assert_eq!(lan.at("m").term(), Term(1));
-    lan.hear(between.says(Body::Heartbeat { leader: Some(id("m")), conceded: None }));
+    lan.hear(between.says(Body::Heartbeat {
+        leader: Some(id("m")),
+        conceded: None,
+        acknowledged: None,
+    }));
     assert_eq!(lan.at("m").term(), Term(8));
 }
 
@@ -100,12 +119,12 @@ fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(loser.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(loser.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     let (_, answer) = outputs.sent().next().unwrap();
     assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(3)));
-    lan.hear(loser.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(loser.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     assert_eq!(lan.take("m").hooks(), [], "once");
 }
 

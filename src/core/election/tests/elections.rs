@@ -8,7 +8,7 @@ fn leaderless(rivals: &mut [Peer]) -> Lan {
     led.role = Role::Leader;
     let mut lan = Lan::following("m", Params::default(), led);
     for other in others {
-        lan.hear(other.says(Body::Heartbeat { leader: None, conceded: None }));
+        lan.hear(other.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     }
     led.role = Role::Follower;
     lan.hear(led.says(Body::Resignation { successor: None }));

@@ -44,7 +44,7 @@ fn an_observer_is_never_named_as_successor() {
     let mut lan = Lan::led_by("m");
     let mut watcher = Peer::new("a");
     watcher.flags = Flags::default();
-    lan.hear(watcher.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(watcher.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     lan.tell("m", Election::stop);
     assert_eq!(lan.take("m").bodies()[0], Body::Resignation { successor: None });
 }
@@ -214,7 +214,7 @@ fn new_intervals_count_at_once() {
     lan.pass(secs(1));
     let outputs = lan.take("a");
     assert!(outputs.declarations().len() >= 10);
-    assert_eq!(outputs.bodies()[0], Body::Declaration { interval_us: 100_000 });
+    assert_eq!(outputs.bodies()[0], Body::Declaration { interval_us: 100_000, hold_us: 0 });
 }
 
 #[test]

@@ -31,7 +31,10 @@ fn every_declaration_buys_the_leader_another_threshold() {
 fn a_leaders_other_datagrams_are_no_declarations() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
-    lan.pass_with(secs(3), &mut [(&mut leader, Body::Heartbeat { leader: None, conceded: None })]);
+    lan.pass_with(
+        secs(3),
+        &mut [(&mut leader, Body::Heartbeat { leader: None, conceded: None, acknowledged: None })],
+    );
     assert_eq!(lan.at("a").leader(), None);
 }
 
@@ -39,7 +42,7 @@ fn a_leaders_other_datagrams_are_no_declarations() {
 fn a_leader_that_declares_rarely_is_given_two_of_its_own_intervals() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
-    lan.hear(leader.says(Body::Declaration { interval_us: 5_000_000 }));
+    lan.hear(leader.says(Body::Declaration { interval_us: 5_000_000, hold_us: 0 }));
     lan.pass(ms(9999));
     assert_eq!(lan.at("a").leader(), Some(id("z")));
     lan.pass(ms(1));
@@ -50,7 +53,7 @@ fn a_leader_that_declares_rarely_is_given_two_of_its_own_intervals() {
 fn nobody_is_made_to_wait_for_ever_by_an_absurd_interval() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
-    lan.hear(leader.says(Body::Declaration { interval_us: u32::MAX }));
+    lan.hear(leader.says(Body::Declaration { interval_us: u32::MAX, hold_us: 0 }));
     lan.pass(secs(120));
     assert_ne!(lan.at("a").leader(), Some(id("z")));
 }
@@ -82,7 +85,7 @@ fn a_leader_heard_in_another_role_no_longer_leads() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
     leader.role = Role::Follower;
-    lan.hear(leader.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(leader.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     assert!(lan.take("a").has_event(Event::LeaderResigned { leader: id("z") }));
     assert_eq!(lan.at("a").leader(), None);
 }
@@ -104,12 +107,10 @@ fn followers_send_heartbeats_at_the_interval_or_a_little_more_rarely() {
     lan.take("b");
     lan.pass(secs(60));
     let outputs = lan.take("b");
-    assert!(
-        outputs
-            .bodies()
-            .iter()
-            .all(|body| matches!(body, Body::Heartbeat { leader: Some(_), conceded: None }))
-    );
+    assert!(outputs.bodies().iter().all(|body| matches!(
+        body,
+        Body::Heartbeat { leader: Some(_), conceded: None, acknowledged: None }
+    )));
     let times: Vec<Time> = outputs.sent().map(|(at, _)| at).collect();
     for pair in times.windows(2) {
         let gap = pair[1].since(pair[0]);
@@ -121,7 +122,11 @@ fn followers_send_heartbeats_at_the_interval_or_a_little_more_rarely() {
 #[test]
 fn members_are_suspect_then_gone_by_their_silence() {
     let mut lan = Lan::led_by("a");
-    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(Peer::new("b").says(Body::Heartbeat {
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.pass(secs(10));
     let outputs = lan.take("a");
     let fading: Vec<&str> = outputs
@@ -139,7 +144,11 @@ fn members_are_suspect_then_gone_by_their_silence() {
 fn the_status_shows_the_leader_and_every_member_in_order() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut leader);
-    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(Peer::new("b").says(Body::Heartbeat {
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.pass(ms(200));
     let status = lan.at("m").status(lan.now);
     let leader = status.leader.unwrap();

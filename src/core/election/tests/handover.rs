@@ -91,7 +91,11 @@ fn a_failed_demote_hook_does_not_hold_leadership_back() {
 fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut leader);
-    lan.hear(Peer::new("a").says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(Peer::new("a").says(Body::Heartbeat {
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.hear(leader.says(Body::Resignation { successor: Some(id("m")) }));
     assert_eq!(lan.leaders(), ["m"]);
     let outputs = lan.take("m");
@@ -213,7 +217,11 @@ fn a_node_that_has_stopped_does_nothing_any_more() {
     assert_eq!(lan.at("m").poll_timeout(), None);
     lan.hear(Peer::new("z").says(Body::Proposal));
     lan.hear(Peer::leading("a", 9).says(EVERY_SECOND));
-    lan.hear(Peer::new("m").says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(Peer::new("m").says(Body::Heartbeat {
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.tell("m", |election, now| {
         election.handle_timeout(now + secs(100));
         election.handle_links(now, false);
@@ -233,7 +241,11 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
     let mut lan = Lan::led_by("a");
     lan.start("b", Params::default());
     lan.set_hooks("b", None);
-    lan.hear(Peer::leading("a", 9).says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(Peer::leading("a", 9).says(Body::Heartbeat {
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.crash("b");
     lan.start("b", Params::default());
     lan.take("b");

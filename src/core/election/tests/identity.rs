@@ -49,7 +49,7 @@ fn a_restarted_leader_is_known_to_lead_no_more() {
     let mut lan = Lan::following("m", Params::default(), &mut leader);
     leader.incarnation = Incarnation(2);
     leader.role = Role::Follower;
-    lan.hear(leader.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(leader.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     assert_eq!(lan.at("m").leader(), None);
 }
 
@@ -114,7 +114,11 @@ fn the_holder_of_an_id_objects_to_a_newcomer_though_not_to_its_every_datagram() 
     let newcomer = Incarnation(77);
     let mut namesake = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
     for _ in 0..50 {
-        lan.hear(namesake.says(Body::Heartbeat { leader: None, conceded: None }));
+        lan.hear(namesake.says(Body::Heartbeat {
+            leader: None,
+            conceded: None,
+            acknowledged: None,
+        }));
         lan.pass(ms(1));
     }
     let outputs = lan.take("m");
@@ -146,7 +150,11 @@ fn others_do_not_lose_the_holder_of_an_id_to_a_newcomer_that_starts_under_it() {
     let mut lan = Lan::following("m", Params::default(), &mut holder);
     let mut newcomer = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("z") };
     for _ in 0..10 {
-        lan.hear(newcomer.says(Body::Heartbeat { leader: None, conceded: None }));
+        lan.hear(newcomer.says(Body::Heartbeat {
+            leader: None,
+            conceded: None,
+            acknowledged: None,
+        }));
         lan.hear(holder.says(EVERY_SECOND));
         assert_eq!(lan.at("m").leader(), Some(id("z")));
         lan.pass(secs(1));
@@ -172,7 +180,7 @@ fn a_later_life_that_gives_an_id_back_leaves_its_holder_known() {
     let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut holder);
-    lan.hear(usurper.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(usurper.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     lan.hear(usurper.says(Body::Farewell { id_taken: true }));
     lan.hear(holder.says(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("z")));

@@ -31,7 +31,7 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 const STEPS_MAX: usize = 100_000;
 
 /// What a declaration announces at one heartbeat a second.
-const EVERY_SECOND: Body = Body::Declaration { interval_us: 1_000_000 };
+const EVERY_SECOND: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 0 };
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -263,7 +263,12 @@ impl Host {
         while let Some(output) = self.election.as_mut().and_then(Election::poll_output) {
             self.outputs.0.push((now, output));
             match output {
-                Output::Persist(state) => self.disk = state,
+                Output::Persist(state) => {
+                    self.disk = state;
+                    if let Some(election) = &mut self.election {
+                        election.handle_persisted(now, state);
+                    }
+                }
                 Output::Transmit(message) => {
                     assert!(message.term <= self.disk.term, "{message:?} is ahead of the disk");
                     assert!(message.incarnation <= self.disk.incarnation);
@@ -274,7 +279,10 @@ impl Host {
                         election.handle_hook_finished(now, outcome);
                     }
                 }
-                Output::Notify(_) | Output::Stopped(_) => {}
+                Output::Notify(_)
+                | Output::Stopped(_)
+                | Output::CutHookShort { .. }
+                | Output::Fence { .. } => {}
             }
         }
         sent
@@ -377,7 +385,12 @@ impl Peer {
             incarnation: self.incarnation,
             sequence: self.sequence,
             term: self.term,
-            standing: Standing { role: self.role, priority: self.priority, flags: self.flags },
+            standing: Standing {
+                role: self.role,
+                priority: self.priority,
+                flags: self.flags,
+                voters: None,
+            },
             body,
         }
     }

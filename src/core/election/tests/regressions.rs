@@ -29,7 +29,11 @@ fn the_loser_is_not_reaffirmed() {
     let mut lan = Lan::led_by("m");
     let mut follower = Peer::new("f");
     follower.term = Term(5);
-    lan.hear(follower.says(Body::Heartbeat { leader: Some(id("a")), conceded: None }));
+    lan.hear(follower.says(Body::Heartbeat {
+        leader: Some(id("a")),
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
     assert_eq!(lan.take("m").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
 }
@@ -150,7 +154,7 @@ fn an_absurd_term_does_not_stop_the_tokens_from_growing() {
     lan.take("a");
     let mut stray = Peer::new("x");
     stray.term = Term(u64::MAX);
-    lan.hear(stray.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(stray.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     lan.take("b");
     lan.tell("a", |e, now| e.yield_leadership(now)).unwrap();
     lan.pass(secs(5));
@@ -212,7 +216,7 @@ fn a_refused_newcomer_does_not_silence_the_holder_of_the_id() {
     lan.start("m", Params::default());
     let mut clone = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
     let mut holder = Peer { incarnation: Incarnation(5), ..Peer::leading("a", 1) };
-    lan.hear(clone.says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(clone.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
     lan.hear(holder.says(Body::Objection { newcomer: Incarnation(9) }));
     lan.pass_with(secs(60), &mut [(&mut holder, EVERY_SECOND)]);
     assert_eq!(lan.at("m").leader(), Some(id("a")));

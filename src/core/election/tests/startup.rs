@@ -17,7 +17,11 @@ fn a_member_that_joins_prolongs_start_up_until_the_samples_agree() {
     let mut lan = Lan::new();
     lan.start("a", Params::default());
     lan.pass(ms(1500));
-    lan.hear(Peer::new("b").says(Body::Heartbeat { leader: None, conceded: None }));
+    lan.hear(Peer::new("b").says(Body::Heartbeat {
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.pass(ms(1499));
     assert_eq!(lan.at("a").role(), Role::Starting);
     lan.pass(ms(1));
@@ -30,9 +34,11 @@ fn start_up_lasts_no_longer_than_the_grace_period() {
     lan.start("a", Params::default());
     for second in 0..15 {
         assert_eq!(lan.at("a").role(), Role::Starting, "after {second} s");
-        lan.hear(
-            Peer::new(&format!("b{second}")).says(Body::Heartbeat { leader: None, conceded: None }),
-        );
+        lan.hear(Peer::new(&format!("b{second}")).says(Body::Heartbeat {
+            leader: None,
+            conceded: None,
+            acknowledged: None,
+        }));
         lan.pass(secs(1));
     }
     assert_ne!(lan.at("a").role(), Role::Starting);
@@ -73,7 +79,10 @@ fn a_life_begins_with_its_number_on_disk_then_the_hook_for_started() {
     let expected = PersistentState { incarnation: Incarnation(1), ..PersistentState::default() };
     assert_eq!(outputs.0[0].1, Output::Persist(expected));
     assert_eq!(outputs.hooks(), [(HookEvent::Started, Reason::Startup)]);
-    assert_eq!(outputs.bodies(), [Body::Heartbeat { leader: None, conceded: None }]);
+    assert_eq!(
+        outputs.bodies(),
+        [Body::Heartbeat { leader: None, conceded: None, acknowledged: None }]
+    );
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! Standing for leadership in quorum mode: ask who would vote, and only then take a term and ask for
+//! the votes.
+
+use std::time::Duration;
+
+use super::{Election, whole_micros};
+use crate::core::election::State;
+use crate::core::hook::Reason;
+use crate::core::quorum::lease::Cover;
+use crate::core::quorum::{Lease, Poll, Question};
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::NodeId;
+use crate::wire::message::{Body, Message};
+
+impl Election {
+    /// Whether this node may stand: its own promises and its scripts leave it free to.
+    pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
+        self.own_vote_counts(now)
+            && self.hooks.have_let_go()
+            && self.voter.bound_until(now, &self.node_id).is_none()
+    }
+
+    /// Opens a candidacy, or tries again later where this node may not vote for itself now.
+    pub(in crate::core::election) fn stand_in_quorum(&mut self, now: Time) {
+        if self.may_stand_in_quorum(now) {
+            self.canvass(now);
+        } else {
+            let turn = self.turn(now);
+            self.await_leader_for(now, self.params.heartbeat_interval + turn);
+        }
+    }
+
+    /// Asks the voters whether they would vote for this node.
+    fn canvass(&mut self, now: Time) {
+        self.state = State::Standing;
+        self.put_question(now, Question::Support);
+        self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
+        self.count_grant(now, self.node_id);
+    }
+
+    /// Takes a term and votes for itself in it; the others are asked once that is on disk.
+    pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
+        self.state = State::Standing;
+        self.quorum.poll = None;
+        self.term = self.term.next();
+        self.voter.cast(self.term, self.node_id);
+        let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());
+        let own_life = (self.node_id, self.incarnation);
+        self.voter.give(now, own_life, self.term, hold, least_kept);
+        self.persist();
+        for timer in [Timer::Candidacy, Timer::Repropose, Timer::Certainty, Timer::ElectionEnd] {
+            self.timers.clear(timer);
+        }
+    }
+
+    /// Asks for the votes, once this node's own is on disk.
+    pub(super) fn ask_once_persisted(&mut self, now: Time) {
+        let is_kept = self.durable.ballot == self.voter.ballot()
+            && self
+                .durable
+                .ballot
+                .is_some_and(|b| b.term == self.term && b.candidate == self.node_id);
+        if self.state != State::Standing || self.quorum.poll.is_some() || !is_kept {
+            return;
+        }
+        self.put_question(now, Question::Vote);
+        // Slow disks of voters get their time, and the lease that is won is worth having.
+        let patience = self.params.leader_election_duration.max(self.params.lease_term() / 2);
+        self.timers.set(Timer::ElectionEnd, now + patience);
+        self.count_grant(now, self.node_id);
+    }
+
+    fn put_question(&mut self, now: Time, question: Question) {
+        self.ask(now, question);
+        self.quorum.poll = Some(Poll::new(question, now, self.sequence));
+    }
+
+    fn ask(&mut self, now: Time, question: Question) {
+        match question {
+            Question::Support => self.send(Body::Proposal),
+            Question::Vote => {
+                self.send(Body::VoteRequest { hold_us: whole_micros(self.params.vote_hold()) });
+            }
+        }
+        self.last_proposed = Some(now);
+        self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
+    }
+
+    /// Asks again, in case it was lost.
+    pub(in crate::core::election) fn repeat_question(&mut self, now: Time) {
+        let Some(question) = self.quorum.poll.as_ref().map(Poll::question) else { return };
+        self.ask(now, question);
+        let request = self.sequence;
+        if let Some(poll) = &mut self.quorum.poll {
+            poll.note_repeated(request);
+        }
+    }
+
+    /// A voter has answered.
+    pub(in crate::core::election) fn handle_vote(&mut self, now: Time, message: &Message) {
+        let Body::Vote { candidate, request, granted } = message.body else { return };
+        let concerns_us = candidate == self.node_id && request.incarnation == self.incarnation;
+        if !concerns_us || !granted || !self.counts(now, &message.sender) {
+            return;
+        }
+        let asked_that = |poll: &Poll| poll.was_asked_by(request.sequence);
+        if self.quorum.poll.as_ref().is_some_and(asked_that) {
+            self.count_grant(now, message.sender);
+        } else if self.quorum.inquiry.as_ref().is_some_and(asked_that) {
+            self.count_testimony(message.sender);
+        }
+    }
+
+    /// Counts a yes, and goes on where it makes a majority.
+    fn count_grant(&mut self, now: Time, voter: NodeId) {
+        if voter == self.node_id && !self.own_vote_counts(now) {
+            return;
+        }
+        let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
+            return;
+        };
+        let Some(poll) = self.quorum.poll.as_mut().filter(|_| self.state == State::Standing) else {
+            return;
+        };
+        if poll.note_granted(voter) < needed {
+            return;
+        }
+        match (poll.question(), poll.asked()) {
+            (Question::Support, _) => self.request_votes(now),
+            (Question::Vote, asked) => self.win(now, asked),
+        }
+    }
+
+    /// A majority has voted for this node. What it granted counts from when it was asked; where that
+    /// has run out already, as in a process that was held, nothing was won.
+    fn win(&mut self, now: Time, asked: Time) {
+        let cover = Cover::new(asked, self.params.lease_term(), Duration::ZERO);
+        if cover.lease_end <= now {
+            return self.lose_election(now);
+        }
+        self.quorum.poll = None;
+        self.quorum.lease = Some(Lease::new(cover));
+        self.become_leader(now, Reason::Election);
+        if self.state != State::Leading {
+            self.quorum.lease = None;
+        }
+    }
+
+    /// Too few have said yes. Whoever did is set free, and the next attempt comes after a while that
+    /// differs from the others'.
+    pub(in crate::core::election) fn lose_election(&mut self, now: Time) {
+        let asked_for_votes =
+            self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Vote);
+        self.abandon_candidacy();
+        if asked_for_votes {
+            self.send(Body::Resignation { successor: None });
+        }
+        let spread = self.params.leader_election_duration.as_nanos() / 2;
+        let chance = self.rng.u64(0..=u64::try_from(spread).unwrap_or(u64::MAX));
+        let turn = self.turn(now);
+        self.await_leader_for(now, turn + Duration::from_nanos(chance));
+    }
+
+    /// Forgets its question, and is free to vote for others.
+    pub(in crate::core::election) fn drop_question(&mut self) {
+        self.quorum.poll = None;
+        self.voter.release(&self.node_id, self.incarnation, self.term);
+    }
+
+    /// Whether this candidate leaves the leadership to the better `candidate`: once, because one that
+    /// nobody hears, or that hears nobody, would stand for ever and never win.
+    pub(in crate::core::election) fn makes_way_for(&mut self, candidate: NodeId) -> bool {
+        if !self.in_quorum_mode() {
+            return true;
+        }
+        let asks_for_votes = self.state == State::Standing
+            && self.quorum.poll.as_ref().is_none_or(|poll| poll.question() == Question::Vote);
+        if asks_for_votes || self.quorum.deferred_to.contains(&candidate) {
+            return false;
+        }
+        self.quorum.deferred_to.push(candidate);
+        true
+    }
+}

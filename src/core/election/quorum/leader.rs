@@ -1,0 +1,135 @@
+//! Keeping the lease, and letting go of the leadership when it runs out.
+
+use std::time::Duration;
+
+use super::Election;
+use crate::core::election::State;
+use crate::core::hook::{HookEvent, Reason};
+use crate::core::output::{Event, Output};
+use crate::core::quorum::Lease;
+use crate::core::quorum::lease::Cover;
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::{NodeId, Term};
+use crate::wire::message::{Body, DatagramId, Message};
+
+impl Election {
+    /// When this node's leadership ends unless voters renew it; none where nothing limits it.
+    pub fn lease_end(&self) -> Option<Time> {
+        self.quorum.lease.as_ref().map(Lease::end)
+    }
+
+    /// Comes first in whatever is done: a process that was held must not act under a lease that has
+    /// run out meanwhile.
+    pub(in crate::core::election) fn check_lease(&mut self, now: Time) {
+        let Some(lease) = self.quorum.lease.take_if(|lease| lease.end() <= now) else { return };
+        self.timers.clear(Timer::Lease);
+        self.timers.clear(Timer::Declare);
+        let scripts_run = self.hooks.running().map(|run| run.event);
+        self.hand_over(now, Reason::LeaseLost, None);
+        if self.hooks.have_let_go() {
+            return;
+        }
+        self.timers.set(Timer::GraceEnd, lease.grace_end());
+        if matches!(scripts_run, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
+            // Half of what is left of the grace is the demote hook's.
+            let by = now + lease.grace_end().since(now) / 2;
+            self.outputs.push_back(Output::CutHookShort { by });
+        }
+    }
+
+    /// The grace is over; whatever the scripts still hold, another node may take by now.
+    pub(in crate::core::election) fn end_grace(&mut self) {
+        if self.hooks.have_let_go() {
+            return;
+        }
+        self.notify(Event::GraceOverrun { term: self.reign });
+        self.outputs.push_back(Output::Fence { term: self.reign });
+    }
+
+    /// What this node has just declared renews its lease once enough voters acknowledge it; its own
+    /// vote does so at once.
+    pub(in crate::core::election) fn await_acknowledgements(&mut self, now: Time) {
+        let cover = Cover::new(now, self.params.lease_term(), self.params.demote_grace());
+        let sequence = self.sequence;
+        let Some(lease) = &mut self.quorum.lease else { return };
+        lease.note_declared(now, sequence, cover);
+        if self.own_vote_counts(now) {
+            let (node_id, incarnation) = (self.node_id, self.incarnation);
+            self.note_acknowledged(node_id, DatagramId { incarnation, sequence });
+        }
+    }
+
+    /// A follower's heartbeat acknowledges one of this leader's declarations.
+    pub(in crate::core::election) fn handle_acknowledgement(
+        &mut self,
+        now: Time,
+        message: &Message,
+    ) {
+        let Body::Heartbeat { leader, acknowledged: Some(declaration), .. } = message.body else {
+            return;
+        };
+        if leader == Some(self.node_id) && self.counts(now, &message.sender) {
+            self.note_acknowledged(message.sender, declaration);
+        }
+    }
+
+    fn note_acknowledged(&mut self, voter: NodeId, declaration: DatagramId) {
+        let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
+            return;
+        };
+        if declaration.incarnation != self.incarnation {
+            return;
+        }
+        let Some(lease) = &mut self.quorum.lease else { return };
+        lease.note_acknowledged(voter, declaration.sequence, needed);
+        let end = lease.end();
+        self.timers.set(Timer::Lease, end);
+        self.tell_scripts();
+    }
+
+    /// Another voter of this group declares itself the leader.
+    pub(in crate::core::election) fn handle_declaration_in_quorum(
+        &mut self,
+        now: Time,
+        message: &Message,
+    ) {
+        let Body::Declaration { interval_us, hold_us } = message.body else { return };
+        let sender = message.sender;
+        let is_voter = self.quorum_params().is_some_and(|params| params.voters.contains(&sender));
+        if !is_voter {
+            return;
+        }
+        if self.holds_leadership() {
+            return self.give_way(now, message.term);
+        }
+        let follows_another = self.leader.is_some_and(|leader| leader != sender);
+        if follows_another && message.term <= self.reign {
+            return;
+        }
+        self.members.note_declaration(now, &sender, Duration::from_micros(interval_us.into()));
+        self.learn_term(message.term);
+        self.reign = message.term;
+        if matches!(self.state, State::HandingOver { .. }) {
+            self.state = State::Following;
+        }
+        if self.leader == Some(sender) {
+            self.watch_leader();
+            self.consider_claim(now);
+        } else {
+            self.follow(now, sender);
+        }
+        self.pledge_to_leader(now, message, Duration::from_micros(hold_us.into()));
+    }
+
+    /// Two leaders at once: some promise that the lease rests on was broken, a clock's or a disk's.
+    /// Of an outdated leader the promises are over; a later one is given way to.
+    fn give_way(&mut self, now: Time, term: Term) {
+        if term > self.reign {
+            self.quorum.lease = None;
+            self.timers.clear(Timer::Lease);
+            self.timers.clear(Timer::Declare);
+            self.hand_over(now, Reason::BetterLeader, None);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What quorum mode adds to the election, by who does it:
+//!
+//! ```text
+//!   Standing ── enough support ──▶ term and own vote to disk ──▶ enough votes ──▶ Leading
+//!   (candidate)                    (candidate)                    (candidate)       │
+//!      ▲ pledges run out                                                            │ enough
+//!      │ (voter)                                                                    ▼ acknowledged
+//!   Following ◀── demote hook ended ── HandingOver ◀── lease runs out ────── elected hook
+//!                                                       (leader)
+//! ```
+//!
+//! `candidate` asks, `voter` answers and acknowledges, `leader` keeps the lease, `enrolment` is for
+//! voters without a memory.
+
+mod candidate;
+mod enrolment;
+mod leader;
+mod voter;
+
+use std::time::Duration;
+
+use super::Election;
+use crate::core::hook::HookEvent;
+use crate::core::output::Event;
+use crate::core::params::QuorumParams;
+use crate::core::quorum::{Lease, Poll};
+use crate::core::status::VoterStanding;
+use crate::time::Time;
+use crate::types::NodeId;
+use crate::wire::message::{DatagramId, Message};
+
+/// What an election keeps in mind for quorum mode, and forgets with the daemon. Unused in available
+/// mode. What must be remembered is in [`Voter`](crate::core::quorum::Voter).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Quorum {
+    /// The question that this candidate has put to the voters.
+    poll: Option<Poll>,
+    /// This leader's right to act. Once it is over there is none.
+    pub(super) lease: Option<Lease>,
+    /// The request that got this voter's ballot and waits for it to be on disk.
+    owed: Option<Request>,
+    /// The newest declaration of the leader, where it is to be acknowledged.
+    acknowledging: Option<Request>,
+    /// The proposal that this voter would support, were it not for its pledge.
+    postponed: Option<Request>,
+    /// When another daemon was heard under this node's id.
+    namesake_heard: Option<Time>,
+    /// The inquiry of this voter without a memory, and who has answered it.
+    inquiry: Option<Poll>,
+    /// What was last reported of the voters that it waits for: silent, and enrolled.
+    reported_awaiting: Option<(usize, usize)>,
+    /// Better candidates that this one has left the leadership to since there last was a leader.
+    /// None gets a second chance: it may be one that nobody hears, or that hears nobody.
+    pub(super) deferred_to: Vec<NodeId>,
+}
+
+/// A datagram that is to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Request {
+    from: NodeId,
+    datagram: DatagramId,
+}
+
+impl Request {
+    const fn of(message: &Message) -> Self {
+        let datagram = DatagramId { incarnation: message.incarnation, sequence: message.sequence };
+        Request { from: message.sender, datagram }
+    }
+}
+
+impl Election {
+    /// The settings of quorum mode; none in available mode.
+    pub(super) const fn quorum_params(&self) -> Option<&QuorumParams> {
+        self.params.quorum.as_ref()
+    }
+
+    /// Whether only a majority of voters makes a leader here.
+    pub(super) const fn in_quorum_mode(&self) -> bool {
+        self.params.quorum.is_some()
+    }
+
+    /// Whether this node has a vote.
+    pub(super) fn is_voter(&self) -> bool {
+        self.quorum_params().is_some_and(|params| params.voters.contains(&self.node_id))
+    }
+
+    /// Whether a member's votes and acknowledgements count now.
+    pub(super) fn counts(&self, now: Time, node_id: &NodeId) -> bool {
+        self.quorum_params().is_some_and(|params| {
+            params.voters.contains(node_id)
+                && self.members.voter_standing(now, node_id, params.voters.digest())
+                    == VoterStanding::Counts
+        })
+    }
+
+    /// Whether this node's own vote counts now: it does not where another daemon uses its id.
+    pub(super) fn own_vote_counts(&self, now: Time) -> bool {
+        self.is_voter() && self.is_enrolled() && !self.is_contested(now)
+    }
+
+    /// Whether another daemon was heard under this node's id lately.
+    pub(super) fn is_contested(&self, now: Time) -> bool {
+        let threshold = self.params.leader_alive_threshold;
+        self.quorum.namesake_heard.is_some_and(|heard| now.since(heard) <= threshold)
+    }
+
+    pub(super) const fn note_namesake(&mut self, now: Time) {
+        self.quorum.namesake_heard = Some(now);
+    }
+
+    /// Whether `message` comes from a member that names the same voters. Says so once where it does
+    /// not; in available mode, where it runs in quorum mode.
+    pub(super) fn agrees_on_voters(&mut self, message: &Message) -> bool {
+        let own = self.quorum_params().map(|params| params.voters.digest());
+        let agrees = message.standing.voters == own;
+        if self.members.note_disagreement(&message.sender, !agrees) && !agrees {
+            self.notify(Event::VotersDisagree {
+                node_id: message.sender,
+                in_quorum_mode: message.standing.voters.is_some(),
+            });
+        }
+        agrees
+    }
+
+    /// Does what waited for the disk.
+    pub(super) fn go_on_persisted(&mut self, now: Time) {
+        self.open_reign(now);
+        if self.in_quorum_mode() {
+            self.take_up_enrolment(now);
+            self.consider_founding(now);
+            self.ask_once_persisted(now);
+            self.pay_vote();
+            self.acknowledge(now);
+        }
+    }
+
+    /// The hook that tells of this reign runs once a majority has acknowledged it: before, the voters'
+    /// pledges leave no time to undo what it does.
+    pub(super) fn elected_hook_may_run(&self) -> bool {
+        match &self.quorum.lease {
+            Some(lease) => lease.is_confirmed(),
+            None => !self.in_quorum_mode(),
+        }
+    }
+
+    /// Runs the hook that tells of this reign, once it may.
+    pub(super) fn tell_scripts(&mut self) {
+        if self.elected_hook_may_run()
+            && let Some((event, reason)) = self.untold.take()
+        {
+            self.schedule_hook(event, reason);
+        }
+    }
+
+    /// Whether the scripts have been told that this node leads; forgets it where they have not.
+    pub(super) fn retract_elected(&mut self) -> bool {
+        !matches!(self.untold.take(), Some((HookEvent::Elected, _)))
+    }
+}
+
+/// `duration` in microseconds, rounded up, as datagrams tell it.
+pub(super) fn whole_micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u32::MAX)
+}

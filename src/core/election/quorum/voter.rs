@@ -1,0 +1,178 @@
+//! What a voter says to candidates and leaders.
+//!
+//! It supports, votes for and acknowledges only whom its pledge leaves it free for, and says so only
+//! once what it promised is on disk.
+
+use std::time::Duration;
+
+use super::{Election, Request};
+use crate::core::election::State;
+use crate::core::quorum::Question;
+use crate::core::quorum::lease::HOLD_MAX;
+use crate::core::rank::Rank;
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::NodeId;
+use crate::wire::message::{Body, DatagramId, Message};
+
+impl Election {
+    /// Tells a candidate whether this voter would vote for it. A voter that only its pledge keeps from
+    /// saying yes says it when that has run out.
+    pub(in crate::core::election) fn answer_proposal_as_voter(
+        &mut self,
+        now: Time,
+        message: &Message,
+        rank: Rank,
+    ) {
+        let request = Request::of(message);
+        if self.follows_another(&request.from) {
+            return;
+        }
+        let outranked = self.state != State::Standing || rank > self.rank();
+        let free = outranked && self.is_free_to_vote(now, &request.from);
+        let bound_until = self.voter.bound_until(now, &request.from);
+        if let Some(end) = bound_until.filter(|_| free) {
+            self.quorum.postponed = Some(request);
+            self.timers.set(Timer::PledgeEnd, end);
+        }
+        self.answer(request, free && bound_until.is_none());
+    }
+
+    /// The pledge has run out that kept this voter from supporting somebody.
+    pub(in crate::core::election) fn answer_postponed(&mut self, now: Time) {
+        let Some(request) = self.quorum.postponed.take() else { return };
+        let free = self.is_free_to_vote(now, &request.from)
+            && self.voter.bound_until(now, &request.from).is_none()
+            && !self.follows_another(&request.from);
+        if free {
+            self.answer(request, true);
+        }
+    }
+
+    /// A candidate asks for this node's vote.
+    pub(in crate::core::election) fn handle_vote_request(
+        &mut self,
+        now: Time,
+        message: &Message,
+        hold: Duration,
+    ) {
+        let request = Request::of(message);
+        if self.follows_another(&request.from) {
+            return;
+        }
+        let may = self.is_free_to_vote(now, &request.from)
+            && self.voter.bound_until(now, &request.from).is_none()
+            && self.voter.may_cast(message.term, &request.from)
+            && message.term >= self.term
+            && hold <= HOLD_MAX;
+        if !may {
+            return self.answer(request, false);
+        }
+        self.abandon_candidacy();
+        self.voter.cast(message.term, request.from);
+        let holder = (request.from, message.incarnation);
+        self.voter.give(now, holder, message.term, hold, self.params.declaration_hold());
+        self.quorum.owed = Some(request);
+        self.quorum.acknowledging = None;
+        self.persist();
+        self.pay_vote();
+        self.await_leader(now);
+    }
+
+    /// Sends the vote that was given, once it is on disk, unless this voter has since pledged itself
+    /// to somebody else.
+    pub(super) fn pay_vote(&mut self) {
+        let Some(request) = self.quorum.owed else { return };
+        let (ballot, pledge) = (self.voter.ballot(), self.voter.pledge());
+        if self.durable.ballot != ballot || self.durable.pledge != pledge {
+            return;
+        }
+        self.quorum.owed = None;
+        let stands = ballot.is_some_and(|ballot| ballot.candidate == request.from)
+            && pledge.is_some_and(|pledge| pledge.to == request.from);
+        if stands {
+            self.answer(request, true);
+        }
+    }
+
+    /// Another node leads, and declares itself to this voter, which pledges itself to it where it is
+    /// free to.
+    pub(in crate::core::election) fn pledge_to_leader(
+        &mut self,
+        now: Time,
+        message: &Message,
+        hold: Duration,
+    ) {
+        let may = self.own_vote_counts(now)
+            && hold <= HOLD_MAX
+            && self.voter.bound_until(now, &message.sender).is_none();
+        if !may {
+            return;
+        }
+        self.voter.give(
+            now,
+            (message.sender, message.incarnation),
+            message.term,
+            hold,
+            self.params.declaration_hold(),
+        );
+        self.quorum.acknowledging = Some(Request::of(message));
+        self.persist();
+        self.acknowledge(now);
+    }
+
+    /// Acknowledges the leader's newest declaration, once the pledge is on disk.
+    pub(super) fn acknowledge(&mut self, now: Time) {
+        let waits = self.quorum.acknowledging.is_some_and(|request| {
+            self.leader == Some(request.from) && self.durable.pledge == self.voter.pledge()
+        });
+        if waits {
+            self.send_heartbeat(now);
+        }
+    }
+
+    /// What the next heartbeat acknowledges; every declaration once.
+    pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
+        if self.durable.pledge != self.voter.pledge() {
+            return None;
+        }
+        let request = self.quorum.acknowledging.take()?;
+        (self.leader == Some(request.from)).then_some(request.datagram)
+    }
+
+    /// A voter without a memory asks for the term.
+    pub(in crate::core::election) fn handle_inquiry(&mut self, now: Time, message: &Message) {
+        if self.own_vote_counts(now) {
+            self.answer(Request::of(message), true);
+        }
+    }
+
+    /// Whether this voter hears a leader other than `node_id`, or is one: then it tells a candidate
+    /// nothing, because the leader does.
+    fn follows_another(&self, node_id: &NodeId) -> bool {
+        !self.own_vote_may_be_asked_for() || self.leader.is_some_and(|leader| leader != *node_id)
+    }
+
+    fn own_vote_may_be_asked_for(&self) -> bool {
+        self.is_voter() && !matches!(self.state, State::Leading | State::Stopped)
+    }
+
+    /// Whether this voter may give anybody its support or vote, its pledge left aside: its scripts
+    /// have let go, it remembers its votes, nobody else uses its id, and it is not about to win
+    /// itself.
+    fn is_free_to_vote(&self, now: Time, candidate: &NodeId) -> bool {
+        let asks_for_support =
+            self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Support);
+        let stands = self.state == State::Standing && !asks_for_support;
+        let is_voter = self.quorum_params().is_some_and(|params| params.voters.contains(candidate));
+        is_voter
+            && !stands
+            && !matches!(self.state, State::Leading | State::HandingOver { .. })
+            && self.own_vote_counts(now)
+            && self.hooks.have_let_go()
+    }
+
+    fn answer(&mut self, request: Request, granted: bool) {
+        self.send(Body::Vote { candidate: request.from, request: request.datagram, granted });
+    }
+}

@@ -1,0 +1,135 @@
+//! Who votes.
+
+use sha2::{Digest, Sha256};
+
+use crate::types::NodeId;
+use crate::wire::message::VotersDigest;
+
+/// Most voters of a group. Five survive two failures; more cost datagrams and gain little.
+pub const VOTERS_MAX: usize = 31;
+
+/// Why a list of ids is no set of voters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VotersError {
+    /// It names nobody.
+    #[error("names nobody")]
+    Empty,
+    /// It names somebody twice.
+    #[error("names {0} twice")]
+    Twice(NodeId),
+    /// It names more than [`VOTERS_MAX`].
+    #[error(
+        "names more than {VOTERS_MAX} nodes; five are plenty, other nodes may follow without a vote"
+    )]
+    TooMany,
+}
+
+/// The voters of a group. The same on every node, or else they do not count each other's votes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Voters {
+    /// In byte order, without duplicates, at least one.
+    ids: Vec<NodeId>,
+    digest: VotersDigest,
+}
+
+impl Voters {
+    /// The set of these nodes, in any order.
+    ///
+    /// # Errors
+    ///
+    /// Where it is empty, too large, or names a node twice.
+    pub fn new(ids: impl IntoIterator<Item = NodeId>) -> Result<Self, VotersError> {
+        let mut ids: Vec<_> = ids.into_iter().take(VOTERS_MAX + 1).collect();
+        ids.sort_unstable();
+        if let Some([id, _]) = ids.array_windows().find(|[a, b]| a == b) {
+            return Err(VotersError::Twice(*id));
+        }
+        match ids.len() {
+            0 => Err(VotersError::Empty),
+            1..=VOTERS_MAX => Ok(Voters { digest: digest(&ids), ids }),
+            _ => Err(VotersError::TooMany),
+        }
+    }
+
+    /// Their ids, in byte order.
+    pub fn ids(&self) -> &[NodeId] {
+        &self.ids
+    }
+
+    /// Whether `node_id` votes.
+    pub fn contains(&self, node_id: &NodeId) -> bool {
+        self.ids.binary_search(node_id).is_ok()
+    }
+
+    /// How many make a majority: any two majorities share a voter.
+    pub fn needed(&self) -> usize {
+        self.ids.len() / 2 + 1
+    }
+
+    /// What stands for them on the wire.
+    pub const fn digest(&self) -> VotersDigest {
+        self.digest
+    }
+}
+
+/// No id holds a zero byte, so that no two sets run together.
+fn digest(ids: &[NodeId]) -> VotersDigest {
+    let mut hash = Sha256::new();
+    for id in ids {
+        hash.update(id.as_str());
+        hash.update([0]);
+    }
+    let mut digest = VotersDigest([0; 8]);
+    for (short, long) in digest.0.iter_mut().zip(hash.finalize()) {
+        *short = long;
+    }
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(names: &[&str]) -> Vec<NodeId> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    fn voters(names: &[&str]) -> Voters {
+        Voters::new(ids(names)).unwrap()
+    }
+
+    #[test]
+    fn two_majorities_share_a_voter_and_one_fewer_is_none() {
+        for (count, needed) in [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (31, 16)] {
+            let names: Vec<_> = (0..count).map(|n| format!("n{n}").parse().unwrap()).collect();
+            assert_eq!(Voters::new(names).unwrap().needed(), needed);
+            assert!(2 * needed > count);
+        }
+    }
+
+    #[test]
+    fn the_order_in_which_they_are_named_does_not_matter() {
+        assert_eq!(voters(&["c", "a", "b"]), voters(&["a", "b", "c"]));
+        assert_eq!(voters(&["b", "a"]).ids(), ids(&["a", "b"]));
+        assert!(voters(&["b", "a"]).contains(&"a".parse().unwrap()));
+        assert!(!voters(&["b", "a"]).contains(&"c".parse().unwrap()));
+    }
+
+    #[test]
+    fn every_other_set_has_another_digest() {
+        let sets: [&[&str]; 5] = [&["a"], &["a", "b"], &["ab"], &["a", "b", "c"], &["a", "bc"]];
+        for (at, set) in sets.iter().enumerate() {
+            for other in &sets[at + 1..] {
+                assert_ne!(voters(set).digest(), voters(other).digest());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_set_is_refused() {
+        assert_eq!(Voters::new(ids(&[])), Err(VotersError::Empty));
+        assert_eq!(Voters::new(ids(&["b", "a", "b"])), Err(VotersError::Twice(ids(&["b"])[0])));
+        let many = (0..=VOTERS_MAX).map(|n| format!("n{n}").parse().unwrap());
+        assert_eq!(Voters::new(many), Err(VotersError::TooMany));
+    }
+}
