@@ -10,6 +10,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod identity;
+mod quorum;
 mod regressions;
 mod startup;
 mod statics;
