@@ -293,6 +293,14 @@ mod tests {
     }
 
     #[test]
+    fn voters_are_flags_that_are_repeated() {
+        let line = ["--node-id=a", "--mode=quorum", "--voters=b", "--voters=a", "--voters=c"];
+        let config = source(&line).load().unwrap();
+        let voters = config.election.quorum.unwrap().voters;
+        assert_eq!(voters.ids(), ["a", "b", "c"].map(|id| id.parse().unwrap()));
+    }
+
+    #[test]
     fn a_wrong_value_is_blamed_on_its_flag() {
         let error = source(&["--node-id=n1", "--priority=-1"]).load().unwrap_err().to_string();
         assert!(error.starts_with("--priority: -1 is out of range"), "{error}");

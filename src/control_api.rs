@@ -9,7 +9,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::core::hook::{HookEvent, Reason};
-use crate::core::status::{Ineligible, MemberState};
+use crate::core::params::Mode;
+use crate::core::status::{Ineligible, MemberState, VoterStanding};
 use crate::types::{GroupName, NodeId, Priority, Role, Term};
 
 /// Longest request line, in bytes with its line feed. A longer one is answered with an error and
@@ -123,10 +124,10 @@ pub struct StatusReport {
     pub term: Term,
     /// The leader it follows or is.
     pub leader: Option<LeaderReport>,
-    /// `available` or `quorum`.
-    pub mode: String,
-    /// The state of the quorum; null in available mode.
-    pub quorum: Option<serde_json::Value>,
+    /// Which promise is kept.
+    pub mode: Mode,
+    /// How the voters stand; null in available mode.
+    pub quorum: Option<QuorumReport>,
     /// Since the role or the leader last changed.
     pub since_ms: u64,
     /// Since the daemon started.
@@ -173,6 +174,45 @@ pub struct MemberReport {
     pub last_heard_ms: u64,
 }
 
+/// The voters in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuorumReport {
+    /// Every voter, in byte order.
+    pub voters: Vec<NodeId>,
+    /// How many make a majority.
+    pub needed: usize,
+    /// How many count now, this node included where it does.
+    pub reachable: usize,
+    /// What is left of this node's lease; null where it does not lead.
+    pub lease_ms: Option<u64>,
+    /// The voters that count now.
+    pub counting: Vec<NodeId>,
+    /// The other voters.
+    pub not_counting: Vec<VoterReport>,
+    /// Whom this node gives its vote to, and nobody else, for a while; null where it is free.
+    pub pledged_to: Option<PledgeReport>,
+    /// The members, voters or not, that name other voters or run in available mode.
+    pub disagreeing: Vec<NodeId>,
+}
+
+/// A voter that does not count, in a [`QuorumReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoterReport {
+    /// Its id.
+    pub node_id: NodeId,
+    /// Why it does not count.
+    pub reason: VoterStanding,
+}
+
+/// The pledge of a voter, in a [`QuorumReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PledgeReport {
+    /// To whom.
+    pub node_id: NodeId,
+    /// For how much longer, unless it is renewed.
+    pub left_ms: u64,
+}
+
 /// One interface in a [`StatusReport`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceReport {
@@ -214,6 +254,10 @@ pub struct Counters {
     pub rejected: Rejected,
     /// How often this node's role changed.
     pub transitions: u64,
+    /// How often the state was written and synced to the disk.
+    pub state_saves: u64,
+    /// How often the fence ran, or should have: the hook overran `demote_grace`.
+    pub fences: u64,
 }
 
 /// Datagrams dropped on arrival, by reason.

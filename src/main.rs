@@ -97,7 +97,12 @@ fn asked(outcome: Result<client::Exit, client::ClientError>) -> ExitCode {
 
 fn check_config(file: PathBuf) -> ExitCode {
     match file_alone(file).load() {
-        Ok(config) => print(&config.to_toml()),
+        Ok(config) => {
+            for warning in config.warnings() {
+                let _ = writeln!(io::stderr(), "warning: {warning}");
+            }
+            print(&config.to_toml())
+        }
         Err(error) => fail(&error.to_string(), BAD_CONFIG),
     }
 }

@@ -17,10 +17,15 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("time", &[]),
     ("wire", &["types"]),
     ("core", &["types", "time", "wire"]),
-    ("config", &["types", "core::params", "wire::auth"]),
-    ("control_api", &["types", "core::hook", "core::status"]),
+    // Who votes is a setting whose rules are the core's.
+    ("config", &["types", "core::params", "core::quorum", "wire::auth"]),
+    // Of the settings, the mode is what a status tells.
+    ("control_api", &["types", "core::hook", "core::params::Mode", "core::status"]),
     // The paths of sockets are the configuration's.
-    ("client", &["types", "core::hook", "core::status", "control_api", "config"]),
+    (
+        "client",
+        &["types", "core::hook", "core::params::Mode", "core::status", "control_api", "config"],
+    ),
     ("logging", &[]),
     ("daemon", &["types", "time", "wire", "core", "config", "control_api"]),
     ("hook_runner", &["types", "time", "config", "daemon"]),

@@ -57,7 +57,13 @@ fn the_example_shows_every_key() {
             line.starts_with(&format!("{} = ", setting.name)).then_some(line)
         });
         let line = shown.unwrap_or_else(|| panic!("{} is not in the example", setting.name));
-        let (_dir, file) = written(line);
+        let needed = match setting.name {
+            "voters" => "mode = \"quorum\"\n",
+            "demote_grace" => "mode = \"quorum\"\nvoters = \"a\"\n",
+            "fence" => "mode = \"quorum\"\nvoters = \"a\"\nhook = \"/bin/true\"\n",
+            _ => "",
+        };
+        let (_dir, file) = written(&format!("{needed}{line}"));
         let (status, _, stderr) = check_config(&file);
         assert_eq!(status, Some(0), "{line}: {stderr}");
     }
@@ -102,8 +108,11 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
         ("membership_sample_interval", "\"2h\"", "out of range"),
         ("preset", "\"raft\"", "fabric"),
         ("static_role", "\"king\"", "follower"),
-        ("mode", "\"quorum\"", "not supported by this version"),
-        ("mode", "\"best\"", "available"),
+        ("mode", "\"best\"", "\"available\" or \"quorum\""),
+        ("voters", "[\"a\", \"b\", \"c\"]", "without mode"),
+        ("voters", "[\"a\", 1]", "array of names"),
+        ("demote_grace", "\"5s\"", "without mode"),
+        ("fence", "\"poweroff -ff\"", "without mode"),
         ("min_candidates", "0", "1 to 1000"),
         ("min_candidates", "1001", "1 to 1000"),
         ("preempt", "1", "true or false"),
@@ -129,9 +138,6 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
 #[test]
 fn keys_of_features_that_this_version_lacks_are_never_ignored() {
     for (key, value) in [
-        ("voters", "[\"a\", \"b\", \"c\"]"),
-        ("demote_grace", "\"5s\""),
-        ("fence", "\"/bin/true\""),
         ("check", "\"/bin/true\""),
         ("check_interval", "\"1s\""),
         ("check_timeout", "\"1s\""),
@@ -156,6 +162,52 @@ fn keys_that_contradict_each_other_are_refused() {
     ] {
         assert_refused(text, 2, key, "");
     }
+}
+
+/// Files of quorum mode, wrong in their third line.
+#[test]
+fn quorum_mode_refuses_what_would_not_keep_its_promise() {
+    let too_many: Vec<_> = (0..32).map(|n| format!("\"n{n}\"")).collect();
+    for (key, value, words) in [
+        ("voters", "[]", "names nobody"),
+        ("voters", "[\"a\", \"b\", \"a\"]", "names a twice"),
+        ("voters", "[\"a b\"]", "blank"),
+        ("voters", &format!("[{}]", too_many.join(", ")), "more than 31"),
+        ("voters", "3", "array of names"),
+    ] {
+        assert_refused(&format!("mode = \"quorum\"\n\n{key} = {value}"), 3, key, words);
+    }
+    for (key, value, words) in [
+        ("static_role", "\"leader\"", "priority"),
+        ("static_role", "\"follower\"", "candidate = false"),
+        ("min_candidates", "2", "majority"),
+        ("demote_grace", "\"601s\"", "0s to 10m"),
+        ("demote_grace", "5", "string"),
+        ("leader_alive_threshold", "\"1h\"", "not be longer than 1h"),
+        ("fence", "\"\"", "empty"),
+        ("fence", "\"poweroff -ff\"", "without a hook"),
+    ] {
+        let text = format!("mode = \"quorum\"\nvoters = [\"a\", \"b\", \"c\"]\n{key} = {value}");
+        assert_refused(&text, 3, key, words);
+    }
+}
+
+#[test]
+fn quorum_mode_without_voters_is_refused() {
+    let (_dir, file) = written("mode = \"quorum\"");
+    let (status, _, stderr) = check_config(&file);
+    assert_eq!(status, Some(2));
+    let told = format!("{}: voters (not set): is required", file.display());
+    assert!(stderr.starts_with(&told), "{stderr}");
+}
+
+#[test]
+fn what_is_allowed_but_rarely_meant_is_said_beside_the_effective_config() {
+    let (_dir, file) = written("node_id = \"a\"\nmode = \"quorum\"\nvoters = [\"b\", \"a\"]");
+    let (status, stdout, stderr) = check_config(&file);
+    assert_eq!(status, Some(0));
+    assert!(stdout.contains("voters = [\"a\", \"b\"]\n"), "{stdout}");
+    assert!(stderr.starts_with("warning: voters: ") && stderr.contains("witness"), "{stderr}");
 }
 
 #[test]

@@ -6,10 +6,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use lanelect::config::SETTINGS;
+use lanelect::core::quorum::Voters;
 use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{Key, Keyring};
 use lanelect::wire::frame::Codec;
-use lanelect::wire::message::{Body, Flags, Message, Standing};
+use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing};
 
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
@@ -44,6 +45,33 @@ fn message(role: Role, body: Body) -> Message {
     }
 }
 
+/// The same of one of three voters, in quorum mode.
+fn quorum_message(role: Role, flags: Flags, body: Body) -> Message {
+    let mut message = message(role, body);
+    let voters = ["web0", "web1", "web2"].map(|id| id.parse().unwrap());
+    message.standing.flags = flags;
+    message.standing.voters = Some(Voters::new(voters).unwrap().digest());
+    message
+}
+
+fn quorum_messages() -> [(&'static str, Message); 5] {
+    let standing = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
+    let declaration = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
+    let answered = DatagramId { incarnation: Incarnation(200), sequence: Sequence(90) };
+    let leader = "web0".parse().unwrap();
+    let acknowledgement =
+        Body::Heartbeat { leader: Some(leader), conceded: None, acknowledged: Some(answered) };
+    let request = Body::VoteRequest { hold_us: 3_060_607 };
+    let vote = Body::Vote { candidate: leader, request: answered, granted: true };
+    [
+        ("quorum-declaration", quorum_message(Role::Leader, standing, declaration)),
+        ("acknowledgement", quorum_message(Role::Follower, standing, acknowledgement)),
+        ("vote-request", quorum_message(Role::Candidate, standing, request)),
+        ("vote", quorum_message(Role::Follower, standing, vote)),
+        ("inquiry", quorum_message(Role::Follower, Flags::CANDIDATE, Body::Inquiry)),
+    ]
+}
+
 fn codec(sealed: bool) -> Codec {
     let key = Key::new(std::array::from_fn(|index| u8::try_from(index).unwrap()));
     let keyring = sealed.then(|| Keyring::new(&key, &[]).unwrap());
@@ -55,7 +83,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
     let declaration =
         message(Role::Leader, Body::Declaration { interval_us: 1_000_000, hold_us: 0 });
     let follower = |body| message(Role::Follower, body);
-    let expected = BTreeMap::from([
+    let mut expected = BTreeMap::from([
         (
             "heartbeat",
             follower(Body::Heartbeat {
@@ -74,6 +102,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         ("claim", follower(Body::Claim)),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
     ]);
+    expected.extend(quorum_messages());
     let described = blocks(PROTOCOL, "hex");
     assert_eq!(described.len(), expected.len());
     for (name, hex) in described {

@@ -9,10 +9,11 @@
 
 use std::path::Path;
 
+use lanelect::core::quorum::Voters;
 use lanelect::types::{GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION};
-use lanelect::wire::message::{Body, Flags, Message, Standing};
+use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 use proptest::prelude::*;
 
 const GROUP: &str = "web";
@@ -51,10 +52,24 @@ fn from_web1(role: Role, body: Body) -> Message {
             role,
             priority: Priority(100),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
+            voters: None,
         },
         body,
     }
 }
+
+/// The same node in quorum mode, one of three voters, with `flag` too.
+fn from_voter(role: Role, flag: Flags, body: Body) -> Message {
+    let mut message = from_web1(role, body);
+    let voters = Voters::new(["web1", "web2", "web3"].map(id)).unwrap();
+    message.standing.flags = message.standing.flags.with(flag, true);
+    message.standing.voters = Some(voters.digest());
+    message
+}
+
+/// A datagram of another node, as answers name it.
+const ANSWERED: DatagramId =
+    DatagramId { incarnation: Incarnation(1_700_000_000_002), sequence: Sequence(900) };
 
 /// The shortest datagram there is but for its group.
 fn shortest() -> Message {
@@ -73,10 +88,18 @@ fn shortest() -> Message {
     }
 }
 
-/// The longest message there is.
-fn longest() -> Message {
+/// The longest messages that there are, the very longest first.
+fn longest() -> [Message; 2] {
     let name = id(&"n".repeat(NAME_MAX));
-    Message {
+    let last = DatagramId { incarnation: Incarnation(u64::MAX), sequence: Sequence(u64::MAX) };
+    let heartbeat = Body::Heartbeat {
+        leader: Some(name),
+        conceded: Some(Term(u64::MAX)),
+        acknowledged: Some(last),
+    };
+    let vote = Body::Vote { candidate: name, request: last, granted: true };
+    let flags = [Flags::ELIGIBLE, Flags::FIXED, Flags::ENROLLED, Flags::FOUNDING];
+    [heartbeat, vote].map(|body| Message {
         sender: name,
         incarnation: Incarnation(u64::MAX),
         sequence: Sequence(u64::MAX),
@@ -84,28 +107,36 @@ fn longest() -> Message {
         standing: Standing {
             role: Role::Leader,
             priority: Priority(255),
-            flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::FIXED, true),
+            flags: flags.into_iter().fold(Flags::CANDIDATE, |flags, flag| flags.with(flag, true)),
+            voters: Some(VotersDigest([0xff; 8])),
         },
-        body: Body::Heartbeat {
-            leader: Some(name),
-            conceded: Some(Term(u64::MAX)),
-            acknowledged: None,
-        },
-    }
+        body,
+    })
 }
 
 fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
-    let starting = from_web1(
-        Role::Starting,
-        Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
-    );
-    let following = from_web1(
-        Role::Follower,
-        Body::Heartbeat { leader: Some(id("web2")), conceded: None, acknowledged: None },
-    );
-    let conceding =
-        Body::Heartbeat { leader: Some(id("web2")), conceded: Some(Term(6)), acknowledged: None };
-    let conceding = from_web1(Role::Follower, conceding);
+    let one_letter = || Codec::new("g".parse().unwrap(), None);
+    let full_length = || Codec::new("g".repeat(NAME_MAX).parse().unwrap(), Some(key(7)));
+    let [longest, longest_vote] = longest();
+    let mut messages = vec![
+        ("shortest", one_letter(), shortest()),
+        ("longest", full_length(), longest),
+        ("longest-vote", full_length(), longest_vote),
+    ];
+    messages.extend(available_messages());
+    messages.extend(quorum_messages().map(|(name, message)| (name, open(), message)));
+    messages
+}
+
+fn available_messages() -> [(&'static str, Codec, Message); 13] {
+    let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
+        leader: leader.map(id),
+        conceded: conceded.map(Term),
+        acknowledged: None,
+    };
+    let starting = from_web1(Role::Starting, heartbeat(None, None));
+    let following = from_web1(Role::Follower, heartbeat(Some("web2"), None));
+    let conceding = from_web1(Role::Follower, heartbeat(Some("web2"), Some(6)));
     let proposal = from_web1(Role::Candidate, Body::Proposal);
     let declaration =
         from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000, hold_us: 0 });
@@ -116,9 +147,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     let claim = from_web1(Role::Follower, Body::Claim);
     let objection =
         from_web1(Role::Leader, Body::Objection { newcomer: Incarnation(1_700_000_000_001) });
-    let one_letter = || Codec::new("g".parse().unwrap(), None);
-    let full_length = || Codec::new("g".repeat(NAME_MAX).parse().unwrap(), Some(key(7)));
-    vec![
+    [
         ("heartbeat-starting", open(), starting),
         ("heartbeat", open(), following),
         ("heartbeat-conceding", open(), conceding),
@@ -132,8 +161,26 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
         ("farewell-id-taken", open(), giving_back),
         ("claim", open(), claim),
         ("objection", open(), objection),
-        ("shortest", one_letter(), shortest()),
-        ("longest", full_length(), longest()),
+    ]
+}
+
+fn quorum_messages() -> [(&'static str, Message); 7] {
+    let acknowledging =
+        Body::Heartbeat { leader: Some(id("web2")), conceded: None, acknowledged: Some(ANSWERED) };
+    let declaration = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
+    let request = Body::VoteRequest { hold_us: 3_060_607 };
+    let vote = |granted| Body::Vote { candidate: id("web2"), request: ANSWERED, granted };
+    let mut inquiry = from_voter(Role::Follower, Flags::CANDIDATE, Body::Inquiry);
+    inquiry.standing.flags = Flags::CANDIDATE;
+    let enrolled = Flags::ENROLLED;
+    [
+        ("heartbeat-acknowledging", from_voter(Role::Follower, enrolled, acknowledging)),
+        ("declaration-quorum", from_voter(Role::Leader, enrolled, declaration)),
+        ("proposal-founding", from_voter(Role::Candidate, Flags::FOUNDING, Body::Proposal)),
+        ("vote-request", from_voter(Role::Candidate, enrolled, request)),
+        ("vote", from_voter(Role::Follower, enrolled, vote(true))),
+        ("vote-refused", from_voter(Role::Follower, enrolled, vote(false))),
+        ("inquiry", inquiry),
     ]
 }
 
@@ -193,7 +240,8 @@ fn an_everyday_declaration_fits_64_bytes() {
 #[test]
 fn the_longest_datagram_is_as_long_as_the_bound() {
     let codec = Codec::new("g".repeat(NAME_MAX).parse().unwrap(), Some(key(7)));
-    assert_eq!(encode(&codec, &longest()).len(), DATAGRAM_MAX);
+    let lengths = longest().map(|message| encode(&codec, &message).len());
+    assert_eq!(lengths.into_iter().max(), Some(DATAGRAM_MAX), "{lengths:?}");
 }
 
 #[test]
@@ -311,8 +359,9 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[VERSION, 0], &group[..], &[sender.len() as u8], sender, rest].concat()
 }
 
-/// Life 1, datagram 1, term 0, starting, priority 0, no flags, heartbeat without leader or concession.
-const A_HEARTBEAT: [u8; 9] = [1, 1, 0, 0, 0, 0, 0, 0, 0];
+/// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, and a heartbeat without
+/// leader, concession and acknowledgement.
+const A_HEARTBEAT: [u8; 11] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
@@ -328,12 +377,14 @@ fn names_that_are_no_names_are_rejected() {
 
 #[test]
 fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
-    let bad: [&[u8]; 5] = [
-        &[1, 1, 0, 4, 0, 0, 0, 0, 0],                         // no fifth role
-        &[1, 1, 0, 0, 0, 0, 7],                               // no eighth body
-        &[1, 1, 0, 0, 0, 0, 3, 2],                            // neither none nor some successor
-        &[1, 1, 0, 0, 0, 0, 4, 2],                            // neither false nor true
-        &[1, 1, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f], // no u32
+    let bad: [&[u8]; 7] = [
+        &[1, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0],                // no fifth role
+        &[1, 1, 0, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 1], // neither none nor some voters
+        &[1, 1, 0, 0, 0, 0, 0, 10],                        // no eleventh body
+        &[1, 1, 0, 0, 0, 0, 0, 3, 2],                      // neither none nor some successor
+        &[1, 1, 0, 0, 0, 0, 0, 4, 2],                      // neither false nor true
+        &[1, 1, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0], // no u32
+        &[1, 1, 0, 0, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0x7f], // nor here
     ];
     for rest in bad {
         let verdict = open().decode(&with_sender(b"web1", rest));
@@ -343,7 +394,8 @@ fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
 
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
-    let message = open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0])).unwrap();
+    let message =
+        open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0])).unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
     assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
 }
@@ -352,11 +404,11 @@ fn unknown_flags_are_kept_for_those_who_know_them() {
 /// harmed by it, and the authenticator covers the bytes as they came.
 #[test]
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
-    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
     assert_eq!(open().decode(&padded), open().decode(&plain));
     assert_eq!(sealed().decode(&seal(&padded)), open().decode(&plain));
-    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(open().decode(&with_sender(b"web1", &too_long)), Err(Reject::Malformed));
 }
 
@@ -368,21 +420,41 @@ fn any_number() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..300u64, Just(u64::MAX)]
 }
 
+fn any_datagram() -> impl Strategy<Value = DatagramId> {
+    (any_number(), any_number()).prop_map(|(incarnation, sequence)| DatagramId {
+        incarnation: Incarnation(incarnation),
+        sequence: Sequence(sequence),
+    })
+}
+
+fn any_heartbeat() -> impl Strategy<Value = Body> {
+    let leader = prop::option::of(any_name());
+    let conceded = prop::option::of(any_number());
+    (leader, conceded, prop::option::of(any_datagram())).prop_map(
+        |(leader, conceded, acknowledged)| Body::Heartbeat {
+            leader: leader.map(|name| id(&name)),
+            conceded: conceded.map(Term),
+            acknowledged,
+        },
+    )
+}
+
 fn any_body() -> impl Strategy<Value = Body> {
     prop_oneof![
-        (prop::option::of(any_name()), prop::option::of(any_number())).prop_map(
-            |(leader, conceded)| Body::Heartbeat {
-                leader: leader.map(|name| id(&name)),
-                conceded: conceded.map(Term),
-            }
-        ),
+        any_heartbeat(),
         Just(Body::Proposal),
-        any::<u32>().prop_map(|interval_us| Body::Declaration { interval_us }),
+        any::<[u32; 2]>()
+            .prop_map(|[interval_us, hold_us]| Body::Declaration { interval_us, hold_us }),
         prop::option::of(any_name())
             .prop_map(|successor| Body::Resignation { successor: successor.map(|name| id(&name)) }),
         any::<bool>().prop_map(|id_taken| Body::Farewell { id_taken }),
         Just(Body::Claim),
         any_number().prop_map(|newcomer| Body::Objection { newcomer: Incarnation(newcomer) }),
+        any::<u32>().prop_map(|hold_us| Body::VoteRequest { hold_us }),
+        (any_name(), any_datagram(), any::<bool>()).prop_map(|(candidate, request, granted)| {
+            Body::Vote { candidate: id(&candidate), request, granted }
+        }),
+        Just(Body::Inquiry),
     ]
 }
 
@@ -393,13 +465,19 @@ fn any_standing() -> impl Strategy<Value = Standing> {
         Just(Role::Candidate),
         Just(Role::Leader)
     ];
-    (role, any::<u8>(), any::<[bool; 3]>()).prop_map(|(role, priority, bits)| Standing {
-        role,
-        priority: Priority(priority),
-        flags: Flags::default()
-            .with(Flags::CANDIDATE, bits[0])
-            .with(Flags::ELIGIBLE, bits[1])
-            .with(Flags::FIXED, bits[2]),
+    let voters = prop::option::of(any::<[u8; 8]>().prop_map(VotersDigest));
+    (role, any::<u8>(), any::<[bool; 5]>(), voters).prop_map(|(role, priority, bits, voters)| {
+        Standing {
+            role,
+            priority: Priority(priority),
+            flags: Flags::default()
+                .with(Flags::CANDIDATE, bits[0])
+                .with(Flags::ELIGIBLE, bits[1])
+                .with(Flags::FIXED, bits[2])
+                .with(Flags::ENROLLED, bits[3])
+                .with(Flags::FOUNDING, bits[4]),
+            voters,
+        }
     })
 }
 
@@ -444,7 +522,7 @@ proptest! {
     #[test]
     fn what_decodes_is_a_message_that_encodes_again(
         sender in any_name(),
-        rest in prop::collection::vec(prop_oneof![0..8u8, any::<u8>()], 0..24),
+        rest in prop::collection::vec(prop_oneof![0..10u8, any::<u8>()], 0..40),
     ) {
         if let Ok(message) = open().decode(&with_sender(sender.as_bytes(), &rest)) {
             prop_assert_eq!(open().decode(&encode(&open(), &message)), Ok(message));

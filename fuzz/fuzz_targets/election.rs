@@ -1,9 +1,11 @@
-//! Whatever datagrams, times, commands and ends of hooks come in, in whatever order: the election
-//! does not panic, asks for a bounded number of things, tells no term that it has not asked to be
-//! persisted, runs one hook at a time, and says nothing once it has stopped.
+//! Whatever datagrams, times, commands, crashes and ends of hooks and disk writes come in, in
+//! whatever order: the election does not panic, asks for a bounded number of things, tells no term,
+//! vote or pledge that is not on disk, votes once in a term, declares under a lease only, runs one
+//! hook at a time, and says nothing once it has stopped.
 
 #![no_main]
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -12,11 +14,12 @@ use lanelect::core::Election;
 use lanelect::core::election::Setup;
 use lanelect::core::hook::HookOutcome;
 use lanelect::core::output::Output;
-use lanelect::core::params::{OnElectedFailure, Params, StaticRole};
-use lanelect::core::persist::PersistentState;
+use lanelect::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
+use lanelect::core::persist::{Ballot, Enrolment, PersistentState, Pledge};
+use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
-use lanelect::wire::message::{Body, Flags, Message, Standing};
+use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 use libfuzzer_sys::fuzz_target;
 
 /// Nodes that talk: this one's namesake and a few others.
@@ -28,11 +31,13 @@ const OUTPUTS_MAX: usize = 64;
 #[derive(Debug, Arbitrary)]
 struct Run {
     settings: Settings,
+    disk: Disk,
     steps: Vec<Step>,
 }
 
-#[derive(Debug, Arbitrary)]
+#[derive(Debug, Clone, Arbitrary)]
 struct Settings {
+    quorum: Option<Quorum>,
     heartbeat_ms: u16,
     threshold_ms: u16,
     election_ms: u16,
@@ -42,11 +47,30 @@ struct Settings {
     min_candidates: u8,
     preempt: bool,
     ignores_failures: bool,
-    in_maintenance: bool,
     links_up: bool,
+    seed: u64,
+}
+
+/// The first nodes vote, this one among them; or all but this one.
+#[derive(Debug, Clone, Arbitrary)]
+struct Quorum {
+    voters: u8,
+    this_one_too: bool,
+    grace_ms: u16,
+}
+
+/// What an earlier life left behind, and how the disk does now.
+#[derive(Debug, Arbitrary)]
+struct Disk {
     term: u64,
     incarnation: u64,
-    seed: u64,
+    in_maintenance: bool,
+    /// None: the life before was in a group that was being founded.
+    enrolled: Option<bool>,
+    ballot: Option<(u64, u8)>,
+    pledge: Option<(u64, u8, u16)>,
+    /// Writes end only where a step says so.
+    slow: bool,
 }
 
 #[derive(Debug, Arbitrary)]
@@ -59,6 +83,10 @@ enum Step {
     EndHook {
         succeeded: bool,
     },
+    /// What is being written reaches the disk.
+    EndWrite,
+    /// The daemon dies, with whatever is not on disk, and starts again.
+    Crash,
     Yield,
     Maintain(bool),
     Plug(bool),
@@ -77,58 +105,91 @@ struct Heard {
     candidate: bool,
     eligible: bool,
     fixed: bool,
+    enrolled: bool,
+    founding: bool,
+    voters: Agreement,
     body: Said,
 }
 
 #[derive(Debug, Arbitrary)]
+enum Agreement {
+    Same,
+    Other,
+    Available,
+}
+
+/// `back` counts from this node's last datagram, so that answers concern it.
+#[derive(Debug, Arbitrary)]
 enum Said {
-    Heartbeat,
+    Heartbeat { leader: Option<u8>, conceded: Option<u64>, back: Option<u8> },
     Proposal,
-    Declaration(u32),
+    Declaration { interval_us: u32, hold_us: u32 },
+    VoteRequest { hold_us: u32 },
+    Vote { candidate: u8, back: u8, granted: bool },
+    Inquiry,
     Resignation(Option<u8>),
     Farewell(bool),
     Claim,
     Objection(u8),
 }
 
-fuzz_target!(|run: Run| Host::start(&run.settings).live(run.steps));
+fuzz_target!(|run: Run| Host::start(run.settings, &run.disk).live(run.steps));
 
 /// An election and what a daemon around it would know.
 struct Host {
     election: Election,
+    settings: Settings,
     now: Time,
+    /// What is on disk, and what is on its way there.
     persisted: PersistentState,
+    writing: Option<PersistentState>,
+    disk_is_slow: bool,
     hook_runs: bool,
     stopped: bool,
+    /// This node's newest datagram.
+    last_sent: DatagramId,
+    /// For whom it voted, in this life and those before.
+    votes: BTreeMap<Term, NodeId>,
+    /// Until when it had a lease before the step that is being carried out.
+    lease_end: Option<Time>,
 }
 
 impl Host {
-    fn start(settings: &Settings) -> Self {
-        let persisted = PersistentState {
-            term: Term(settings.term),
-            incarnation: Incarnation(settings.incarnation),
-            maintenance: settings.in_maintenance,
-        };
-        let setup = Setup {
-            node_id: node_id(0),
-            incarnation: Incarnation(settings.incarnation.saturating_add(1)),
-            persisted,
-            params: params(settings),
-            links_up: settings.links_up,
-            seed: settings.seed,
-        };
+    fn start(settings: Settings, disk: &Disk) -> Self {
+        let persisted = persisted(disk);
         let now = Time::from_millis(1);
-        let election = Election::new(setup, now);
-        Host { election, now, persisted, hook_runs: false, stopped: false }
+        let votes = persisted.ballot.map(|ballot| (ballot.term, ballot.candidate));
+        Host {
+            election: Election::new(setup(&settings, persisted), now),
+            settings,
+            now,
+            persisted,
+            writing: None,
+            disk_is_slow: disk.slow,
+            hook_runs: false,
+            stopped: false,
+            last_sent: DatagramId { incarnation: Incarnation(0), sequence: Sequence(0) },
+            votes: votes.into_iter().collect(),
+            lease_end: None,
+        }
     }
 
     fn live(mut self, steps: Vec<Step>) {
         self.carry_out();
         for step in steps {
+            self.lease_end = self.election.lease_end();
             self.take(step);
             self.carry_out();
-            // Must not panic in any state.
-            let _ = self.election.status(self.now);
+            self.look();
+        }
+    }
+
+    /// What can be asked at any time must not panic in any state, and is true.
+    fn look(&self) {
+        let status = self.election.status(self.now);
+        assert_eq!(status.role == Role::Leader, self.election.is_leader());
+        if self.election.is_leader() && self.settings.quorum.is_some() {
+            assert!(status.quorum.is_some_and(|quorum| quorum.lease.is_some()), "no lease");
         }
     }
 
@@ -137,7 +198,8 @@ impl Host {
         match step {
             Step::Hear(heard) => {
                 let from = Ipv4Addr::new(10, 0, 0, heard.sender % NODES).into();
-                election.handle_datagram(now, from, &message(&heard));
+                let message = message(&heard, &self.settings, self.last_sent);
+                election.handle_datagram(now, from, &message);
             }
             Step::Wait(ms) => {
                 self.now += Duration::from_millis(ms.into());
@@ -158,34 +220,136 @@ impl Host {
             }
             Step::Maintain(on) => election.set_maintenance(now, on),
             Step::Plug(up) => election.handle_links(now, up),
-            Step::Reconfigure(settings) => election.reconfigure(now, params(&settings)),
+            Step::Reconfigure(settings) => {
+                election.reconfigure(now, params(&settings));
+                // The mode and the voters change with the next life.
+                self.settings = Settings { quorum: self.settings.quorum.take(), ..settings };
+            }
             Step::Stop => election.stop(now),
+            Step::EndWrite => self.end_write(),
+            Step::Crash => self.crash(),
         }
+    }
+
+    fn end_write(&mut self) {
+        if let Some(state) = self.writing.take() {
+            self.persisted = state;
+            self.election.handle_persisted(self.now, state);
+        }
+    }
+
+    fn crash(&mut self) {
+        self.writing = None;
+        self.hook_runs = false;
+        self.stopped = false;
+        self.lease_end = None;
+        self.election = Election::new(setup(&self.settings, self.persisted), self.now);
     }
 
     /// Does what the daemon would, and checks the calling contract.
     fn carry_out(&mut self) {
-        let outputs: Vec<Output> =
-            std::iter::from_fn(|| self.election.poll_output()).take(OUTPUTS_MAX + 1).collect();
-        assert!(outputs.len() <= OUTPUTS_MAX, "more than {OUTPUTS_MAX} outputs of one call");
-        for output in outputs {
+        let mut outputs = 0;
+        while let Some(output) = self.election.poll_output() {
+            outputs += 1;
+            assert!(outputs <= OUTPUTS_MAX, "more than {OUTPUTS_MAX} outputs of one step");
             assert!(!self.stopped, "{output:?} after the end");
             match output {
-                Output::Persist(state) => {
-                    assert!(state.term >= self.persisted.term, "the term shrinks");
-                    self.persisted = state;
-                }
-                Output::Transmit(message) => {
-                    assert!(message.term <= self.persisted.term, "a term that is not on disk");
-                }
+                Output::Persist(state) => self.write(state),
+                Output::Transmit(message) => self.check_sent(&message),
                 Output::RunHook(_) => {
                     assert!(!self.hook_runs, "two hooks at a time");
                     self.hook_runs = true;
                 }
-                Output::Notify(_) => {}
+                Output::CutHookShort { .. } => assert!(self.hook_runs, "no hook to cut short"),
+                Output::Fence { .. } | Output::Notify(_) => {}
                 Output::Stopped(_) => self.stopped = true,
             }
         }
+    }
+
+    fn write(&mut self, state: PersistentState) {
+        let before = self.writing.as_ref().unwrap_or(&self.persisted);
+        assert!(state.term >= before.term, "the term shrinks");
+        assert!(state.incarnation >= before.incarnation, "an earlier life");
+        if let (Some(old), Some(new)) = (before.ballot, state.ballot) {
+            assert!(new.term > old.term || new == old, "a second vote in a term");
+        }
+        assert!(before.ballot.is_none() || state.ballot.is_some(), "a vote is forgotten");
+        if before.enrolment == Enrolment::Enrolled {
+            assert_eq!(state.enrolment, Enrolment::Enrolled);
+        }
+        self.writing = Some(state);
+        if !self.disk_is_slow {
+            self.end_write();
+        }
+    }
+
+    /// Nothing is told that is not on disk.
+    fn check_sent(&mut self, message: &Message) {
+        let disk = &self.persisted;
+        assert_eq!(message.sender, node_id(0));
+        assert_eq!(message.incarnation, disk.incarnation, "a life that is not on disk");
+        assert!(message.term <= disk.term, "a term that is not on disk");
+        let enrolled = message.standing.flags.contains(Flags::ENROLLED);
+        assert!(!enrolled || disk.enrolment == Enrolment::Enrolled);
+        self.last_sent =
+            DatagramId { incarnation: message.incarnation, sequence: message.sequence };
+        match message.body {
+            Body::Declaration { .. } if self.settings.quorum.is_some() => {
+                let end = self.lease_end.max(self.election.lease_end());
+                assert!(end.is_some_and(|end| self.now < end), "a declaration without a lease");
+            }
+            Body::VoteRequest { .. } => self.check_vote(node_id(0), message.term),
+            Body::Vote { candidate, request, granted: true } if is_vote_request(request) => {
+                self.check_vote(candidate, message.term);
+            }
+            Body::Heartbeat { leader, acknowledged: Some(_), .. } => {
+                assert_eq!(disk.pledge.map(|pledge| pledge.to), leader);
+            }
+            _ => {}
+        }
+    }
+
+    fn check_vote(&mut self, candidate: NodeId, term: Term) {
+        let ballot = self.persisted.ballot.expect("a vote is on disk before it is told");
+        assert_eq!(ballot.candidate, candidate, "a vote that is not on disk");
+        assert!(ballot.term <= term);
+        let first = *self.votes.entry(ballot.term).or_insert(candidate);
+        assert_eq!(first, candidate, "two votes in {}", ballot.term);
+        assert_eq!(self.persisted.pledge.map(|pledge| pledge.to), Some(candidate));
+        assert_eq!(self.persisted.enrolment, Enrolment::Enrolled);
+    }
+}
+
+fn setup(settings: &Settings, persisted: PersistentState) -> Setup {
+    Setup {
+        node_id: node_id(0),
+        incarnation: Incarnation(persisted.incarnation.0.saturating_add(1)),
+        persisted,
+        params: params(settings),
+        links_up: settings.links_up,
+        seed: settings.seed,
+    }
+}
+
+fn persisted(disk: &Disk) -> PersistentState {
+    // No vote or pledge is remembered whose term is not.
+    let term = |term: u64| Term(term.min(disk.term));
+    PersistentState {
+        term: Term(disk.term),
+        incarnation: Incarnation(disk.incarnation),
+        maintenance: disk.in_maintenance,
+        enrolment: match disk.enrolled {
+            None => Enrolment::Founding,
+            Some(false) => Enrolment::None,
+            Some(true) => Enrolment::Enrolled,
+        },
+        ballot: disk
+            .ballot
+            .map(|(cast, candidate)| Ballot { term: term(cast), candidate: node_id(candidate) }),
+        pledge: disk.pledge.map(|(given, to, ms)| {
+            Pledge::new(node_id(to), term(given), Duration::from_millis(ms.into()))
+        }),
     }
 }
 
@@ -194,10 +358,12 @@ fn params(settings: &Settings) -> Params {
     Params {
         priority: Priority(settings.priority),
         candidate: settings.candidate,
-        static_role: settings.fixed.map(|leads| match leads {
-            true => StaticRole::Leader,
-            false => StaticRole::Follower,
-        }),
+        static_role: settings.fixed.filter(|_| settings.quorum.is_none()).map(
+            |leads| match leads {
+                true => StaticRole::Leader,
+                false => StaticRole::Follower,
+            },
+        ),
         leader_alive_threshold: ms(settings.threshold_ms),
         leader_election_duration: ms(settings.election_ms),
         min_candidates: settings.min_candidates.into(),
@@ -206,35 +372,73 @@ fn params(settings: &Settings) -> Params {
             true => OnElectedFailure::Ignore,
             false => OnElectedFailure::Resign,
         },
+        quorum: settings.quorum.as_ref().map(|quorum| QuorumParams {
+            voters: voters(quorum),
+            demote_grace: ms(quorum.grace_ms),
+        }),
         ..Params::new(ms(settings.heartbeat_ms))
     }
 }
 
-fn message(heard: &Heard) -> Message {
+fn voters(quorum: &Quorum) -> Voters {
+    let first = u8::from(!quorum.this_one_too);
+    let last = first.max(quorum.voters % NODES);
+    Voters::new((first..=last).map(node_id)).expect("each node once, and one at the least")
+}
+
+fn message(heard: &Heard, settings: &Settings, last_sent: DatagramId) -> Message {
     let flags = Flags::default()
         .with(Flags::CANDIDATE, heard.candidate)
         .with(Flags::ELIGIBLE, heard.eligible)
-        .with(Flags::FIXED, heard.fixed);
+        .with(Flags::FIXED, heard.fixed)
+        .with(Flags::ENROLLED, heard.enrolled)
+        .with(Flags::FOUNDING, heard.founding);
     let role = [Role::Starting, Role::Follower, Role::Candidate, Role::Leader];
+    let body = body(&heard.body, last_sent);
+    let sequence =
+        u64::from(heard.sequence) * 2 + u64::from(matches!(body, Body::VoteRequest { .. }));
     Message {
         sender: node_id(heard.sender),
         incarnation: Incarnation(heard.incarnation.into()),
-        sequence: Sequence(heard.sequence.into()),
+        sequence: Sequence(sequence),
         term: Term(heard.term),
         standing: Standing {
             role: role[usize::from(heard.role) % role.len()],
             priority: Priority(heard.priority),
             flags,
+            voters: match heard.voters {
+                Agreement::Same => settings.quorum.as_ref().map(|q| voters(q).digest()),
+                Agreement::Other => Some(VotersDigest([7; 8])),
+                Agreement::Available => None,
+            },
         },
-        body: body(&heard.body),
+        body,
     }
 }
 
-fn body(said: &Said) -> Body {
+/// Of the datagrams that arrive, vote requests have odd numbers and no others have.
+const fn is_vote_request(datagram: DatagramId) -> bool {
+    datagram.sequence.0 % 2 == 1
+}
+
+fn body(said: &Said, last_sent: DatagramId) -> Body {
+    let earlier = |back: u8| DatagramId {
+        sequence: Sequence(last_sent.sequence.0.saturating_sub(back.into())),
+        ..last_sent
+    };
     match *said {
-        Said::Heartbeat => Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
+        Said::Heartbeat { leader, conceded, back } => Body::Heartbeat {
+            leader: leader.map(node_id),
+            conceded: conceded.map(Term),
+            acknowledged: back.map(earlier),
+        },
         Said::Proposal => Body::Proposal,
-        Said::Declaration(interval_us) => Body::Declaration { interval_us },
+        Said::Declaration { interval_us, hold_us } => Body::Declaration { interval_us, hold_us },
+        Said::VoteRequest { hold_us } => Body::VoteRequest { hold_us },
+        Said::Vote { candidate, back, granted } => {
+            Body::Vote { candidate: node_id(candidate), request: earlier(back), granted }
+        }
+        Said::Inquiry => Body::Inquiry,
         Said::Resignation(successor) => Body::Resignation { successor: successor.map(node_id) },
         Said::Farewell(id_taken) => Body::Farewell { id_taken },
         Said::Claim => Body::Claim,

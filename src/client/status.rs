@@ -1,8 +1,11 @@
 //! A status for people: who leads, since when, how fresh each member is, and what is wrong.
 
+mod quorum;
+
 use crate::control_api::{HookReport, InterfaceReport, MemberReport, StatusReport};
+use crate::core::params::Mode;
 use crate::core::status::{Ineligible, MemberState};
-use crate::types::Role;
+use crate::types::{NodeId, Role};
 
 /// The status as text that ends with a line feed. What is as it should be takes no line, except
 /// for the members; `*` marks this node.
@@ -48,6 +51,9 @@ fn standing(report: &StatusReport) -> String {
 }
 
 const COLUMNS: usize = 6;
+
+/// Most nodes that are named in one line.
+const LISTED_MAX: usize = 5;
 
 /// A table's line, before its columns are aligned.
 struct Row {
@@ -115,8 +121,10 @@ fn state(member: &MemberReport) -> &'static str {
 }
 
 /// Lines of a label and a text each.
+type Notes = Vec<(&'static str, String)>;
+
 fn notes(report: &StatusReport) -> String {
-    let mut notes: Vec<(&str, String)> = Vec::new();
+    let mut notes = Notes::new();
     if let Some(reason) = report.ineligible_reason {
         notes.push(("not standing", ineligible(reason).to_owned()));
     }
@@ -130,7 +138,10 @@ fn notes(report: &StatusReport) -> String {
     }
     notes.extend(rejected(report).map(|text| ("rejected", text)));
     notes.extend(hook(&report.hook).map(|text| ("hook", text)));
-    notes.push(("mode", mode(report)));
+    if let Some(quorum) = &report.quorum {
+        quorum::note(&mut notes, report, quorum);
+    }
+    notes.push(("mode", mode(report.mode).to_owned()));
     let width = notes.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     notes.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
 }
@@ -200,17 +211,23 @@ fn hook(hook: &HookReport) -> Option<String> {
     Some(format!("{event}, {exit}{took}"))
 }
 
-fn mode(report: &StatusReport) -> String {
-    if report.mode == "available" {
-        return "available: a partition of the network has a leader on each side".to_owned();
-    }
-    let count = |key| report.quorum.as_ref()?.get(key)?.as_u64();
-    match (count("reachable"), count("needed")) {
-        (Some(reachable), Some(needed)) => {
-            format!("{}: {reachable} voters reachable, {needed} needed", report.mode)
+const fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Available => "available: a partition of the network has a leader on each side",
+        Mode::Quorum => {
+            "quorum: never two leaders; a side without a majority of the voters has none"
         }
-        _ => report.mode.clone(),
     }
+}
+
+/// The first few of some nodes, and how many more there are.
+fn listed(nodes: &[&NodeId]) -> String {
+    let shown: Vec<_> = nodes.iter().take(LISTED_MAX).map(|id| id.as_str()).collect();
+    let more = match nodes.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    shown.join(", ") + &more
 }
 
 /// A length of time by its two largest units.
@@ -263,7 +280,7 @@ mod tests {
     }
 
     /// web1 follows web0; web2 has not been heard for a while.
-    fn follower() -> StatusReport {
+    pub(super) fn follower() -> StatusReport {
         StatusReport {
             version: "0.1.0".to_owned(),
             group: "default".parse().unwrap(),
@@ -278,7 +295,7 @@ mod tests {
                 address: Some("10.0.0.10".parse().unwrap()),
                 last_heard_ms: 212,
             }),
-            mode: "available".to_owned(),
+            mode: Mode::Available,
             quorum: None,
             since_ms: 83_211,
             uptime_ms: 90_022,
@@ -313,7 +330,7 @@ mod tests {
     }
 
     /// A node that knows only itself.
-    fn alone(role: Role) -> StatusReport {
+    pub(super) fn alone(role: Role) -> StatusReport {
         StatusReport {
             role,
             leader: None,
@@ -445,8 +462,6 @@ mode          available: a partition of the network has a leader on each side
             last_exit: Some(137),
             last_ms: Some(35_021),
         };
-        report.mode = "quorum".to_owned();
-        report.quorum = Some(serde_json::json!({"voters": ["web1"], "needed": 2, "reachable": 1}));
         assert_eq!(
             render(&report),
             "\
@@ -461,7 +476,7 @@ interface     eth0 is down: no carrier
 send errors   41 datagrams could not be sent
 rejected      3 malformed, 12 with a wrong or missing key
 hook          demoted, exit 137 (signal 9), 35 s
-mode          quorum: 1 voters reachable, 2 needed
+mode          available: a partition of the network has a leader on each side
 "
         );
     }

@@ -1,5 +1,7 @@
 //! From values as written to a checked [`Config`], or to a list of all that is wrong with them.
 
+mod quorum;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -39,12 +41,14 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let mut checker = Checker { written, problems };
     let group = checker.text_or("group", || Ok(super::DEFAULT_GROUP.to_owned()), values::group);
     let node_id = checker.text_or("node_id", values::hostname, values::node_id);
-    let interfaces = checker.interfaces();
+    let interfaces =
+        checker.names("interface", "[\"eth0\", \"eth1\"]", values::interfaces).unwrap_or_default();
     let multicast = checker.text("multicast", values::multicast).unwrap_or(DEFAULT_MULTICAST);
     let election = checker.election();
     let hook = checker.text("hook", values::command);
     let hook_timeout = checker.duration("hook_timeout", HOOK_TIMEOUT);
     let hook_socket = checker.text("hook_socket", values::socket_path);
+    let fence = checker.fence();
     let key_file = checker.text("key_file", values::path);
     let state_dir = checker.text("state_dir", values::path);
     let socket = checker
@@ -65,6 +69,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
             hook,
             hook_timeout: hook_timeout.unwrap_or(DEFAULT_HOOK_TIMEOUT),
             hook_socket,
+            fence,
             key_file,
             state_dir: state_dir.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE_DIR)),
             socket,
@@ -82,7 +87,6 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn election(&mut self) -> Params {
-        self.text("mode", values::mode);
         let fabric = self.text("preset", values::preset).is_some();
         let mut params = self.timing(fabric);
         if let Some(priority) = self.integer("priority", 0..=255) {
@@ -101,7 +105,9 @@ impl<'a> Checker<'a> {
         if let Some(action) = self.text("on_elected_failure", values::on_elected_failure) {
             params.on_elected_failure = action;
         }
+        params.quorum = self.quorum();
         self.role_conflicts(&params);
+        self.quorum_conflicts(&params);
         params
     }
 
@@ -166,19 +172,24 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn interfaces(&mut self) -> Vec<String> {
-        let names = match self.value("interface") {
-            None => return Vec::new(),
-            Some(Value::String(name)) => Some(vec![name.clone()]),
-            Some(Value::Array(values)) => {
+    /// One or more names; `example` shows how several are written.
+    fn names<T>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        parse: impl FnOnce(Vec<String>) -> Result<T, String>,
+    ) -> Option<T> {
+        let names = match self.value(key)? {
+            Value::String(name) => Some(vec![name.clone()]),
+            Value::Array(values) => {
                 values.iter().map(|value| value.as_str().map(str::to_owned)).collect()
             }
-            Some(_) => None,
+            _ => None,
         };
         let checked = names
-            .ok_or_else(|| "must be an array of names such as [\"eth0\", \"eth1\"]".to_owned())
-            .and_then(values::interfaces);
-        self.keep("interface", checked).unwrap_or_default()
+            .ok_or_else(|| format!("must be an array of names such as {example}"))
+            .and_then(parse);
+        self.keep(key, checked)
     }
 
     /// The text at `key`, or the default, through `parse`; none where it is wrong.
@@ -331,6 +342,25 @@ mod tests {
             (config.hook, config.hook_socket, config.key_file, config.socket_group),
             (None, None, None, None)
         );
+        assert_eq!((config.election.quorum, config.fence), (None, None));
+    }
+
+    #[test]
+    fn quorum_mode_takes_voters_in_any_order_and_leaves_five_seconds_for_the_hook() {
+        let params = config("mode = \"quorum\"\nvoters = [\"n2\", \"n1\", \"n3\"]").election;
+        let voters = ["n1", "n2", "n3"].map(|id| id.parse().unwrap());
+        let quorum = params.quorum.unwrap();
+        assert_eq!(quorum.voters.ids(), voters);
+        assert_eq!(quorum.demote_grace, secs(5));
+    }
+
+    #[test]
+    fn the_keys_of_quorum_mode_can_be_given() {
+        let text = "mode = \"quorum\"\nvoters = \"n1\"\ndemote_grace = \"0s\"\nhook = \"h\"\n\
+                    fence = \"f\"\npreempt = true\nmin_candidates = 1";
+        let config = config(text);
+        assert_eq!(config.election.demote_grace(), Duration::ZERO);
+        assert_eq!(config.fence.as_deref(), Some("f"));
     }
 
     #[test]
@@ -382,13 +412,13 @@ mod tests {
     #[test]
     fn every_problem_is_reported_once_and_at_its_place() {
         let text = "node_id = \"a b\"\npriority = 300\nheartbeat_interval = \"5ms\"\n\
-                    leader_alive_threshold = \"100ms\"\nfence = \"x\"";
+                    leader_alive_threshold = \"100ms\"\ncheck = \"x\"";
         let problems = load(text).unwrap_err();
         let mut told: Vec<_> =
             problems.iter().map(|p| (p.place, p.key.as_deref().unwrap_or_default())).collect();
         told.sort_by_key(|(_, key)| *key);
         let expected = [
-            (Place::Line(5), "fence"),
+            (Place::Line(5), "check"),
             (Place::Line(3), "heartbeat_interval"),
             (Place::Line(1), "node_id"),
             (Place::Line(2), "priority"),

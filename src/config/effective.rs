@@ -34,7 +34,11 @@ impl Config {
             "startup_grace_period" => time(election.startup_grace_period),
             "membership_sample_interval" => time(election.membership_sample_interval),
             "static_role" => election.static_role.map(|role| Value::from(role_word(role))),
-            "mode" => text("available"),
+            "mode" => text(&election.mode().to_string()),
+            "voters" => election.quorum.as_ref().map(|quorum| {
+                let ids = quorum.voters.ids().iter();
+                Value::from(ids.map(|id| id.as_str().to_owned()).collect::<Vec<_>>())
+            }),
             "min_candidates" => Some(Value::from(u32::from(election.min_candidates))),
             "preempt" => Some(Value::from(election.preempt)),
             "preempt_delay" => time(election.preempt_delay),
@@ -43,6 +47,8 @@ impl Config {
             "hook_socket" => self.hook_socket.as_deref().and_then(path),
             "on_elected_failure" => text(failure_word(election.on_elected_failure)),
             "failure_holdoff" => time(election.failure_holdoff),
+            "demote_grace" => election.quorum.as_ref().and_then(|quorum| time(quorum.demote_grace)),
+            "fence" => self.fence.as_deref().and_then(text),
             "key_file" => self.key_file.as_deref().and_then(path),
             "state_dir" => path(&self.state_dir),
             "socket" => path(&self.socket),
@@ -86,7 +92,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{Config, check, file};
-    use crate::core::params::{OnElectedFailure, Params, StaticRole};
+    use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
+    use crate::core::quorum::Voters;
     use crate::types::Priority;
 
     /// A duration from `least_ms` on, in odd nanoseconds too.
@@ -95,7 +102,27 @@ mod tests {
             .prop_map(|(ms, ns)| Duration::from_millis(ms) + Duration::from_nanos(ns))
     }
 
-    fn role() -> impl Strategy<Value = (Option<StaticRole>, bool, bool, u16)> {
+    fn quorum() -> impl Strategy<Value = QuorumParams> {
+        let voters = prop::collection::btree_set("[a-z0-9\"'\\\\#é]{1,9}", 1..6);
+        (voters, duration(0)).prop_map(|(voters, demote_grace)| QuorumParams {
+            voters: Voters::new(voters.iter().map(|id| id.parse().unwrap())).unwrap(),
+            demote_grace,
+        })
+    }
+
+    type Roles = (Option<QuorumParams>, Option<StaticRole>, bool, bool, u16);
+
+    fn roles() -> impl Strategy<Value = Roles> {
+        let elected =
+            (quorum(), any::<bool>(), any::<bool>()).prop_map(|(quorum, candidate, preempt)| {
+                (Some(quorum), None, candidate, preempt && candidate, 1)
+            });
+        let available = available_role()
+            .prop_map(|(role, candidate, preempt, least)| (None, role, candidate, preempt, least));
+        prop_oneof![elected, available]
+    }
+
+    fn available_role() -> impl Strategy<Value = (Option<StaticRole>, bool, bool, u16)> {
         prop_oneof![
             (any::<bool>(), 1..=1000_u16).prop_map(|(preempt, least)| (None, true, preempt, least)),
             (1..=1000_u16).prop_map(|least| (None, false, false, least)),
@@ -112,10 +139,10 @@ mod tests {
     fn params() -> impl Strategy<Value = Params> {
         let durations = (duration(10), duration(1), duration(1), duration(1));
         let others = (duration(0), duration(1), any::<u8>(), any::<bool>());
-        (durations, others, role()).prop_map(|(durations, others, role)| {
+        (durations, others, roles()).prop_map(|(durations, others, roles)| {
             let (heartbeat, election, grace, sample) = durations;
             let (preempt_delay, holdoff, priority, resign) = others;
-            let (static_role, candidate, preempt, min_candidates) = role;
+            let (quorum, static_role, candidate, preempt, min_candidates) = roles;
             Params {
                 priority: Priority(priority),
                 candidate,
@@ -133,7 +160,7 @@ mod tests {
                     false => OnElectedFailure::Ignore,
                 },
                 failure_holdoff: holdoff,
-                quorum: None,
+                quorum,
             }
         })
     }
@@ -142,11 +169,12 @@ mod tests {
         let path = || "/[a-zA-Z0-9 \"'\\\\é/]{1,30}";
         let names = ("[a-z0-9\"'\\\\=#é]{1,20}", "[^\\s\\pC]{1,15}");
         let interfaces = prop::collection::btree_set("[a-z0-9\"#]{1,15}", 0..4);
-        let hook = prop::option::of("[^\\x00]{0,40}[a-z\"'\\\\]\\n?");
+        let command = || prop::option::of("[^\\x00]{0,40}[a-z\"'\\\\]\\n?");
         let paths = (prop::option::of(path()), prop::option::of(path()), path(), path());
         let rest = (prop::option::of("[a-z_]{1,9}"), duration(100), any::<bool>());
-        (names, interfaces, hook, paths, rest, params()).prop_map(
-            |(names, interfaces, hook, paths, rest, election)| Config {
+        let commands = (command(), command());
+        (names, interfaces, commands, paths, rest, params()).prop_map(
+            |(names, interfaces, (hook, fence), paths, rest, election)| Config {
                 group: names.0.parse().unwrap(),
                 node_id: names.1.parse().unwrap(),
                 interfaces: interfaces.into_iter().collect(),
@@ -154,6 +182,7 @@ mod tests {
                     true => "[ff15::7]:9".parse().unwrap(),
                     false => "224.0.1.2:65535".parse().unwrap(),
                 },
+                fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
                 election,
                 hook,
                 hook_timeout: rest.1,

@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn every_unknown_or_unsupported_key_is_reported_with_its_line() {
-        let text = "colour = 1\npriority = 3\nheartbeat-interval = \"1s\"\n[fence]\nx = 1\n";
+        let text = "colour = 1\npriority = 3\nheartbeat-interval = \"1s\"\n[check]\nx = 1\n";
         let (written, problems) = parse(text).unwrap();
         assert_eq!(written.len(), 1);
         let told = |key: &str| problems.iter().find(|p| p.key.as_deref() == Some(key)).unwrap();
         assert_eq!(told("colour").place, Place::Line(1));
         assert!(told("heartbeat-interval").message.contains("heartbeat_interval"));
-        assert_eq!(told("fence").place, Place::Line(4));
-        assert!(told("fence").message.contains("not supported by this version"));
+        assert_eq!(told("check").place, Place::Line(4));
+        assert!(told("check").message.contains("not supported by this version"));
         assert_eq!(problems.len(), 3);
     }
 

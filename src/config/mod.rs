@@ -19,6 +19,7 @@ mod file;
 pub mod keys;
 mod settings;
 mod values;
+mod warnings;
 
 pub use error::{ConfigError, Place, Problem};
 pub use file::Overrides;
@@ -52,6 +53,8 @@ pub struct Config {
     pub hook: Option<String>,
     /// After which the hook's process group is ended.
     pub hook_timeout: Duration,
+    /// The fence's command line for `/bin/sh -c`. None in available mode, and without a hook.
+    pub fence: Option<String>,
     /// The hook runner's socket; none where the daemon runs the hook itself.
     pub hook_socket: Option<PathBuf>,
     /// The file of shared keys; none where datagrams are not authenticated.
@@ -65,14 +68,22 @@ pub struct Config {
 }
 
 impl Config {
-    /// The keys whose values differ in `new` but are only read at start. The election's settings,
-    /// `hook` and `hook_timeout` are never among them: they change in a running daemon.
+    /// The keys whose values differ in `new` but are only read at start. `hook`, `hook_timeout`,
+    /// `fence` and the election's settings but for its mode and voters are never among them: they
+    /// change in a running daemon.
     pub fn changes_needing_restart(&self, new: &Config) -> Vec<&'static str> {
+        let voters = |config: &Config| {
+            let quorum = config.election.quorum.as_ref();
+            quorum.map(|quorum| quorum.voters.digest())
+        };
+        let (old_voters, new_voters) = (voters(self), voters(new));
         [
             ("group", self.group != new.group),
             ("node_id", self.node_id != new.node_id),
             ("interface", self.interfaces != new.interfaces),
             ("multicast", self.multicast != new.multicast),
+            ("mode", old_voters.is_some() != new_voters.is_some()),
+            ("voters", old_voters != new_voters),
             ("hook_socket", self.hook_socket != new.hook_socket),
             ("key_file", self.key_file != new.key_file),
             ("state_dir", self.state_dir != new.state_dir),
@@ -134,6 +145,7 @@ mod tests {
             ("node_id = \"another-name\"", &["node_id"]),
             ("interface = \"x\"", &["interface"]),
             ("multicast = \"239.1.1.1:1\"", &["multicast"]),
+            ("mode = \"quorum\"\nvoters = \"a\"", &["mode", "voters"]),
             ("hook_socket = \"/x\"", &["hook_socket"]),
             ("key_file = \"/x\"", &["key_file"]),
             ("state_dir = \"/x\"", &["state_dir"]),
@@ -142,5 +154,15 @@ mod tests {
         ] {
             assert_eq!(old.changes_needing_restart(&config(text)), keys, "{text}");
         }
+    }
+
+    #[test]
+    fn the_voters_change_with_a_restart_and_their_order_is_none() {
+        let quorum = |rest: &str| config(&format!("mode = \"quorum\"\nhook = \"x\"\n{rest}"));
+        let old = quorum("voters = [\"a\", \"b\", \"c\"]");
+        let hot = "voters = [\"c\", \"b\", \"a\"]\ndemote_grace = \"1s\"\nfence = \"x\"";
+        assert_eq!(old.changes_needing_restart(&quorum(hot)), [""; 0]);
+        let other = quorum("voters = [\"a\", \"b\", \"d\"]");
+        assert_eq!(old.changes_needing_restart(&other), ["voters"]);
     }
 }

@@ -57,7 +57,8 @@ pub const SETTINGS: &[Setting] = &[
         "candidate",
         "candidate",
         Kind::Boolean,
-        "false: this node follows but never leads [default: true]",
+        "false: this node follows, and votes where it is one of the voters, but never leads \
+         [default: true]",
     ),
     setting(
         "interface",
@@ -117,20 +118,29 @@ pub const SETTINGS: &[Setting] = &[
         "static_role",
         "static-role",
         Kind::Text,
-        "\"leader\" or \"follower\": a role set by hand, without any election [default: none]",
+        "\"leader\" or \"follower\": a role set by hand, without any election (available mode) \
+         [default: none]",
     ),
     setting(
         "mode",
         "mode",
         Kind::Text,
-        "\"available\": a leader in every partition of the network [default: available]",
+        "\"available\": a leader in every partition of the network; \"quorum\": never two leaders, \
+         and none without a majority of voters. The same on every node [default: available]",
+    ),
+    setting(
+        "voters",
+        "voters",
+        Kind::Names,
+        "The node_id of every voter, the same on every node; repeat the flag for each. Other nodes \
+         follow only [required in quorum mode]",
     ),
     setting(
         "min_candidates",
         "min-candidates",
         Kind::Integer,
         "1 to 1000; no leader unless this many candidates, this node included, are visible \
-         [default: 1]",
+         (available mode) [default: 1]",
     ),
     setting(
         "preempt",
@@ -177,6 +187,21 @@ pub const SETTINGS: &[Setting] = &[
          [default: 60s]",
     ),
     setting(
+        "demote_grace",
+        "demote-grace",
+        Kind::Duration,
+        "How long the hook may take for `demoted` after the leader has lost its majority, before \
+         anyone else may lead, 0s to 10m; a failover takes that much longer (quorum mode) \
+         [default: 5s]",
+    ),
+    setting(
+        "fence",
+        "fence",
+        Kind::Text,
+        "Command line for /bin/sh -c, run where the hook has not let go within demote_grace, to cut \
+         this host off by force (quorum mode) [default: none]",
+    ),
+    setting(
         "key_file",
         "key-file",
         Kind::Path,
@@ -187,7 +212,8 @@ pub const SETTINGS: &[Setting] = &[
         "state_dir",
         "state-dir",
         Kind::Path,
-        "Directory that keeps term and maintenance over restarts [default: /var/lib/lanelect]",
+        "Directory that keeps term, vote and maintenance over restarts \
+         [default: /var/lib/lanelect]",
     ),
     setting("socket", "socket", Kind::Path, "Control socket [default: /run/lanelect/GROUP.sock]"),
     setting(
@@ -200,16 +226,8 @@ pub const SETTINGS: &[Setting] = &[
 
 /// Keys that are reserved for features which this version does not have. They are refused rather
 /// than ignored: who sets one relies on what it promises.
-pub(super) const UNSUPPORTED: &[&str] = &[
-    "voters",
-    "demote_grace",
-    "fence",
-    "check",
-    "check_interval",
-    "check_timeout",
-    "check_fall",
-    "check_rise",
-];
+pub(super) const UNSUPPORTED: &[&str] =
+    &["check", "check_interval", "check_timeout", "check_fall", "check_rise"];
 
 /// The setting of that name.
 pub(super) fn find(name: &str) -> Option<&'static Setting> {

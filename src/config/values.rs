@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::core::params::{OnElectedFailure, StaticRole};
+use crate::core::params::{Mode, OnElectedFailure, StaticRole};
+use crate::core::quorum::Voters;
 use crate::types::{GroupName, NodeId};
 
 /// Most interfaces that a group spans. Every datagram is sent once for each.
@@ -93,14 +94,17 @@ pub(super) fn interfaces(names: Vec<String>) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-pub(super) fn mode(text: &str) -> Result<(), String> {
+pub(super) fn mode(text: &str) -> Result<Mode, String> {
     match text {
-        "available" => Ok(()),
-        "quorum" => Err("\"quorum\" is not supported by this version of lanelect; remove it, or \
-                         give \"available\""
-            .to_owned()),
-        _ => Err(no_choice(text, "\"available\"")),
+        "available" => Ok(Mode::Available),
+        "quorum" => Ok(Mode::Quorum),
+        _ => Err(no_choice(text, "\"available\" or \"quorum\"")),
     }
+}
+
+pub(super) fn voters(names: Vec<String>) -> Result<Voters, String> {
+    let ids = names.iter().map(|name| node_id(name)).collect::<Result<Vec<_>, _>>()?;
+    Voters::new(ids).map_err(|error| error.to_string())
 }
 
 pub(super) fn preset(text: &str) -> Result<(), String> {

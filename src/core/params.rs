@@ -1,10 +1,30 @@
 //! What one node's election is set to: the checked half of the configuration that the core reads.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::core::quorum::Voters;
 use crate::core::quorum::lease::hold_for;
 use crate::types::Priority;
+
+/// What a group gives up where it is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// That there is one leader: each side has one.
+    Available,
+    /// That there is always a leader: only the side with a majority of voters has one.
+    Quorum,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Mode::Available => "available",
+            Mode::Quorum => "quorum",
+        })
+    }
+}
 
 /// A role that is set by hand, without any election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +116,11 @@ impl Params {
 
 /// What follows from the settings.
 impl Params {
+    /// Which promise is kept.
+    pub const fn mode(&self) -> Mode {
+        if self.quorum.is_some() { Mode::Quorum } else { Mode::Available }
+    }
+
     /// How long the leader, or a better candidate, has to answer a proposal before its silence
     /// says that it is not there: a quarter of the election.
     pub fn answer_time(&self) -> Duration {

@@ -108,4 +108,7 @@ fn announce(config: &Config) {
         config.group,
         config.multicast,
     );
+    for warning in config.warnings() {
+        log::warn!("{warning}");
+    }
 }

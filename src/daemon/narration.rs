@@ -7,7 +7,7 @@ use crate::core::output::{Event, Transition};
 use crate::time::Time;
 use crate::types::{NodeId, Role};
 
-/// Lines about members and rivals in a minute. Transitions are always told.
+/// Lines about what others do in a minute. What this node does is always told.
 const LINES_PER_MINUTE: u32 = 120;
 
 /// How long a minute is.
@@ -32,7 +32,7 @@ impl Narration {
         if let Event::Transition(transition) = event {
             return log::info!("{}", self.describe_transition(transition));
         }
-        if self.has_room(now) {
+        if is_own_doing(event) || self.has_room(now) {
             tell_event(event);
         }
     }
@@ -65,6 +65,12 @@ impl Narration {
             (role, None) => format!("{role}, no leader known{why}{after}"),
         }
     }
+}
+
+/// Whether nobody else can make this happen again and again, so that it need not be limited; and is
+/// never to be missed among lines that others cause.
+const fn is_own_doing(event: &Event) -> bool {
+    matches!(event, Event::Enrolled { .. } | Event::GraceOverrun { .. } | Event::HeldOff { .. })
 }
 
 fn tell_event(event: &Event) {
@@ -102,22 +108,24 @@ fn tell_event(event: &Event) {
             log::warn!("{visible} candidates are visible, min_candidates asks for {needed}");
         }
         Event::VotersDisagree { node_id, in_quorum_mode: true } => log::error!(
-            "member {node_id} names other voters than this node: neither counts the other's votes \
-             until both have the same"
+            "member {node_id} is in quorum mode with other voters than this node's: neither counts \
+             the other's votes until both have the same mode and voters"
         ),
         Event::VotersDisagree { node_id, in_quorum_mode: false } => log::error!(
-            "member {node_id} runs in another mode than this node: give every node of the group \
-             the same mode"
+            "member {node_id} is in available mode and may lead beside the leader that the voters \
+             elect: give every node of the group the same mode"
         ),
         Event::AwaitingEnrolment { silent, enrolled } => log::warn!(
-            "this node remembers no votes: its first start, or its state was lost. It votes once \
-             every voter of a new group is there, or once a majority that remembers has answered \
-             ({silent} silent, {enrolled} that remember)"
+            "this node does not vote yet: it remembers no votes, because it starts for the first \
+             time or its state was lost. A new group waits for every voter (other voters silent: \
+             {silent}), one that has voted before for a majority that remembers (so far: {enrolled})"
         ),
-        Event::Enrolled { above } => log::info!("this node votes from now on, above term {above}"),
+        Event::Enrolled { above } => {
+            log::info!("this node votes from now on, in terms above {above}");
+        }
         Event::GraceOverrun { term } => log::error!(
-            "THE DEMOTE HOOK HAS OVERRUN demote_grace after term {term}: another node may lead by \
-             now while the scripts of this one have not let go"
+            "THE HOOK HAS OVERRUN demote_grace: this node no longer leads in term {term}, its \
+             scripts have not let go, and another node may lead from now on"
         ),
         Event::HeldOff { holdoff } => {
             log::error!("the hook failed for elected: staying out for {holdoff:.1?}");
@@ -157,6 +165,13 @@ mod tests {
             narration.describe_transition(&transition),
             "follower, no leader known (yield), after web0"
         );
+    }
+
+    #[test]
+    fn what_must_not_be_missed_is_not_limited() {
+        assert!(is_own_doing(&Event::GraceOverrun { term: Term(8) }));
+        let flood = Event::VotersDisagree { node_id: id("web2"), in_quorum_mode: true };
+        assert!(!is_own_doing(&flood), "anybody can send other voters");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use lanelect::control_api::{
     Counters, Done, HookReport, Request, Response, StatusReport, Transition,
 };
 use lanelect::core::hook::Reason;
+use lanelect::core::params::Mode;
 use lanelect::daemon::control::{Access, ControlServer, Incoming};
 use lanelect::time::Time;
 use lanelect::types::{Role, Term};
@@ -126,7 +127,7 @@ pub(crate) fn report() -> StatusReport {
         handing_over: None,
         term: Term(7),
         leader: None,
-        mode: "available".to_owned(),
+        mode: Mode::Available,
         quorum: None,
         since_ms: 83_211,
         uptime_ms: 90_022,

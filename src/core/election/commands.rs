@@ -120,6 +120,12 @@ impl Election {
             (old, _) => old,
         };
         self.params = Params { quorum, ..new };
+        if self.in_quorum_mode() {
+            // Settings for available mode, which wait for a restart with it: a static leader needs no
+            // votes.
+            self.params.static_role = None;
+            self.params.min_candidates = 1;
+        }
         self.members.set_alive_threshold(self.params.leader_alive_threshold);
         let observer = !self.params.candidate;
         let static_follower = self.params.static_role == Some(StaticRole::Follower);

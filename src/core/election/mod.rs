@@ -309,6 +309,9 @@ impl Election {
         self.act(now, |election| {
             let is_first = election.durable.incarnation != election.incarnation;
             election.durable = state;
+            if election.state == State::Stopped {
+                return;
+            }
             if is_first && matches!(election.state, State::Starting { .. }) {
                 election.say_hello(now);
             }

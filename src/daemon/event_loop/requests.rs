@@ -80,6 +80,8 @@ impl Daemon {
                     send_errors: self.transport.send_errors(),
                     rejected,
                     transitions: self.transitions,
+                    state_saves: 0,
+                    fences: 0,
                 },
             },
         )

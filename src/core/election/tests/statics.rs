@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::core::election::{YieldError, Yielding};
-use crate::core::params::StaticRole;
+use crate::core::params::{QuorumParams, StaticRole};
+use crate::core::quorum::Voters;
 use crate::core::status::Ineligible;
 
 fn fixed(role: StaticRole) -> Params {
@@ -85,4 +86,16 @@ fn a_static_leader_out_of_service_is_followed_by_nobody_and_comes_back() {
     lan.tell("z", |election, now| election.set_maintenance(now, false));
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["z"]);
+}
+
+#[test]
+fn in_quorum_mode_a_static_role_waits_for_the_restart_that_ends_the_mode() {
+    let voters = Voters::new(["a", "b", "c"].map(id)).unwrap();
+    let quorum = Some(QuorumParams { voters, demote_grace: secs(5) });
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params { quorum, ..Params::default() });
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.cut_off("a");
+    lan.tell("a", |election, now| election.reconfigure(now, fixed(StaticRole::Leader)));
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["b"], "a has no majority to lead by");
 }
