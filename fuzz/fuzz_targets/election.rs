@@ -18,7 +18,7 @@ use lanelect::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole}
 use lanelect::core::persist::{Ballot, Enrolment, PersistentState, Pledge};
 use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 use libfuzzer_sys::fuzz_target;
 
@@ -149,7 +149,7 @@ struct Host {
     /// This node's newest datagram.
     last_sent: DatagramId,
     /// For whom it voted, in this life and those before.
-    votes: BTreeMap<Term, NodeId>,
+    votes: BTreeMap<Term, Life>,
     /// Until when it had a lease before the step that is being carried out.
     lease_end: Option<Time>,
 }
@@ -299,18 +299,19 @@ impl Host {
                 let end = self.lease_end.max(self.election.lease_end());
                 assert!(end.is_some_and(|end| self.now < end), "a declaration without a lease");
             }
-            Body::VoteRequest { .. } => self.check_vote(node_id(0), message.term),
+            Body::VoteRequest { .. } => self.check_vote(message.life(), message.term),
             Body::Vote { candidate, request, granted: true } if is_vote_request(request) => {
-                self.check_vote(candidate, message.term);
+                let incarnation = request.incarnation;
+                self.check_vote(Life { node_id: candidate, incarnation }, message.term);
             }
             Body::Heartbeat { leader, acknowledged: Some(_), .. } => {
-                assert_eq!(disk.pledge.map(|pledge| pledge.to), leader);
+                assert_eq!(disk.pledge.map(|pledge| pledge.to.node_id), leader);
             }
             _ => {}
         }
     }
 
-    fn check_vote(&mut self, candidate: NodeId, term: Term) {
+    fn check_vote(&mut self, candidate: Life, term: Term) {
         let ballot = self.persisted.ballot.expect("a vote is on disk before it is told");
         assert_eq!(ballot.candidate, candidate, "a vote that is not on disk");
         assert!(ballot.term <= term);
@@ -346,9 +347,9 @@ fn persisted(disk: &Disk) -> PersistentState {
         },
         ballot: disk
             .ballot
-            .map(|(cast, candidate)| Ballot { term: term(cast), candidate: node_id(candidate) }),
+            .map(|(cast, candidate)| Ballot { term: term(cast), candidate: life(candidate) }),
         pledge: disk.pledge.map(|(given, to, ms)| {
-            Pledge::new(node_id(to), term(given), Duration::from_millis(ms.into()))
+            Pledge::new(life(to), term(given), Duration::from_millis(ms.into()))
         }),
     }
 }
@@ -444,6 +445,11 @@ fn body(said: &Said, last_sent: DatagramId) -> Body {
         Said::Claim => Body::Claim,
         Said::Objection(newcomer) => Body::Objection { newcomer: Incarnation(newcomer.into()) },
     }
+}
+
+/// A node in its first life.
+fn life(index: u8) -> Life {
+    Life { node_id: node_id(index), incarnation: Incarnation(0) }
 }
 
 /// This node is the first of the nodes.
