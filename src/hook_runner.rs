@@ -1,8 +1,8 @@
 //! `lanelect hook-runner`: the privileged half of the hooks.
 //!
 //! The daemon needs no privileges, its hooks often do. This process has them, talks to no network,
-//! and runs one command only: that of its own configuration. The daemon's requests say when it runs
-//! and fill in the variables of its environment, as checked types.
+//! and runs two commands only, the hook and the fence of its own configuration. The daemon's requests say
+//! when they run and fill in the variables of their environment, as checked types.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -18,15 +18,15 @@ use crate::config::Config;
 use crate::daemon::clock;
 use crate::daemon::hooks::listener::{ListenError, Listener};
 use crate::daemon::hooks::protocol::{self, Connection, LineError, LineReader};
-use crate::daemon::hooks::protocol::{RunReply, RunRequest};
+use crate::daemon::hooks::protocol::{FenceRequest, Request, RunReply, RunRequest};
 use crate::daemon::hooks::{HookFinished, HookProcess, HookSettings};
 use crate::daemon::store;
 use crate::time::Time;
 use crate::types::GroupName;
 
-/// Most connections at a time: the daemon's, one that a restarted daemon opens while its
-/// predecessor's hook still runs, and its `post-stop`. More wait to be accepted.
-pub const CLIENTS_MAX: usize = 4;
+/// Most connections at a time: the daemon's two, for hook and fence, those that a restarted daemon opens
+/// while its predecessor's still run, and its `post-stop`. More wait to be accepted.
+pub const CLIENTS_MAX: usize = 8;
 
 /// How long a client may take to send its request.
 pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ const FIRST_CLIENT: usize = 2;
 /// What the hook-runner reads from its configuration.
 #[derive(Debug, Clone)]
 pub struct HookRunnerSettings {
-    /// The command and its time limit.
+    /// The commands and their time limit.
     pub hook: HookSettings,
     /// Where to listen, unless systemd passes a socket.
     pub hook_socket: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct HookRunnerSettings {
 impl From<Config> for HookRunnerSettings {
     fn from(config: Config) -> Self {
         HookRunnerSettings {
-            hook: HookSettings { command: config.hook, timeout: config.hook_timeout },
+            hook: HookSettings::from(&config),
             hook_socket: config.hook_socket,
             hook_record: store::path_in(&config.state_dir, config.group, "hook"),
             group: config.group,
@@ -91,12 +91,18 @@ struct HookRunner {
     /// When connections may be waiting to be accepted; none where there are none.
     accept_at: Option<Time>,
     process: HookProcess,
-    /// The connection that the running hook's end is told to.
-    asker: Option<Token>,
-    /// Requests whose turn has not come, oldest first.
-    queue: VecDeque<(Token, RunRequest)>,
+    hook: Lane<RunRequest>,
+    fence: Lane<FenceRequest>,
     clients: Vec<Client>,
     next_token: usize,
+}
+
+/// Runs of one command, one after the other.
+struct Lane<R> {
+    /// The connection that the end of the running one is told to.
+    asker: Option<Token>,
+    /// Requests whose turn has not come, oldest first.
+    queue: VecDeque<(Token, R)>,
 }
 
 struct Client {
@@ -126,8 +132,8 @@ impl HookRunner {
             listener: Some(listener),
             accept_at: Some(now),
             process: HookProcess::new(settings.hook, settings.hook_record, now),
-            asker: None,
-            queue: VecDeque::new(),
+            hook: Lane::new(),
+            fence: Lane::new(),
             clients: Vec::new(),
             next_token: FIRST_CLIENT,
         })
@@ -139,7 +145,7 @@ impl HookRunner {
             let now = clock::now();
             self.handle_timeout(now);
             self.drive(now);
-            if self.listener.is_none() && !self.process.is_running() {
+            if self.listener.is_none() && !self.process.is_running() && !self.process.is_fencing() {
                 log::info!("hook-runner stopped");
                 return Ok(());
             }
@@ -154,7 +160,7 @@ impl HookRunner {
                 match event.token() {
                     SIGNALS => self.handle_signals(now),
                     LISTENER => self.accept_at = self.listener.as_ref().map(|_| now),
-                    token => self.handle_client(token),
+                    token => self.handle_client(token, now),
                 }
             }
         }
@@ -233,14 +239,18 @@ impl HookRunner {
     }
 
     /// A client sent something or hung up.
-    fn handle_client(&mut self, token: Token) {
+    fn handle_client(&mut self, token: Token, now: Time) {
         let Some(client) = self.clients.iter_mut().find(|client| client.token == token) else {
             return;
         };
         match client.receive() {
+            // What it sent last is moot: nobody is left to be told.
             Ok((Connection::Closed, _)) => self.handle_hangup(token),
-            Ok((Connection::Open, None)) => {}
-            Ok((Connection::Open, Some(request))) => self.handle_request(token, request),
+            Ok((Connection::Open, requests)) => {
+                for request in requests {
+                    self.handle_request(token, request, now);
+                }
+            }
             Err(error) => {
                 log::warn!("a client is dropped: it {error}");
                 self.answer(token, &RunReply::Refused(format!("the daemon {error}")));
@@ -249,46 +259,94 @@ impl HookRunner {
         }
     }
 
-    fn handle_request(&mut self, token: Token, request: RunRequest) {
-        if request.node.group == self.group {
-            log::debug!("{} of term {} is asked for", request.run.event, request.run.term);
-            self.queue.push_back((token, request));
-        } else {
-            let refusal = format!(
-                "the daemon is of group {}, this hook-runner of group {}; hook_socket must differ \
-                 from group to group",
-                request.node.group, self.group
-            );
+    fn handle_request(&mut self, token: Token, request: Request, now: Time) {
+        if let Some(refusal) = self.objection_to(&request) {
             log::warn!("a request is refused: {refusal}");
-            self.answer(token, &RunReply::Refused(refusal));
+            return self.answer(token, &RunReply::Refused(refusal));
+        }
+        match request {
+            Request::Run(request) => {
+                log::debug!("{} of term {} is asked for", request.run.event, request.run.term);
+                self.hook.queue.push_back((token, request));
+            }
+            Request::Fence(request) => {
+                log::warn!("the fence command is asked for, for term {}", request.term);
+                self.fence.queue.push_back((token, request));
+            }
+            Request::CutShort(kill_after) => self.cut_short(token, now + kill_after, now),
+        }
+    }
+
+    /// Why a request is none for this hook-runner.
+    fn objection_to(&self, request: &Request) -> Option<String> {
+        if let Some(group) = request.group().filter(|group| *group != self.group) {
+            return Some(format!(
+                "the daemon is of group {group}, this hook-runner of group {}; hook_socket must differ \
+                 from group to group",
+                self.group
+            ));
+        }
+        let no_fence = matches!(request, Request::Fence(_)) && !self.process.has_fence();
+        no_fence.then(|| "no fence is configured for this hook-runner".to_owned())
+    }
+
+    /// Ends the hook that this client asked for, or takes it back where its turn has not come. The fence
+    /// command is never cut short.
+    fn cut_short(&mut self, token: Token, by: Time, now: Time) {
+        if self.hook.asker == Some(token) {
+            self.process.cut_short(by, now);
+        } else if self.hook.take_back(token) {
+            self.answer(token, &RunReply::Finished(HookFinished::not_run(Duration::ZERO)));
         }
     }
 
     /// Takes back what the client asked for where it has not begun; else lets it run on.
     fn handle_hangup(&mut self, token: Token) {
         self.clients.retain(|client| client.token != token);
-        self.queue.retain(|(asker, _)| *asker != token);
-        if self.asker == Some(token) {
+        self.hook.take_back(token);
+        self.fence.take_back(token);
+        if self.hook.forget(token) || self.fence.forget(token) {
             log::warn!("the daemon hung up while its hook runs; the hook runs on");
-            self.asker = None;
         }
     }
 
-    /// Tells how the hook ended, and starts the next, until one takes its time or none is left.
+    /// Tells how hook and fence ended, and starts the next, until they take their time or none is left.
     fn drive(&mut self, now: Time) {
-        loop {
-            if let Some(finished) = self.process.poll_finished() {
-                self.handle_finished(finished);
-            }
-            if self.process.is_running() || self.listener.is_none() {
-                return;
-            }
-            let Some((token, request)) = self.queue.pop_front() else { return };
-            if self.announce(token) {
-                self.asker = Some(token);
-                self.process.start(&request.run, &request.node, now);
-            }
+        while self.drive_hook(now) || self.drive_fence(now) {}
+    }
+
+    /// Returns whether there may be more to do.
+    fn drive_hook(&mut self, now: Time) -> bool {
+        if let Some(finished) = self.process.poll_finished() {
+            let asker = self.hook.asker.take();
+            self.tell_end(asker, finished);
         }
+        if self.process.is_running() || self.listener.is_none() {
+            return false;
+        }
+        let Some((token, request)) = self.hook.queue.pop_front() else { return false };
+        if self.announce(token) {
+            self.hook.asker = Some(token);
+            self.process.start(&request.run, &request.node, now);
+        }
+        true
+    }
+
+    /// Returns whether there may be more to do.
+    fn drive_fence(&mut self, now: Time) -> bool {
+        if let Some(finished) = self.process.poll_fenced() {
+            let asker = self.fence.asker.take();
+            self.tell_end(asker, finished);
+        }
+        if self.process.is_fencing() || self.listener.is_none() {
+            return false;
+        }
+        let Some((token, request)) = self.fence.queue.pop_front() else { return false };
+        if self.announce(token) {
+            self.fence.asker = Some(token);
+            self.process.fence(request.term, &request.node, now);
+        }
+        true
     }
 
     /// Tells the client that its hook starts. One that cannot be told has taken its run back.
@@ -306,8 +364,8 @@ impl HookRunner {
         }
     }
 
-    fn handle_finished(&mut self, finished: HookFinished) {
-        if let Some(token) = self.asker.take() {
+    fn tell_end(&mut self, asker: Option<Token>, finished: HookFinished) {
+        if let Some(token) = asker {
             self.answer(token, &RunReply::Finished(finished));
         }
     }
@@ -330,19 +388,36 @@ impl HookRunner {
     }
 }
 
+impl<R> Lane<R> {
+    const fn new() -> Self {
+        Lane { asker: None, queue: VecDeque::new() }
+    }
+
+    /// Removes what the client asked for from the queue; returns whether it was there.
+    fn take_back(&mut self, token: Token) -> bool {
+        let before = self.queue.len();
+        self.queue.retain(|(asker, _)| *asker != token);
+        self.queue.len() < before
+    }
+
+    /// Tells nobody of the end of what runs, where this client would have been told; returns whether.
+    fn forget(&mut self, token: Token) -> bool {
+        self.asker.take_if(|asker| *asker == token).is_some()
+    }
+}
+
 impl Client {
-    /// Reads on; a request shows up once.
-    fn receive(&mut self) -> Result<(Connection, Option<RunRequest>), LineError> {
+    /// Reads on. The first request asks for a run, and those after it may only cut that short.
+    fn receive(&mut self) -> Result<(Connection, Vec<Request>), LineError> {
         let connection = self.line.read(&mut self.stream)?;
-        if self.request_due.is_none() {
-            self.line.expect_no_more()?;
-            return Ok((connection, None));
+        let mut requests = Vec::new();
+        while let Some(request) = self.line.poll_message()? {
+            let asks_for_run = !matches!(request, Request::CutShort(_));
+            if asks_for_run != self.request_due.take().is_some() {
+                return Err(LineError::OutOfTurn);
+            }
+            requests.push(request);
         }
-        let request = self.line.poll_message()?;
-        if request.is_some() {
-            self.line.expect_no_more()?;
-            self.request_due = None;
-        }
-        Ok((connection, request))
+        Ok((connection, requests))
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use lanelect::daemon::clock;
-use lanelect::daemon::hooks::protocol::{RunReply, RunRequest};
-use lanelect::daemon::hooks::{HookClient, HookFinished, HookNode, Hooks};
+use lanelect::daemon::hooks::protocol::{Request, RunReply, RunRequest};
+use lanelect::daemon::hooks::{Forced, HookClient, HookFinished, HookNode, Hooks};
 use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
 use mio::{Events, Poll, Token};
@@ -130,8 +130,11 @@ struct Connection(UnixStream);
 
 impl Connection {
     fn send(&mut self, run: HookRun, group: &str) {
-        let request = RunRequest { run, node: node(group) };
-        let line = serde_json::to_string(&request).unwrap() + "\n";
+        self.request(&Request::Run(RunRequest { run, node: node(group) }));
+    }
+
+    fn request(&mut self, request: &Request) {
+        let line = serde_json::to_string(request).unwrap() + "\n";
         self.0.write_all(line.as_bytes()).unwrap();
     }
 
@@ -226,17 +229,24 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
         if !events.is_empty() {
             hooks.handle_socket(clock::now());
+            hooks.handle_fence_socket(clock::now());
         }
         hooks.handle_timeout(clock::now());
     }
     panic!("the run did not end");
 }
 
+/// What the daemon's two connections report under.
+const HOOK: Token = Token(0);
+const FENCE: Token = Token(1);
+
 fn daemon(socket: PathBuf) -> (Hooks, Poll) {
     let poll = Poll::new().unwrap();
-    let registry = poll.registry().try_clone().unwrap();
-    let client = HookClient::new(socket, Duration::from_secs(60), registry, Token(0));
-    (Hooks::remote(client, node("blue")), poll)
+    let client = |token| {
+        let registry = poll.registry().try_clone().unwrap();
+        HookClient::new(socket.clone(), Duration::from_secs(60), registry, token)
+    };
+    (Hooks::remote(client(HOOK), client(FENCE), node("blue")), poll)
 }
 
 #[test]
@@ -287,7 +297,7 @@ fn the_time_limit_holds_for_the_whole_process_group() {
     let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait";
     let runner = Runner::start_with(hook, Duration::from_secs(2));
     let finished = runner.ask(elected(1)).finished();
-    assert!(finished.overran);
+    assert_eq!(finished.forced, Some(Forced::Overran));
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
     assert!(!is_alive(&runner.lines("pid")[0]));
 }
@@ -531,7 +541,7 @@ fn as_process_1_of_a_container_it_reaps_orphans_and_counts_none_as_living() {
     wait_for("the orphan's end", || children(&process_1).is_empty().then_some(()));
 
     let finished = runner.ask(demoted(2)).finished();
-    assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+    assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
     assert_eq!(runner.lines("runs").len(), 1);
     let log = runner.lines("stderr");
     assert!(!log.iter().any(|line| line.contains("sending KILL")), "{log:?}");

@@ -46,6 +46,11 @@ pub enum RunError {
     /// The state on disk cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The state on disk cannot be written, and quorum mode rests on it.
+    #[error(
+        "{0}; in quorum mode a node starts only where it can remember what it promises to the others"
+    )]
+    NoMemory(#[source] StoreError),
     /// The group cannot be reached in any way.
     #[error(transparent)]
     Transport(#[from] TransportError),

@@ -221,7 +221,7 @@ impl Place<'_> {
 
 /// Runs `create`, which makes a single file, without taking from the mode that it asks for. The
 /// umask is the process's own, so whatever another thread creates meanwhile is affected as well;
-/// the daemon has no other thread.
+/// the daemon starts its only other thread once its sockets are there.
 fn without_umask<T>(create: impl FnOnce() -> T) -> T {
     /// Two at a time could leave the process without its umask.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

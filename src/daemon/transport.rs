@@ -217,7 +217,15 @@ impl Transport {
     /// Sends to the group on every interface that is up. Never blocks; what the kernel refuses is
     /// counted, and told by the next rescan.
     pub fn send(&mut self, datagram: &[u8]) {
-        for link in &mut self.links {
+        self.send_while(datagram, || true);
+    }
+
+    /// The same as long as `may_send`, which is asked right before each interface's turn.
+    pub fn send_while(&mut self, datagram: &[u8], may_send: impl Fn() -> bool) {
+        for link in self.links.iter_mut().filter(|link| link.endpoint().is_some()) {
+            if !may_send() {
+                return;
+            }
             match link.send(datagram) {
                 Some(true) => self.sent += 1,
                 Some(false) => self.send_errors += 1,

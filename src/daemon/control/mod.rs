@@ -139,7 +139,7 @@ impl ControlServer {
         self.access = access;
     }
 
-    /// A socket is ready, or may be: spurious wakes are harmless.
+    /// A socket is ready, or may be: spurious wakes are harmless, and so are others' tokens.
     pub fn handle_event(&mut self, token: Token, now: Time) {
         match self.place(token) {
             Some(0) => self.accept(now),

@@ -3,18 +3,19 @@
 use super::Daemon;
 use crate::config::{Config, keys};
 use crate::daemon::RunError;
+use crate::daemon::clock;
 use crate::daemon::control::Access;
-use crate::time::Time;
+use crate::daemon::hooks::HookSettings;
 use crate::wire::auth::Keyring;
 
 impl Daemon {
     /// Takes over what can change while the daemon runs; a bad configuration changes nothing.
-    pub(super) fn reload(&mut self, now: Time) {
+    pub(super) fn reload(&mut self) {
         self.notifier.reloading();
         match self.load_anew() {
             Ok((config, access, keyring)) => {
                 self.codec.set_keyring(keyring);
-                self.apply(config, access, now);
+                self.apply(config, access);
                 log::info!("configuration reloaded");
             }
             Err(error) => log::error!("{error}\nthe configuration from before stays in force"),
@@ -31,7 +32,7 @@ impl Daemon {
         Ok((config, access, keyring))
     }
 
-    fn apply(&mut self, new: Config, access: Access, now: Time) {
+    fn apply(&mut self, new: Config, access: Access) {
         let unchanged = self.config.changes_needing_restart(&new);
         if !unchanged.is_empty() {
             log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
@@ -39,8 +40,8 @@ impl Daemon {
         let Config { election, hook, hook_timeout, .. } = new;
         self.config = Config { election, hook, hook_timeout, ..self.config.clone() };
         self.control.set_access(access);
-        self.hooks.reconfigure(self.config.hook.clone(), hook_timeout);
-        self.election.reconfigure(now, self.config.election.clone());
-        self.carry_out(now);
+        self.hooks.reconfigure(HookSettings::from(&self.config));
+        self.election.reconfigure(clock::now(), self.config.election.clone());
+        self.carry_out();
     }
 }

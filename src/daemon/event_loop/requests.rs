@@ -1,41 +1,101 @@
 //! What clients of the control socket are answered.
+//!
+//! Whatever an answer says about leadership, it says by the clock as it is right before it leaves.
+//! An answer that promises something about a restart waits until that is on disk; nothing else waits
+//! for it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use mio::Events;
 
 use super::Daemon;
 use crate::control_api::{Counters, Done, Refusal, RefusalKind, Request, Response, StatusReport};
 use crate::core::election::{YieldError, Yielding};
-use crate::daemon::control::Incoming;
+use crate::daemon::clock;
+use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
 use crate::daemon::report::{self, Surroundings};
+use crate::daemon::store::Ticket;
 use crate::time::Time;
+use crate::types::Role;
+
+/// How long a client waits for the disk before it is told so. Short enough for it to still be there.
+const REPLY_PATIENCE: Duration = CLIENT_TIMEOUT.saturating_sub(Duration::from_secs(1));
+
+/// The answers that wait for the disk, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Replies(VecDeque<Reply>);
+
+/// An answer to give once `ticket` is settled.
+#[derive(Debug)]
+struct Reply {
+    client: ClientId,
+    done: Done,
+    ticket: Ticket,
+    give_up_at: Time,
+}
+
+impl Replies {
+    /// When the oldest is given up.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.0.front().map(|reply| reply.give_up_at)
+    }
+
+    /// No more than there can be clients: the oldest of more has hung up.
+    fn push(&mut self, reply: Reply) {
+        if self.0.len() == MAX_CLIENTS {
+            self.0.pop_front();
+        }
+        self.0.push_back(reply);
+    }
+}
 
 impl Daemon {
-    pub(super) fn answer_requests(&mut self, now: Time) {
+    /// Takes in what clients sent, and answers.
+    pub(super) fn serve_clients(&mut self, events: &Events) {
+        for event in events {
+            self.control.handle_event(event.token(), clock::now());
+        }
+        self.control.handle_timeout(clock::now());
         while let Some(incoming) = self.control.poll_request() {
-            let response = self.answer(&incoming, now);
-            self.carry_out(now);
-            self.save();
-            let response = self.with_store_failure(incoming.request, response);
-            self.control.respond(incoming.client, &response);
+            if let Some(response) = self.answer(&incoming) {
+                self.control.respond(incoming.client, &response);
+            }
+        }
+        self.answer_settled();
+    }
+
+    /// Answers those who waited for the disk, as far as it has decided.
+    pub(super) fn answer_settled(&mut self) {
+        let now = clock::now();
+        while let Some(reply) = self
+            .replies
+            .0
+            .pop_front_if(|reply| self.writer.is_settled(reply.ticket) || reply.give_up_at <= now)
+        {
+            let response = self.confirm(&reply);
+            self.control.respond(reply.client, &response);
         }
     }
 
-    fn answer(&mut self, incoming: &Incoming, now: Time) -> Response {
+    /// None where the answer has to wait.
+    fn answer(&mut self, incoming: &Incoming) -> Option<Response> {
         if incoming.request.is_command() {
             log::info!("{:?} asked for by {}", incoming.request, incoming.peer);
         }
-        match incoming.request {
-            Request::Status => Response::Status(Box::new(self.status(now))),
-            Request::IsLeader => Response::Leader(self.election.is_leader()),
+        Some(match incoming.request {
+            Request::Status => Response::Status(Box::new(self.status())),
+            Request::IsLeader => Response::Leader(self.election.is_leader_at(clock::now())),
             Request::Watch => Response::Ok(Done::Watching),
-            Request::Yield => self.yield_leadership(now),
-            Request::Maintenance { on } => {
-                self.election.set_maintenance(now, on);
-                Response::Ok(if on { Done::MaintenanceOn } else { Done::MaintenanceOff })
-            }
-        }
+            Request::Yield => self.yield_leadership(),
+            Request::Maintenance { on } => return self.set_maintenance(incoming.client, on),
+        })
     }
 
-    fn yield_leadership(&mut self, now: Time) -> Response {
-        match self.election.yield_leadership(now) {
+    fn yield_leadership(&mut self) -> Response {
+        let outcome = self.election.yield_leadership(clock::now());
+        self.carry_out();
+        match outcome {
             Ok(Yielding::Began) => Response::Ok(Done::Yielding),
             Ok(Yielding::Already) => Response::Ok(Done::AlreadyYielding),
             Err(error) => {
@@ -48,20 +108,43 @@ impl Daemon {
         }
     }
 
-    /// Maintenance that would not outlive a restart is not what was asked for.
-    fn with_store_failure(&self, request: Request, response: Response) -> Response {
-        match (request, &self.store_failure) {
-            (Request::Maintenance { .. }, Some(failure)) => Response::Refused(Refusal {
-                kind: RefusalKind::Failed,
-                message: format!(
-                    "it holds until the daemon restarts, but was not saved: {failure}"
-                ),
-            }),
-            _ => response,
+    /// Maintenance that would not outlive a restart is not what was asked for, so the answer waits for
+    /// the disk.
+    fn set_maintenance(&mut self, client: ClientId, on: bool) -> Option<Response> {
+        let now = clock::now();
+        self.election.set_maintenance(now, on);
+        self.carry_out();
+        let done = if on { Done::MaintenanceOn } else { Done::MaintenanceOff };
+        let Some(ticket) = self.writer.insist() else { return Some(Response::Ok(done)) };
+        self.replies.push(Reply { client, done, ticket, give_up_at: now + REPLY_PATIENCE });
+        None
+    }
+
+    fn confirm(&self, reply: &Reply) -> Response {
+        let failure = match self.writer.failure() {
+            Some(failure) => failure,
+            None if self.writer.is_settled(reply.ticket) => return Response::Ok(reply.done),
+            None => "the disk has not answered yet",
+        };
+        Response::Refused(Refusal {
+            kind: RefusalKind::Failed,
+            message: format!("it holds until the daemon restarts, but was not saved: {failure}"),
+        })
+    }
+
+    /// The status after the time has had its say. Making it takes a while; one that would show a lease
+    /// that ran out meanwhile is made anew.
+    fn status(&mut self) -> StatusReport {
+        loop {
+            self.let_time_pass();
+            let status = self.status_at(clock::now());
+            if status.role != Role::Leader || self.election.is_leader_at(clock::now()) {
+                return status;
+            }
         }
     }
 
-    fn status(&self, now: Time) -> StatusReport {
+    fn status_at(&self, now: Time) -> StatusReport {
         let mut rejected = self.rejections.counts();
         rejected.replayed = self.election.ignored().stale;
         rejected.table_full = self.election.ignored().table_full;

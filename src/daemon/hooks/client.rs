@@ -1,4 +1,4 @@
-//! The daemon's end of the hook-runner's socket.
+//! The daemon's end of a connection to the hook-runner.
 
 use std::io;
 use std::net::Shutdown;
@@ -9,11 +9,14 @@ use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
 use super::group::{KILL_GRACE, KILL_WAIT};
-use super::process;
-use super::protocol::{self, Connection, LineError, LineReader, RunReply, RunRequest};
+use super::protocol::{
+    self, Connection, FenceRequest, LineError, LineReader, Request, RunReply, RunRequest,
+};
+use super::run;
 use super::{HookFinished, HookNode};
 use crate::core::hook::HookRun;
 use crate::time::Time;
+use crate::types::Term;
 
 /// How long a run waits for a hook-runner that cannot be reached, where the hook's own time limit
 /// is not shorter: long enough for one that is just being started.
@@ -28,7 +31,7 @@ const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// Longest pause between attempts to connect.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// Has hooks run by the hook-runner, one at a time. Never blocks.
+/// Has the hook or the fence command run by the hook-runner, one run at a time. Never blocks.
 ///
 /// Its connection shows up under the token that it was given; each event there goes to
 /// [`handle_socket`](Self::handle_socket). Otherwise it is used as a
@@ -47,8 +50,10 @@ pub struct HookClient {
 #[derive(Debug)]
 struct Exchange {
     name: String,
-    request: RunRequest,
+    request: Request,
     started: Time,
+    /// When it is to be over at the latest, where it was cut short.
+    cut_off: Option<Time>,
     step: Step,
 }
 
@@ -84,8 +89,10 @@ enum ClientError {
         humantime::format_duration(*.0)
     )]
     NoTurn(Duration),
-    #[error("the hook-runner did not answer within {}", humantime::format_duration(*.0))]
-    Silent(Duration),
+    #[error("the hook-runner did not answer in time")]
+    Silent,
+    #[error("it was cut short before it was handed to the hook-runner")]
+    CutShort,
 }
 
 impl HookClient {
@@ -102,15 +109,41 @@ impl HookClient {
 
     /// Starts `run`. Only to be called when the run before is finished.
     pub fn start(&mut self, run: &HookRun, node: &HookNode, now: Time) {
-        let name = process::name(run);
+        let request = RunRequest { run: *run, node: node.clone() };
+        self.ask_for(run::name(run), Request::Run(request), now);
+    }
+
+    /// Runs the fence command for the reign of `term`. Only to be called when the run before is
+    /// finished.
+    pub fn fence(&mut self, term: Term, node: &HookNode, now: Time) {
+        let request = FenceRequest { term, node: node.clone() };
+        self.ask_for(run::fence_name(term), Request::Fence(request), now);
+    }
+
+    /// Ends the run: TERM now, KILL at `by`. One that was not handed over yet is not begun.
+    pub fn cut_short(&mut self, by: Time, now: Time) {
+        let Some(exchange) = &mut self.exchange else { return };
+        let Step::Asked { stream, give_up_at, .. } = &mut exchange.step else {
+            return self.give_up(&ClientError::CutShort, now);
+        };
+        let end = by.max(now) + KILL_WAIT + ANSWER_MARGIN;
+        exchange.cut_off = Some(end);
+        *give_up_at = (*give_up_at).min(end);
+        if let Err(error) = protocol::send(stream, &Request::CutShort(by.since(now))) {
+            log::error!("{} cannot be cut short: {error}", exchange.name);
+        }
+    }
+
+    fn ask_for(&mut self, name: String, request: Request, now: Time) {
         if let Some(exchange) = &self.exchange {
             log::error!("{name} was asked for while {} still runs: dropped", exchange.name);
             return;
         }
         self.exchange = Some(Exchange {
             name,
-            request: RunRequest { run: *run, node: node.clone() },
+            request,
             started: now,
+            cut_off: None,
             step: Step::Connecting {
                 retry_at: now,
                 pause: RETRY_FIRST,
@@ -137,7 +170,7 @@ impl HookClient {
             Some(Step::Connecting { retry_at, .. }) if now >= *retry_at => self.connect(now),
             Some(Step::Asked { has_begun, give_up_at, .. }) if now >= *give_up_at => {
                 if *has_begun {
-                    self.give_up(&ClientError::Silent(self.longest_run()), now);
+                    self.give_up(&ClientError::Silent, now);
                 } else {
                     self.take_back(now);
                 }
@@ -196,7 +229,10 @@ impl HookClient {
         }
         match exchange.receive(now + longest_run) {
             Ok(Some(finished)) => self.finish(finished),
-            Ok(None) | Err(_) => self.give_up(&ClientError::NoTurn(longest_run), now),
+            Ok(None) | Err(_) => {
+                let waited = self.exchange.as_ref().map(|exchange| now.since(exchange.started));
+                self.give_up(&ClientError::NoTurn(waited.unwrap_or_default()), now);
+            }
         }
     }
 
@@ -208,7 +244,7 @@ impl HookClient {
 
     fn finish(&mut self, finished: HookFinished) {
         if let Some(exchange) = self.exchange.take() {
-            process::log_end(&exchange.name, &finished);
+            run::log_end(&exchange.name, &finished);
             self.finished = Some(finished);
         }
     }
@@ -230,6 +266,7 @@ impl Exchange {
     /// Reads what the hook-runner sent; none where the hook has not ended. One that begins has until
     /// `run_end`.
     fn receive(&mut self, run_end: Time) -> Result<Option<HookFinished>, ClientError> {
+        let run_end = self.cut_off.map_or(run_end, |end| end.min(run_end));
         let Step::Asked { stream, reader, has_begun, give_up_at } = &mut self.step else {
             return Ok(None);
         };
@@ -262,7 +299,7 @@ fn hand_over(
     path: &Path,
     registry: &Registry,
     token: Token,
-    request: &RunRequest,
+    request: &Request,
 ) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(path)?;
     registry.register(&mut stream, token, Interest::READABLE)?;
@@ -338,7 +375,8 @@ mod tests {
         let (stream, _) = listener.accept().unwrap();
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
-        (stream, serde_json::from_str(&line).unwrap())
+        let Request::Run(request) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+        (stream, request)
     }
 
     #[test]
@@ -353,7 +391,7 @@ mod tests {
                 outcome: HookOutcome::Succeeded,
                 exit: Some(exit),
                 took: Duration::from_millis(12),
-                overran: false,
+                forced: None,
             };
             assert_eq!(bench.client.poll_finished(), None);
             protocol::send(&stream, &RunReply::Started).unwrap();

@@ -23,8 +23,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Most processes reaped at a time; more wait for the next.
 const REAPED_MAX: usize = 1024;
 
-/// A process group on its way out: TERM, [`KILL_GRACE`] later KILL, and [`KILL_WAIT`] after that it
-/// is given up.
+/// A process group on its way out: TERM, then KILL, and [`KILL_WAIT`] after that it is given up.
 ///
 /// A group's number is its first process's id, which the kernel hands out again only when neither
 /// that process nor the group needs it; between two looks it does not get round to that.
@@ -52,17 +51,19 @@ pub(super) enum Progress {
 }
 
 impl Ending {
-    /// Sends TERM to `group`, which the log calls `name`.
-    pub(super) fn begin(name: String, group: Pid, now: Time) -> Self {
-        let ending = Ending {
-            name,
-            group,
-            stage: Stage::Terminated,
-            stage_end: now + KILL_GRACE,
-            next_look: None,
-        };
+    /// Sends TERM to `group`, which the log calls `name`. KILL follows at `kill_at`.
+    pub(super) fn begin(name: String, group: Pid, kill_at: Time) -> Self {
+        let stage = Stage::Terminated;
+        let ending = Ending { name, group, stage, stage_end: kill_at, next_look: None };
         ending.signal(Signal::SIGTERM);
         ending
+    }
+
+    /// Has KILL follow at `kill_at`, unless it was to come earlier.
+    pub(super) fn hasten(&mut self, kill_at: Time) {
+        if self.stage == Stage::Terminated {
+            self.stage_end = self.stage_end.min(kill_at);
+        }
     }
 
     /// Looks whether the group is gone, else does what is due, and wants to look again soon.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The core decides which run happens when, and asks for the next one only when it was told how the
-//! last one ended. Here it is only carried out.
+//! last one ended. Here it is only carried out. The fence command goes the same way, beside the hook.
 
 pub mod client;
 pub mod group;
@@ -15,17 +15,17 @@ pub mod listener;
 pub mod process;
 pub mod protocol;
 mod record;
-
-use std::time::Duration;
+pub mod run;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::client::HookClient;
-pub use self::process::{HookFinished, HookProcess, HookSettings};
+pub use self::process::{HookProcess, HookSettings};
+pub use self::run::{Forced, HookFinished};
 use crate::control_api::HookReport;
-use crate::core::hook::HookRun;
+use crate::core::hook::{HookOutcome, HookRun};
 use crate::time::Time;
-use crate::types::{GroupName, NodeId};
+use crate::types::{GroupName, NodeId, Term};
 
 /// The node that a hook runs on, as its environment names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,30 +42,41 @@ pub struct HookNode {
 
 /// The hook as the event loop sees it, wherever it runs. Never blocks.
 ///
-/// After each of `start` and the `handle_*`, drain [`poll_finished`](Self::poll_finished) and ask
+/// After each of `start`, `cut_short` and the `handle_*`, drain [`poll_finished`](Self::poll_finished) and ask
 /// [`poll_timeout`](Self::poll_timeout) anew. Spurious calls are harmless.
 #[derive(Debug)]
 pub struct Hooks {
     node: HookNode,
     way: Way,
     report: HookReport,
+    /// The reign that the running fence command is for.
+    fencing: Option<Term>,
+    /// A later one, which waits for it.
+    fence_next: Option<Term>,
+    fences: u64,
 }
 
 #[derive(Debug)]
 enum Way {
-    Local(HookProcess),
-    Remote(HookClient),
+    Local(Box<HookProcess>),
+    Remote { hook: Box<HookClient>, fence: Box<HookClient> },
 }
 
 impl Hooks {
     /// Hooks that run as children of this process.
     pub fn local(process: HookProcess, node: HookNode) -> Self {
-        Hooks { node, way: Way::Local(process), report: HookReport::default() }
+        Hooks::new(Way::Local(Box::new(process)), node)
     }
 
-    /// Hooks that the hook-runner runs.
-    pub fn remote(client: HookClient, node: HookNode) -> Self {
-        Hooks { node, way: Way::Remote(client), report: HookReport::default() }
+    /// Hooks that the hook-runner runs. The second connection is for the fence command, which waits for
+    /// no hook.
+    pub fn remote(hook: HookClient, fence: HookClient, node: HookNode) -> Self {
+        Hooks::new(Way::Remote { hook: Box::new(hook), fence: Box::new(fence) }, node)
+    }
+
+    fn new(way: Way, node: HookNode) -> Self {
+        let report = HookReport::default();
+        Hooks { node, way, report, fencing: None, fence_next: None, fences: 0 }
     }
 
     /// What `status` tells about the hook.
@@ -78,7 +89,7 @@ impl Hooks {
     pub fn start(&mut self, run: &HookRun, now: Time) {
         match &mut self.way {
             Way::Local(process) => process.start(run, &self.node, now),
-            Way::Remote(client) => client.start(run, &self.node, now),
+            Way::Remote { hook, .. } => hook.start(run, &self.node, now),
         }
         if self.is_configured() {
             self.report.running = true;
@@ -87,35 +98,75 @@ impl Hooks {
         }
     }
 
+    /// Ends the hook that runs, by force where it does not end by `by`. Its end is told as any other.
+    pub fn cut_short(&mut self, by: Time, now: Time) {
+        match &mut self.way {
+            Way::Local(process) => process.cut_short(by, now),
+            Way::Remote { hook, .. } => hook.cut_short(by, now),
+        }
+    }
+
+    /// Runs the fence command for the reign of `term`, beside the hook that still runs.
+    pub fn fence(&mut self, term: Term, now: Time) {
+        self.fences += 1;
+        if self.fencing.is_some() {
+            log::error!("the fence command runs for term {term} once the one before has ended");
+            self.fence_next = Some(term);
+        } else {
+            self.begin_fence(term, now);
+        }
+    }
+
+    /// How often the demote hook overran its grace.
+    pub const fn fences(&self) -> u64 {
+        self.fences
+    }
+
     /// A SIGCHLD arrived.
     pub fn handle_child_signal(&mut self, now: Time) {
         match &mut self.way {
             Way::Local(process) => process.handle_child_signal(now),
-            Way::Remote(_) => group::reap_strays(&[]),
+            Way::Remote { .. } => group::reap_strays(&[]),
         }
+        self.note_fenced(now);
     }
 
-    /// The connection to the hook-runner is ready.
+    /// The hook's connection to the hook-runner is ready.
     pub fn handle_socket(&mut self, now: Time) {
         match &mut self.way {
             Way::Local(_) => {}
-            Way::Remote(client) => client.handle_socket(now),
+            Way::Remote { hook, .. } => hook.handle_socket(now),
         }
+    }
+
+    /// The fence command's connection to the hook-runner is ready.
+    pub fn handle_fence_socket(&mut self, now: Time) {
+        match &mut self.way {
+            Way::Local(_) => {}
+            Way::Remote { fence, .. } => fence.handle_socket(now),
+        }
+        self.note_fenced(now);
     }
 
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
         match &mut self.way {
             Way::Local(process) => process.handle_timeout(now),
-            Way::Remote(client) => client.handle_timeout(now),
+            Way::Remote { hook, fence } => {
+                hook.handle_timeout(now);
+                fence.handle_timeout(now);
+            }
         }
+        self.note_fenced(now);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
     pub fn poll_timeout(&self) -> Option<Time> {
         match &self.way {
             Way::Local(process) => process.poll_timeout(),
-            Way::Remote(client) => client.poll_timeout(),
+            Way::Remote { hook, fence } => {
+                [hook.poll_timeout(), fence.poll_timeout()].into_iter().flatten().min()
+            }
         }
     }
 
@@ -123,7 +174,7 @@ impl Hooks {
     pub fn poll_finished(&mut self) -> Option<HookFinished> {
         let finished = match &mut self.way {
             Way::Local(process) => process.poll_finished(),
-            Way::Remote(client) => client.poll_finished(),
+            Way::Remote { hook, .. } => hook.poll_finished(),
         }?;
         if self.report.running {
             self.report.running = false;
@@ -133,12 +184,15 @@ impl Hooks {
         Some(finished)
     }
 
-    /// Takes another command and time limit, from the next run on. The hook-runner's command is in
-    /// its own configuration: there only the time limit counts.
-    pub fn reconfigure(&mut self, command: Option<String>, timeout: Duration) {
+    /// Takes other commands and another time limit, from the next run on. The hook-runner's commands are
+    /// in its own configuration: there only the time limit counts.
+    pub fn reconfigure(&mut self, settings: HookSettings) {
         match &mut self.way {
-            Way::Local(process) => process.reconfigure(HookSettings { command, timeout }),
-            Way::Remote(client) => client.set_timeout(timeout),
+            Way::Local(process) => process.reconfigure(settings),
+            Way::Remote { hook, fence } => {
+                hook.set_timeout(settings.timeout);
+                fence.set_timeout(settings.timeout);
+            }
         }
     }
 
@@ -151,7 +205,41 @@ impl Hooks {
     fn is_configured(&self) -> bool {
         match &self.way {
             Way::Local(process) => process.has_command(),
-            Way::Remote(_) => true,
+            Way::Remote { .. } => true,
+        }
+    }
+
+    fn begin_fence(&mut self, term: Term, now: Time) {
+        match &mut self.way {
+            Way::Local(process) if !process.has_fence() => {
+                return log::error!(
+                    "NO FENCE IS CONFIGURED: nothing ends what the scripts of term {term} still hold"
+                );
+            }
+            Way::Local(process) => process.fence(term, &self.node, now),
+            Way::Remote { fence, .. } => fence.fence(term, &self.node, now),
+        }
+        log::error!("FENCING THIS NODE: the fence command runs for term {term}");
+        self.fencing = Some(term);
+        self.note_fenced(now);
+    }
+
+    /// Tells how the fence command ended, and runs the next one that waits.
+    fn note_fenced(&mut self, now: Time) {
+        let ended = match &mut self.way {
+            Way::Local(process) => process.poll_fenced(),
+            Way::Remote { fence, .. } => fence.poll_finished(),
+        };
+        let (Some(finished), Some(term)) = (ended, self.fencing) else { return };
+        self.fencing = None;
+        match finished.outcome {
+            HookOutcome::Succeeded => log::warn!("this node is fenced off after term {term}"),
+            HookOutcome::Failed | HookOutcome::NotRun => log::error!(
+                "THE FENCE COMMAND FAILED: what the scripts of term {term} hold, another node may hold too"
+            ),
+        }
+        if let Some(next) = self.fence_next.take() {
+            self.begin_fence(next, now);
         }
     }
 }
@@ -199,6 +287,8 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tempfile::TempDir;
 
     use super::testing::{elected, node};
@@ -207,11 +297,14 @@ mod tests {
 
     const NOW: Time = Time::from_millis(1_000);
 
+    fn settings(command: Option<&str>) -> HookSettings {
+        let command = command.map(str::to_owned);
+        HookSettings { command, fence: None, timeout: Duration::from_secs(30) }
+    }
+
     fn local(command: Option<&str>) -> (Hooks, TempDir) {
         let dir = TempDir::new().unwrap();
-        let command = command.map(str::to_owned);
-        let settings = HookSettings { command, timeout: Duration::from_secs(30) };
-        let process = HookProcess::new(settings, dir.path().join("blue.hook"), NOW);
+        let process = HookProcess::new(settings(command), dir.path().join("blue.hook"), NOW);
         (Hooks::local(process, node()), dir)
     }
 
@@ -261,7 +354,8 @@ mod tests {
     fn a_new_command_counts_from_the_next_run_on() {
         let (mut hooks, _dir) = local(Some("exit 4"));
         hooks.start(&elected(7), NOW);
-        hooks.reconfigure(Some("exit 5".to_owned()), Duration::from_secs(9));
+        let timeout = Duration::from_secs(9);
+        hooks.reconfigure(HookSettings { timeout, ..settings(Some("exit 5")) });
         assert_eq!(hooks.poll_timeout(), Some(NOW + Duration::from_secs(30)));
         assert_eq!(wait(&mut hooks, NOW).exit, Some(4));
         hooks.start(&elected(8), NOW);

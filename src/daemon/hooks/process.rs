@@ -1,68 +1,51 @@
-//! One hook process: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
+//! The processes of the hook: its runs, one at a time, and the fence command beside them.
 //!
-//! A hook that overruns its limit gets TERM, and [`KILL_GRACE`](super::group::KILL_GRACE) later
-//! KILL, each sent to its whole process group, and its run is over only when nothing of the group is
-//! left: what a late child still does must not mix with the next run. So it is with a hook that an
-//! earlier life of this process left running. What a hook leaves behind in time, such as a daemon it
-//! started, is its own business and stays.
+//! A hook that an earlier life of this process left running is ended first, as one that overran its time
+//! limit is.
 
-use std::io;
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use serde::{Deserialize, Serialize};
 
 use super::HookNode;
-use super::group::{self, Ending, Progress};
+use super::group::{self, Ending, KILL_GRACE, Progress};
 use super::record::Record;
-use crate::core::hook::{HookOutcome, HookRun};
-use crate::daemon::notify::NOT_INHERITED;
+use super::run::{self, HookFinished, Running, environment, fence_environment};
+use crate::config::Config;
+use crate::core::hook::HookRun;
 use crate::time::Time;
-use crate::types::NodeId;
+use crate::types::Term;
 
-/// Which command runs, and for how long it may.
+/// Which commands run, and for how long they may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSettings {
     /// The command line for `/bin/sh -c`; without one every run succeeds at once.
     pub command: Option<String>,
+    /// The same for where the demote hook overran its grace.
+    pub fence: Option<String>,
     /// How long a run may take before it is terminated.
     pub timeout: Duration,
 }
 
-/// How one run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HookFinished {
-    /// What the core is told.
-    pub outcome: HookOutcome,
-    /// The shell's exit status, or 128 and the signal that ended it; none where the hook did not
-    /// start or its end is not known.
-    pub exit: Option<i32>,
-    /// From the start to the end.
-    pub took: Duration,
-    /// Whether it was terminated for overrunning its time limit.
-    pub overran: bool,
-}
-
-impl HookFinished {
-    /// A run that failed after `took` without an exit status.
-    pub const fn failed(took: Duration) -> Self {
-        HookFinished { outcome: HookOutcome::Failed, exit: None, took, overran: false }
-    }
-
-    /// A run that certainly did not begin, given up after `took`.
-    pub const fn not_run(took: Duration) -> Self {
-        HookFinished { outcome: HookOutcome::NotRun, exit: None, took, overran: false }
+impl From<&Config> for HookSettings {
+    fn from(config: &Config) -> Self {
+        HookSettings {
+            command: config.hook.clone(),
+            fence: fence_command(config),
+            timeout: config.hook_timeout,
+        }
     }
 }
 
-/// Runs hooks, one at a time. Never blocks for longer than it takes to write a small file.
+/// Runs hooks, one at a time, and the fence command. Never blocks for longer than it takes to write a small
+/// file.
 ///
-/// After `start`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
+/// After `start`, `cut_short` and `fence`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
 /// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and after each
-/// of the three drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
+/// of them drain [`poll_finished`](Self::poll_finished) and [`poll_fenced`](Self::poll_fenced). Spurious
+/// calls are harmless.
 #[derive(Debug)]
 pub struct HookProcess {
     settings: HookSettings,
@@ -73,6 +56,8 @@ pub struct HookProcess {
     waiting: Option<(HookRun, HookNode)>,
     running: Option<Running>,
     finished: Option<HookFinished>,
+    fence: Option<Running>,
+    fenced: Option<HookFinished>,
     /// Shells that KILL did not end in time; reaped when they do end.
     given_up: Vec<Child>,
 }
@@ -89,16 +74,28 @@ impl HookProcess {
             waiting: None,
             running: None,
             finished: None,
+            fence: None,
+            fenced: None,
             given_up: Vec::new(),
         }
     }
 
-    /// Whether a run is under way, or an earlier life's is being ended.
+    /// Whether a run of the hook is under way, or an earlier life's is being ended.
     pub fn is_running(&self) -> bool {
         self.running.is_some() || self.leftover.is_some()
     }
 
-    /// Whether there is a command to run at all.
+    /// Whether the fence command runs.
+    pub const fn is_fencing(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    /// Whether there is a fence command at all.
+    pub const fn has_fence(&self) -> bool {
+        self.settings.fence.is_some()
+    }
+
+    /// Whether there is a hook to run at all.
     pub fn has_command(&self) -> bool {
         self.settings.command.is_some()
     }
@@ -112,12 +109,49 @@ impl HookProcess {
     /// rather than run beside the first.
     pub fn start(&mut self, run: &HookRun, node: &HookNode, now: Time) {
         if self.running.is_some() || self.waiting.is_some() {
-            log::error!("{} was asked for while another still runs: dropped", name(run));
+            log::error!("{} was asked for while another still runs: dropped", run::name(run));
         } else if self.leftover.is_some() {
-            log::info!("{} waits for the end of the hook that was left running", name(run));
+            log::info!("{} waits for the end of the hook that was left running", run::name(run));
             self.waiting = Some((*run, node.clone()));
         } else {
             self.begin(run, node, now);
+        }
+    }
+
+    /// Ends the run: TERM now, KILL at `by`. One that still waits is not begun.
+    pub fn cut_short(&mut self, by: Time, now: Time) {
+        if let Some(leftover) = &mut self.leftover {
+            leftover.hasten(by);
+        }
+        if let Some((run, _)) = self.waiting.take() {
+            log::info!("{} is cut short before it began", run::name(&run));
+            self.finished = Some(HookFinished::not_run(Duration::ZERO));
+        }
+        if let Some(running) = &mut self.running {
+            running.cut_short(by);
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Runs the fence command for the reign of `term`, beside the hook that may still run. Only to be
+    /// called when the fence before is finished. Without a command it succeeds at once.
+    pub fn fence(&mut self, term: Term, node: &HookNode, now: Time) {
+        let name = run::fence_name(term);
+        if self.fence.is_some() {
+            log::error!("{name} was asked for while another still runs: dropped");
+            return;
+        }
+        let Some(command) = &self.settings.fence else {
+            self.fenced = Some(HookFinished::NOTHING_TO_DO);
+            return;
+        };
+        let variables = fence_environment(term, node);
+        match Running::start(command, variables, name.clone(), self.settings.timeout, now) {
+            Ok(running) => self.fence = Some(running),
+            Err(error) => {
+                log::error!("{name} did not run: /bin/sh could not be started: {error}");
+                self.fenced = Some(HookFinished::not_run(Duration::ZERO));
+            }
         }
     }
 
@@ -125,8 +159,8 @@ impl HookProcess {
     pub fn handle_child_signal(&mut self, now: Time) {
         self.given_up.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.handle_timeout(now);
-        let running = self.running.as_ref().map(|running| &running.child);
-        let own: Vec<Pid> = self.given_up.iter().chain(running).map(pid).collect();
+        let running = self.running.iter().chain(&self.fence).map(|running| &running.child);
+        let own: Vec<Pid> = self.given_up.iter().chain(running).map(run::pid).collect();
         group::reap_strays(&own);
     }
 
@@ -139,12 +173,19 @@ impl HookProcess {
                 Progress::Over => self.finish(running, now),
             }
         }
+        if let Some(mut fence) = self.fence.take() {
+            match fence.advance(now) {
+                Progress::Continues => self.fence = Some(fence),
+                Progress::Over => self.finish_fence(fence, now),
+            }
+        }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let leftover = self.leftover.as_ref().map(Ending::next_timeout);
-        leftover.or_else(|| self.running.as_ref().map(Running::next_timeout))
+        let leftover = self.leftover.iter().map(Ending::next_timeout);
+        let running = self.running.iter().chain(&self.fence).map(Running::next_timeout);
+        leftover.chain(running).min()
     }
 
     /// How the run ended, once.
@@ -152,25 +193,25 @@ impl HookProcess {
         self.finished.take()
     }
 
+    /// How the fence command ended, once.
+    pub fn poll_fenced(&mut self) -> Option<HookFinished> {
+        self.fenced.take()
+    }
+
     fn begin(&mut self, run: &HookRun, node: &HookNode, now: Time) {
         let Some(command) = &self.settings.command else {
             log::debug!("no hook to run for {} ({})", run.event, run.reason);
-            self.finished = Some(HookFinished {
-                outcome: HookOutcome::Succeeded,
-                exit: Some(0),
-                took: Duration::ZERO,
-                overran: false,
-            });
+            self.finished = Some(HookFinished::NOTHING_TO_DO);
             return;
         };
-        match spawn(command, run, node) {
-            Ok(child) => {
-                log::debug!("{} starts as process {}", name(run), child.id());
-                self.note(&child);
-                self.running = Some(Running::new(child, name(run), self.settings.timeout, now));
+        let (variables, name) = (environment(run, node), run::name(run));
+        match Running::start(command, variables, name.clone(), self.settings.timeout, now) {
+            Ok(running) => {
+                self.note(&running.child);
+                self.running = Some(running);
             }
             Err(error) => {
-                log::error!("{} did not run: /bin/sh could not be started: {error}", name(run));
+                log::error!("{name} did not run: /bin/sh could not be started: {error}");
                 self.finished = Some(HookFinished::not_run(Duration::ZERO));
             }
         }
@@ -191,16 +232,21 @@ impl HookProcess {
 
     fn finish(&mut self, running: Running, now: Time) {
         let finished = running.finished(now);
-        log_end(&running.name, &finished);
+        run::log_end(&running.name, &finished);
         self.finished = Some(finished);
         self.clear_note();
-        if running.shell == Shell::Running {
-            self.given_up.push(running.child);
-        }
+        self.given_up.extend(running.into_survivor());
+    }
+
+    fn finish_fence(&mut self, fence: Running, now: Time) {
+        let finished = fence.finished(now);
+        run::log_end(&fence.name, &finished);
+        self.fenced = Some(finished);
+        self.given_up.extend(fence.into_survivor());
     }
 
     fn note(&self, shell: &Child) {
-        if let Err(error) = self.record.write(pid(shell)) {
+        if let Err(error) = self.record.write(run::pid(shell)) {
             log::warn!(
                 "cannot note in {} that a hook runs: {error}; were this process killed now, its \
                  successor could run the next hook beside this one",
@@ -222,7 +268,8 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
     match record.find() {
         Ok(Some(group)) => {
             log::warn!("a hook of an earlier life still runs as process {group}: sending TERM");
-            let mut ending = Ending::begin("the hook that was left running".to_owned(), group, now);
+            let mut ending =
+                Ending::begin("the hook that was left running".to_owned(), group, now + KILL_GRACE);
             // It is not our child: looking is the only way to see it end.
             ending.look(now);
             Some(ending)
@@ -238,159 +285,26 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
     }
 }
 
-/// A process id is positive and fits; zero or less would mean other processes than this one.
-fn pid(child: &Child) -> Pid {
-    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
-}
-
-/// How a run is called in the log.
-pub(super) fn name(run: &HookRun) -> String {
-    format!("hook for {} ({}, term {})", run.event, run.reason, run.term)
-}
-
-/// Logs how the run called `name` ended.
-pub(super) fn log_end(name: &str, finished: &HookFinished) {
-    let took = finished.took.as_millis();
-    match (finished.outcome, finished.exit) {
-        (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
-        (HookOutcome::NotRun, _) => {
-            log::warn!("{name} did not run: nothing could start it for {took} ms")
-        }
-        (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
-        (HookOutcome::Failed, Some(exit)) => {
-            let cause = if finished.overran { " for overrunning its time limit" } else { "" };
-            log::warn!("{name} failed{cause}: exit status {exit} after {took} ms");
-        }
-    }
-}
-
-/// A run under way.
-#[derive(Debug)]
-struct Running {
-    name: String,
-    child: Child,
-    started: Time,
-    timeout: Duration,
-    shell: Shell,
-    /// Where it overran its time limit.
-    ending: Option<Ending>,
-}
-
-/// The shell, the only process of the group that is our child for certain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shell {
-    Running,
-    /// It ended, as far as known with this exit status.
-    Ended(Option<i32>),
-}
-
-impl Running {
-    const fn new(child: Child, name: String, timeout: Duration, now: Time) -> Self {
-        Running { name, child, started: now, timeout, shell: Shell::Running, ending: None }
-    }
-
-    /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
-    /// even where the daemon was kept from noticing until now.
-    fn advance(&mut self, now: Time) -> Progress {
-        self.reap();
-        let has_shell_ended = self.shell != Shell::Running;
-        match &mut self.ending {
-            None if has_shell_ended => Progress::Over,
-            None => {
-                if now >= self.started + self.timeout {
-                    self.ending = Some(self.end(now));
-                }
-                Progress::Continues
-            }
-            Some(ending) if has_shell_ended => ending.look(now),
-            Some(ending) => ending.advance(now),
-        }
-    }
-
-    fn reap(&mut self) {
-        if self.shell == Shell::Running {
-            match self.child.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
-                Err(error) => {
-                    log::error!("how {} ended is not known: {error}", self.name);
-                    self.shell = Shell::Ended(None);
-                }
-            }
-        }
-    }
-
-    fn end(&self, now: Time) -> Ending {
-        let limit = humantime::format_duration(self.timeout);
-        log::warn!("{} overran its time limit of {limit}: sending TERM", self.name);
-        Ending::begin(self.name.clone(), pid(&self.child), now)
-    }
-
-    fn next_timeout(&self) -> Time {
-        self.ending.as_ref().map_or(self.started + self.timeout, Ending::next_timeout)
-    }
-
-    fn finished(&self, now: Time) -> HookFinished {
-        let exit = match self.shell {
-            Shell::Running => None,
-            Shell::Ended(exit) => exit,
-        };
-        let overran = self.ending.is_some();
-        let outcome =
-            if exit == Some(0) && !overran { HookOutcome::Succeeded } else { HookOutcome::Failed };
-        HookFinished { outcome, exit, took: now.since(self.started), overran }
-    }
-}
-
-fn spawn(command: &str, run: &HookRun, node: &HookNode) -> io::Result<Child> {
-    use std::os::unix::process::CommandExt;
-
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).process_group(0);
-    shell.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr());
-    for name in NOT_INHERITED {
-        shell.env_remove(name);
-    }
-    shell.envs(environment(run, node)).spawn()
-}
-
-/// The variables that tell the hook about its run.
-fn environment(run: &HookRun, node: &HookNode) -> [(&'static str, String); 10] {
-    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
-    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
-    [
-        ("LANELECT_EVENT", run.event.to_string()),
-        ("LANELECT_REASON", run.reason.to_string()),
-        ("LANELECT_ROLE", run.role.to_string()),
-        ("LANELECT_TERM", run.term.to_string()),
-        ("LANELECT_LEADER", id(run.leader)),
-        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
-        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
-        ("LANELECT_NODE_ID", node.node_id.to_string()),
-        ("LANELECT_GROUP", node.group.to_string()),
-        ("LANELECT_INTERFACE", node.interfaces.join(" ")),
-    ]
-}
-
-/// The exit status as a shell would tell it: 128 and the signal for a process that one ended.
-fn exit_number(status: ExitStatus) -> Option<i32> {
-    use std::os::unix::process::ExitStatusExt;
-
-    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+/// The fence command; none where none is configured.
+const fn fence_command(_config: &Config) -> Option<String> {
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::process::Command;
     use std::thread::sleep;
 
     use nix::sys::signal::Signal;
     use tempfile::TempDir;
 
-    use super::super::group::{KILL_GRACE, KILL_WAIT};
+    use super::super::group::KILL_WAIT;
+    use super::super::run::Forced;
     use super::super::testing::{demoted, elected, node};
     use super::*;
+    use crate::core::hook::HookOutcome;
 
     const START: Time = Time::from_millis(1_000);
     const LIMIT: Duration = Duration::from_secs(30);
@@ -418,8 +332,11 @@ mod tests {
 
     /// Nothing running but what a life before left, which `dir` tells.
     fn process(command: &str, dir: &TempDir) -> HookProcess {
-        let settings = HookSettings { command: Some(command.to_owned()), timeout: LIMIT };
-        HookProcess::new(settings, note_in(dir), START)
+        HookProcess::new(settings(command), note_in(dir), START)
+    }
+
+    fn settings(command: &str) -> HookSettings {
+        HookSettings { command: Some(command.to_owned()), fence: None, timeout: LIMIT }
     }
 
     fn note_in(dir: &TempDir) -> PathBuf {
@@ -475,7 +392,7 @@ mod tests {
             outcome,
             exit: Some(exit),
             took: Duration::ZERO,
-            overran: false,
+            forced: None,
         };
         assert_eq!(run("exit 0"), ended(HookOutcome::Succeeded, 0));
         assert_eq!(run("exit 3"), ended(HookOutcome::Failed, 3));
@@ -538,7 +455,7 @@ mod tests {
             outcome: HookOutcome::Failed,
             exit: Some(128 + 15),
             took: LIMIT,
-            overran: true,
+            forced: Some(Forced::Overran),
         };
         assert_eq!(finished, expected);
         assert_eq!(process.poll_timeout(), None);
@@ -574,7 +491,7 @@ mod tests {
         wait_for("the end of the grandchild", || (!is_alive(grandchild)).then_some(()));
         // Where nobody reaps orphans, the dead one stays in its group until the run is given up.
         let finished = finish(&mut process, overrun + KILL_GRACE + KILL_WAIT);
-        assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+        assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
     }
 
     #[test]
@@ -599,7 +516,7 @@ mod tests {
         process.handle_timeout(killed);
         assert_eq!(process.poll_finished(), None);
         process.handle_timeout(killed + KILL_WAIT);
-        assert!(process.poll_finished().unwrap().overran);
+        assert_eq!(process.poll_finished().unwrap().forced, Some(Forced::Overran));
         assert!(!process.is_running());
         kill(parent);
     }
@@ -614,7 +531,7 @@ mod tests {
         let mut orphan = Command::new("sleep").arg("100").process_group(group).spawn().unwrap();
         process.handle_timeout(START + LIMIT);
         let finished = finish(&mut process, START + LIMIT);
-        assert_eq!((finished.exit, finished.overran), (Some(128 + 15), true));
+        assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
         assert!(orphan.wait().is_err(), "it was waited for");
     }
 
@@ -680,8 +597,8 @@ mod tests {
         finish(&mut process, START);
         assert!(!note_in(&dir).exists());
 
-        let settings = HookSettings { command: Some("exit 0".to_owned()), timeout: LIMIT };
-        let mut process = HookProcess::new(settings, dir.path().join("none/blue.hook"), START);
+        let mut process =
+            HookProcess::new(settings("exit 0"), dir.path().join("none/blue.hook"), START);
         process.start(&elected(9), &node(), START);
         assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
     }
@@ -693,7 +610,7 @@ mod tests {
         wait_for("the end of the shell", || (state(shell) == Some('Z')).then_some(()));
         process.handle_timeout(START + LIMIT * 10);
         let finished = process.poll_finished().unwrap();
-        assert_eq!((finished.outcome, finished.overran), (HookOutcome::Succeeded, false));
+        assert_eq!((finished.outcome, finished.forced), (HookOutcome::Succeeded, None));
     }
 
     #[test]

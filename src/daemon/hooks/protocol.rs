@@ -3,22 +3,25 @@
 //! Each run has a connection of its own, and each message is a line of JSON:
 //!
 //! ```text
-//! daemon        RunRequest ──────────────▶                                            hook-runner
+//! daemon   Request::Run or Request::Fence ──▶                                         hook-runner
 //!               ◀─────── RunReply::Started    its turn has come, and the hook is started
+//!                     Request::CutShort ──▶   not always: leadership is lost meanwhile
 //!               ◀────── RunReply::Finished    the hook has ended, and the hook-runner hangs up
 //! ```
 //!
-//! A run waits behind those that were asked for before. The hook-runner starts a hook only when its
+//! A run of the hook waits behind those that were asked for before; the fence command runs beside them. The hook-runner starts a hook only when its
 //! `Started` was sent: a daemon that hangs up before takes its run back, and one that is hung up on
 //! before knows that its hook did not run. A hook that has begun is carried through.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{HookFinished, HookNode};
 use crate::core::hook::HookRun;
+use crate::types::{GroupName, Term};
 
 /// Longest line either side accepts, in bytes with its line feed: room for a request with
 /// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, every one of them escaped.
@@ -33,10 +36,43 @@ pub const INTERFACE_NAME_MAX: usize = 127;
 /// What the daemon asks. Every part is a checked type: nothing in here can name a command or a
 /// variable, or hold a line break.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// To run the hook.
+    Run(RunRequest),
+    /// To run the fence command.
+    Fence(FenceRequest),
+    /// To end what was asked for on this connection: TERM at once, KILL after this time.
+    CutShort(Duration),
+}
+
+/// A run of the hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// The run.
     pub run: HookRun,
+    /// The node it is for.
+    pub node: HookNode,
+}
+
+impl Request {
+    /// The group whose daemon asks, where the request says.
+    pub const fn group(&self) -> Option<GroupName> {
+        match self {
+            Request::Run(request) => Some(request.node.group),
+            Request::Fence(request) => Some(request.node.group),
+            Request::CutShort(_) => None,
+        }
+    }
+}
+
+/// A run of the fence command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FenceRequest {
+    /// The term of the reign whose scripts have not let go.
+    pub term: Term,
     /// The node it is for.
     pub node: HookNode,
 }
@@ -59,9 +95,9 @@ pub enum LineError {
     /// More than [`LINE_MAX`] bytes that nobody took.
     #[error("sent more than the {LINE_MAX} bytes that a message may have")]
     TooLong,
-    /// Something after its last message.
-    #[error("sent more than its message")]
-    TooMuch,
+    /// A message that has no place after those before.
+    #[error("sent a message out of turn")]
+    OutOfTurn,
     /// The line is not the JSON of the message.
     #[error("sent a line that is no valid message: {0}")]
     Malformed(#[from] serde_json::Error),
@@ -136,15 +172,6 @@ impl LineReader {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Holds the other side to having said its last message.
-    ///
-    /// # Errors
-    ///
-    /// Where it said more.
-    pub const fn expect_no_more(&self) -> Result<(), LineError> {
-        if self.bytes.is_empty() { Ok(()) } else { Err(LineError::TooMuch) }
-    }
-
     fn add(&mut self, chunk: &[u8]) -> Result<(), LineError> {
         self.bytes.extend_from_slice(chunk);
         if self.bytes.len() > LINE_MAX { Err(LineError::TooLong) } else { Ok(()) }
@@ -210,12 +237,12 @@ mod tests {
     #[test]
     fn a_request_arrives_as_it_was_sent_however_it_is_cut() {
         for run in [elected(7), demoted(u64::MAX)] {
-            let request = RunRequest { run, node: node() };
+            let request = Request::Run(RunRequest { run, node: node() });
             for size in [1, 7, 1024] {
                 let mut reader = LineReader::default();
                 let connection = reader.read(Chunks::of(&line(&request), size)).unwrap();
                 assert_eq!(connection, Connection::Open);
-                assert_eq!(reader.poll_message::<RunRequest>().unwrap().as_ref(), Some(&request));
+                assert_eq!(reader.poll_message::<Request>().unwrap().as_ref(), Some(&request));
             }
         }
     }
@@ -244,10 +271,8 @@ mod tests {
         let mut reader = LineReader::default();
         reader.read(&[line(&RunReply::Started), line(&finished)].concat()[..]).unwrap();
         assert_eq!(reader.poll_message().unwrap(), Some(RunReply::Started));
-        assert!(matches!(reader.expect_no_more(), Err(LineError::TooMuch)));
         assert_eq!(reader.poll_message().unwrap(), Some(finished));
         assert_eq!(reader.poll_message::<RunReply>().unwrap(), None);
-        assert!(reader.expect_no_more().is_ok());
     }
 
     #[test]
@@ -265,19 +290,23 @@ mod tests {
         largest.node.group = name.parse().unwrap();
         largest.run.leader = Some(largest.node.node_id);
         largest.run.previous_leader = Some(largest.node.node_id);
+        let largest = Request::Run(largest);
         let mut reader = LineReader::default();
-        reader.read(&line(&largest)[..]).unwrap();
+        reader
+            .read(&[line(&largest), line(&Request::CutShort(Duration::MAX))].concat()[..])
+            .unwrap();
         assert_eq!(reader.poll_message().unwrap(), Some(largest));
     }
 
     #[test]
     fn a_request_cannot_carry_what_a_hook_must_not_be_told() {
-        let good = serde_json::to_value(RunRequest { run: elected(7), node: node() }).unwrap();
-        assert!(serde_json::from_value::<RunRequest>(good.clone()).is_ok());
+        let good = Request::Run(RunRequest { run: elected(7), node: node() });
+        let good = serde_json::to_value(good).unwrap();
+        assert!(serde_json::from_value::<Request>(good.clone()).is_ok());
         let bad = |pointer: &str, value: serde_json::Value| {
             let mut request = good.clone();
-            *request.pointer_mut(pointer).unwrap() = value;
-            assert!(serde_json::from_value::<RunRequest>(request).is_err(), "{pointer}");
+            *request["run"].pointer_mut(pointer).unwrap() = value;
+            assert!(serde_json::from_value::<Request>(request).is_err(), "{pointer}");
         };
         bad("/run/event", "fired".into());
         bad("/run/reason", "$(reboot)".into());
@@ -292,8 +321,12 @@ mod tests {
         bad("/node/interfaces", vec!["eth0"; INTERFACES_MAX + 1].into());
 
         let mut request = good.clone();
-        request["command"] = "reboot".into();
-        assert!(serde_json::from_value::<RunRequest>(request).is_err());
+        request["run"]["command"] = "reboot".into();
+        assert!(serde_json::from_value::<Request>(request).is_err());
+        let fence = Request::Fence(FenceRequest { term: Term(7), node: node() });
+        let mut fence = serde_json::to_value(fence).unwrap();
+        fence["fence"]["command"] = "reboot".into();
+        assert!(serde_json::from_value::<Request>(fence).is_err());
     }
 
     proptest! {
@@ -306,9 +339,9 @@ mod tests {
             prop_assert!(reader.read(Chunks::of(&bytes, size)).is_ok());
             let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
             for _ in 0..lines {
-                prop_assert!(reader.poll_message::<RunRequest>().is_err());
+                prop_assert!(reader.poll_message::<Request>().is_err());
             }
-            prop_assert_eq!(reader.poll_message::<RunRequest>().unwrap(), None);
+            prop_assert_eq!(reader.poll_message::<Request>().unwrap(), None);
         }
     }
 }

@@ -1,40 +1,25 @@
 //! What the core persists, on disk.
 //!
-//! One small TOML file for each group, which people can read:
+//! One small file for each group, which people can read; [`format`](self::format) has its layout. It is
+//! replaced as a whole: written beside, synced, renamed, and the directory synced. After a crash at any
+//! point there is the old file or the new one, never a mixture. A lock on a second file keeps another
+//! daemon away.
 //!
-//! ```text
-//! # lanelect's memory of group "default". Do not edit: the checksum covers all below it.
-//! version = 1
-//! checksum = "8e1f…"
-//! term = 7
-//! incarnation = 3
-//! maintenance = false
-//! ```
-//!
-//! It is replaced as a whole: written beside, synced, renamed, and the directory synced. After a
-//! crash at any point there is the old file or the new one, never a mixture. A lock on a second file
-//! keeps another daemon away.
+//! [`Store`] waits for the disk; [`Writer`] keeps it on a thread of its own, so that nothing else does.
 
-use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+mod format;
+mod writer;
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
-
+pub use self::format::STATE_MAX;
+use self::format::{DecodeError, VERSION, decode, encode};
+pub use self::writer::{OnFailure, RETRY_PAUSE, Ticket, Writer};
 use crate::core::persist::PersistentState;
 use crate::types::GroupName;
-
-/// Largest state file, in bytes. A larger one is not ours.
-pub const STATE_MAX: u64 = 16 * 1024;
-
-/// The layout that is written, and the only one read.
-const VERSION: u32 = 1;
-
-/// Bytes of the SHA-256 that the checksum keeps: it is against accidents, not against forgery.
-const CHECKSUM_LEN: usize = 8;
 
 /// Why the state could not be read or written. Where not said otherwise, what is on disk did not
 /// change. None of these is normal in operation.
@@ -146,18 +131,26 @@ impl Store {
     ///
     /// See [`StoreError`].
     pub fn save(&mut self, state: &PersistentState) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Write { path: self.path("state"), source };
-        let content = encode(self.group, state)
-            .map_err(|error| failed(io::Error::new(ErrorKind::InvalidInput, error)))?;
-        match self.replace(&content) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            result => return result.map_err(failed),
+        self.hold_lock()?;
+        encode(self.group, state)
+            .map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))
+            .and_then(|content| self.replace(&content))
+            .map_err(|source| StoreError::Write { path: self.path("state"), source })
+    }
+
+    /// Makes sure that the lock on the files where they are now is this store's: whoever removed the
+    /// directory may have made room for another daemon.
+    fn hold_lock(&mut self) -> Result<(), StoreError> {
+        let path = self.path("lock");
+        let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        let held = self.lock.metadata().map(identity);
+        if held.is_ok_and(|held| fs::metadata(&path).map(identity).is_ok_and(|is| is == held)) {
+            return Ok(());
         }
         log::warn!("the state directory {} was removed; creating it anew", self.dir.display());
         create_dir(&self.dir)?;
-        self.lock = lock(&self.path("lock"))?;
-        self.replace(&content)
-            .map_err(|source| StoreError::Write { path: self.path("state"), source })
+        self.lock = lock(&path)?;
+        Ok(())
     }
 
     fn replace(&self, content: &str) -> io::Result<()> {
@@ -274,66 +267,6 @@ fn read(path: &Path) -> Result<Option<PersistentState>, StoreError> {
     })
 }
 
-/// The lines above what the checksum covers.
-#[derive(Deserialize)]
-struct Header {
-    version: u32,
-    checksum: String,
-}
-
-enum DecodeError {
-    Version(u32),
-    Corrupt(String),
-}
-
-fn encode(group: GroupName, state: &PersistentState) -> Result<String, toml::ser::Error> {
-    let body = toml::to_string(state)?;
-    Ok(format!(
-        "# lanelect's memory of group {:?}. Do not edit: the checksum covers all below it.\n\
-         version = {VERSION}\n\
-         checksum = \"{}\"\n\
-         {body}",
-        group.as_str(),
-        checksum(&body),
-    ))
-}
-
-fn decode(content: &[u8]) -> Result<PersistentState, DecodeError> {
-    let corrupt = |found: &str| DecodeError::Corrupt(found.to_owned());
-    if content.is_empty() {
-        return Err(corrupt("it is empty"));
-    }
-    if u64::try_from(content.len()).is_ok_and(|len| len > STATE_MAX) {
-        return Err(corrupt("it is larger than any state file"));
-    }
-    let text = str::from_utf8(content).map_err(|_| corrupt("it is no text"))?;
-    let (header, body) = split_header(text).ok_or_else(|| corrupt("it has no checksum line"))?;
-    let header: Header = toml::from_str(header)
-        .map_err(|error| corrupt(&format!("its header is unreadable: {}", error.message())))?;
-    if header.version != VERSION {
-        return Err(DecodeError::Version(header.version));
-    }
-    if header.checksum != checksum(body) {
-        return Err(corrupt("its checksum does not match; it was edited or written in part"));
-    }
-    toml::from_str(body)
-        .map_err(|error| corrupt(&format!("its content is unreadable: {}", error.message())))
-}
-
-/// Splits after the checksum's line.
-fn split_header(text: &str) -> Option<(&str, &str)> {
-    let start = text.find("\nchecksum = ")? + 1;
-    let end = start + text.get(start..)?.find('\n')? + 1;
-    text.split_at_checked(end)
-}
-
-fn checksum(body: &str) -> String {
-    Sha256::digest(body).iter().take(CHECKSUM_LEN).fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
-
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied => {
@@ -360,7 +293,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
-    use proptest::prelude::*;
     use tempfile::TempDir;
 
     use super::*;
@@ -432,20 +364,6 @@ mod tests {
         drop(store);
         assert_eq!(load(dir.path()).unwrap(), Some(last));
         assert_eq!(names(dir.path()), ["blue.lock", "blue.state"]);
-    }
-
-    #[test]
-    fn people_can_read_the_file() {
-        let dir = saved();
-        let text = fs::read_to_string(dir.path().join("blue.state")).unwrap();
-        let checksum = checksum("term = 7\nincarnation = 3\nmaintenance = true\n");
-        let expected = format!(
-            "# lanelect's memory of group \"blue\". Do not edit: the checksum covers all below it.\n\
-             version = 1\nchecksum = \"{checksum}\"\n\
-             term = 7\nincarnation = 3\nmaintenance = true\n"
-        );
-        assert_eq!(text, expected);
-        assert_eq!(checksum.len(), 2 * CHECKSUM_LEN);
     }
 
     #[test]
@@ -545,14 +463,6 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_was_not_written_yet_reads_as_its_default() {
-        let body = "term = 7\n";
-        let text = format!("\nversion = 1\nchecksum = \"{}\"\n{body}", checksum(body));
-        let state = decode(text.as_bytes()).ok().unwrap();
-        assert_eq!(state, PersistentState { term: Term(7), ..PersistentState::default() });
-    }
-
-    #[test]
     fn what_a_crash_left_half_written_is_removed() {
         let dir = saved();
         fs::write(dir.path().join("blue.state.tmp"), "version = 1\nche").unwrap();
@@ -571,6 +481,21 @@ mod tests {
         assert!(matches!(second, Err(StoreError::Locked { .. })));
         drop(store);
         assert_eq!(load(&dir).unwrap(), Some(STATE));
+    }
+
+    #[test]
+    fn a_directory_that_another_daemon_took_over_is_left_to_it() {
+        let parent = TempDir::new().unwrap();
+        let dir = parent.path().join("lanelect");
+        let (mut store, _) = Store::open(&dir, group()).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
+        let (mut other, _) = Store::open(&dir, group()).unwrap();
+        let theirs = PersistentState { term: Term(8), ..STATE };
+        other.save(&theirs).unwrap();
+        let error = store.save(&STATE).unwrap_err();
+        assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+        drop((store, other));
+        assert_eq!(load(&dir).unwrap(), Some(theirs));
     }
 
     #[test]
@@ -669,36 +594,6 @@ mod tests {
             ErrorKind::NotADirectory,
         ] {
             assert!(advice(&kind.into()).contains("state_dir"), "{kind:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_break_the_reader(content in proptest::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert!(decode(&content).is_err());
-        }
-
-        #[test]
-        fn every_state_survives(term: u64, incarnation: u64, maintenance: bool) {
-            let state = PersistentState {
-                term: Term(term),
-                incarnation: Incarnation(incarnation),
-                maintenance,
-                ..PersistentState::default()
-            };
-            let text = encode(group(), &state).unwrap();
-            prop_assert_eq!(decode(text.as_bytes()).ok(), Some(state));
-        }
-
-        #[test]
-        fn a_flipped_bit_is_noticed(at in 0_usize..200, bit in 0_u32..8) {
-            let text = encode(group(), &STATE).unwrap();
-            let mut bytes = text.into_bytes();
-            let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
-            // Anything but the comment.
-            let index = header + 1 + at % (bytes.len() - header - 1);
-            bytes[index] ^= 1 << bit;
-            prop_assert!(decode(&bytes).is_err());
         }
     }
 }

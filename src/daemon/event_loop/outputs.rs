@@ -1,0 +1,108 @@
+//! What the election asks for, carried out.
+//!
+//! A process can be stopped between any two instructions, and a lease runs out meanwhile. So whatever
+//! speaks or acts as the leader is let through by the clock as it is right before, not by what the
+//! election knew when it asked for it.
+
+use super::Daemon;
+use crate::core::Election;
+use crate::core::hook::{HookOutcome, HookRun};
+use crate::core::output::{Event, Output, Transition};
+use crate::daemon::clock;
+use crate::daemon::report;
+use crate::time::Time;
+use crate::types::Role;
+use crate::wire::message::Message;
+
+impl Daemon {
+    /// Carries out what the election asks for, in order.
+    pub(super) fn carry_out(&mut self) {
+        while let Some(output) = self.election.poll_output() {
+            match output {
+                Output::Persist(state) => {
+                    self.writer.save(state);
+                    self.note_settled();
+                }
+                Output::Transmit(message) => self.transmit(&message),
+                Output::RunHook(run) => self.run_hook(run),
+                Output::CutHookShort { by } => {
+                    self.hooks.cut_short(by, clock::now());
+                    self.report_finished_hooks();
+                }
+                Output::Fence { term } => self.hooks.fence(term, clock::now()),
+                Output::Notify(event) => self.tell(&event),
+                Output::Stopped(cause) => self.stopped = Some(cause),
+            }
+        }
+    }
+
+    /// Tells the election what is on disk, or never will be. What that sets free is carried out by
+    /// the caller.
+    pub(super) fn note_settled(&mut self) {
+        while let Some(state) = self.writer.poll_settled() {
+            self.election.handle_persisted(clock::now(), state);
+        }
+    }
+
+    /// The ends of hook runs go back to the election. What that asks for is carried out by the caller.
+    pub(super) fn report_finished_hooks(&mut self) {
+        while let Some(finished) = self.hooks.poll_finished() {
+            self.election.handle_hook_finished(clock::now(), finished.outcome);
+        }
+    }
+
+    /// Shows the service manager who leads.
+    pub(super) fn show_headline(&mut self) {
+        let now = clock::now();
+        let headline = self.election.headline(now);
+        if may_show(&self.election, headline.role, now) {
+            self.notifier.status(&headline);
+        }
+    }
+
+    fn transmit(&mut self, message: &Message) {
+        if let Err(error) = self.codec.encode(message, &mut self.outgoing) {
+            log::error!("cannot encode {message:?}: {error}");
+            return;
+        }
+        let may_send = || may_show(&self.election, message.standing.role, clock::now());
+        self.transport.send_while(&self.outgoing, may_send);
+    }
+
+    /// Scripts do not take over for a lease that is over: that run has not begun.
+    fn run_hook(&mut self, mut run: HookRun) {
+        let now = clock::now();
+        if !may_show(&self.election, run.role, now) {
+            return self.election.handle_hook_finished(now, HookOutcome::NotRun);
+        }
+        if run.leader == Some(self.config.node_id) {
+            run.leader_address = self.transport.source_address();
+        }
+        self.hooks.start(&run, now);
+        self.report_finished_hooks();
+    }
+
+    fn tell(&mut self, event: &Event) {
+        self.narration.tell(clock::now(), event);
+        if let Event::Transition(transition) = event {
+            self.transitions += u64::from(transition.role != transition.previous_role);
+            self.tell_watchers(transition);
+            self.show_headline();
+        }
+    }
+
+    /// Of a leadership that was over before it could be told, watchers hear only the end.
+    fn tell_watchers(&mut self, transition: &Transition) {
+        let report = report::transition(transition);
+        if may_show(&self.election, transition.role, clock::now()) {
+            self.control.broadcast(&report);
+        }
+    }
+}
+
+/// Whether `role` may be shown at `now`: in quorum mode a leader is one only as long as its lease
+/// lasts, whatever it was when it spoke.
+fn may_show(election: &Election, role: Role, now: Time) -> bool {
+    let rules_by_lease = election.params().quorum.is_some();
+    role != Role::Leader || !rules_by_lease || election.lease_end().is_some_and(|end| now < end)
+}

@@ -1,0 +1,149 @@
+//! Putting the daemon together. What cannot work refuses here, before anything is sent or run.
+
+use std::io;
+
+use mio::{Interest, Poll, Registry, Waker};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook_mio::v1_0::Signals;
+
+use super::{ALARM, CONTROL, Daemon, FENCE, HOOKS, SIGNALS, STORE, TRANSPORT, rescan};
+use crate::config::{Config, ConfigSource};
+use crate::core::Election;
+use crate::core::election::Setup;
+use crate::core::persist::PersistentState;
+use crate::daemon::RunError;
+use crate::daemon::clock::{self, Alarm};
+use crate::daemon::control::{Access, ControlServer};
+use crate::daemon::hooks::{HookClient, HookNode, HookProcess, HookSettings, Hooks};
+use crate::daemon::narration::Narration;
+use crate::daemon::notify::Notifier;
+use crate::daemon::rejections::Rejections;
+use crate::daemon::store::{self, OnFailure, Store, Writer};
+use crate::daemon::transport::{Settings, Transport};
+use crate::time::Time;
+use crate::types::Incarnation;
+use crate::wire::auth::Keyring;
+use crate::wire::frame::{Codec, DATAGRAM_MAX};
+
+impl Daemon {
+    pub(in crate::daemon) fn new(
+        source: ConfigSource,
+        config: Config,
+        keyring: Option<Keyring>,
+    ) -> Result<Self, RunError> {
+        let now = clock::now();
+        let (mut store, persisted) = Store::open(&config.state_dir, config.group)?;
+        let (life, seed) = next_life(persisted.unwrap_or_default())?;
+        let on_disk = save_first(&mut store, &config, life)?;
+        let poll = Poll::new()?;
+        let registry = poll.registry();
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD])?;
+        registry.register(&mut signals, SIGNALS, Interest::READABLE)?;
+        let access = Access::resolve(config.socket_group.as_deref())?;
+        let control = ControlServer::bind(&config.socket, access, registry, CONTROL)?;
+        let settings = Settings { group: config.multicast, interfaces: config.interfaces.clone() };
+        let mut transport = Transport::new(registry, TRANSPORT, settings)?;
+        rescan(&mut transport, now)?;
+        let setup = Setup {
+            node_id: config.node_id,
+            incarnation: life.incarnation,
+            persisted: life,
+            params: config.election.clone(),
+            links_up: transport.any_up(),
+            seed,
+        };
+        let notifier = Notifier::from_environment();
+        Ok(Daemon {
+            alarm: Alarm::new(registry, ALARM)?,
+            hooks: hooks(&config, registry, now)?,
+            writer: writer(store, &config, registry, on_disk)?,
+            election: Election::new(setup, now),
+            codec: Codec::new(config.group, keyring),
+            narration: Narration::new(config.node_id, now),
+            rejections: Rejections::default(),
+            watchdog_due: notifier.watchdog_interval().map(|interval| now + interval),
+            notifier,
+            replies: Default::default(),
+            transport,
+            control,
+            signals,
+            poll,
+            config,
+            source,
+            received: 0,
+            transitions: 0,
+            started_at: now,
+            outgoing: Vec::with_capacity(DATAGRAM_MAX),
+            stopped: None,
+        })
+    }
+}
+
+/// What this life starts from, under its own incarnation, and the seed that it runs by.
+#[expect(clippy::disallowed_methods, reason = "the seed that the election runs by is drawn here")]
+fn next_life(persisted: PersistentState) -> Result<(PersistentState, u64), RunError> {
+    let seed = getrandom::u64().map_err(io::Error::other)?;
+    let incarnation = next_incarnation(persisted.incarnation, seed);
+    Ok((PersistentState { incarnation, ..persisted }, seed))
+}
+
+/// Above every earlier life of this daemon, also where the state was lost, as long as the wall
+/// clock did not jump back meanwhile. The seed tells hosts cloned from one image apart.
+fn next_incarnation(last: Incarnation, seed: u64) -> Incarnation {
+    let micros = clock::wall_ms().saturating_mul(1000) + seed % 1000;
+    Incarnation(micros.max(last.0.saturating_add(1)))
+}
+
+/// In quorum mode a node that cannot remember what it promises does not even start. In available
+/// mode it does, and nothing waits for the disk here.
+fn save_first(
+    store: &mut Store,
+    config: &Config,
+    life: PersistentState,
+) -> Result<Option<PersistentState>, RunError> {
+    if config.election.quorum.is_none() {
+        return Ok(None);
+    }
+    store.save(&life).map_err(RunError::NoMemory)?;
+    Ok(Some(life))
+}
+
+fn writer(
+    mut store: Store,
+    config: &Config,
+    registry: &Registry,
+    on_disk: Option<PersistentState>,
+) -> io::Result<Writer> {
+    let waker = Waker::new(registry, STORE)?;
+    let wake = move || {
+        if let Err(error) = waker.wake() {
+            log::error!("the event loop cannot be told that the state is saved: {error}");
+        }
+    };
+    let on_failure = match config.election.quorum {
+        Some(_) => OnFailure::Retry,
+        None => OnFailure::GoOn,
+    };
+    Writer::start(move |state| store.save(state), wake, on_failure, on_disk)
+}
+
+fn hooks(config: &Config, registry: &Registry, now: Time) -> io::Result<Hooks> {
+    let node = HookNode {
+        node_id: config.node_id,
+        group: config.group,
+        interfaces: config.interfaces.clone(),
+    };
+    Ok(match &config.hook_socket {
+        Some(path) => {
+            let client = |token| -> io::Result<HookClient> {
+                let registry = registry.try_clone()?;
+                Ok(HookClient::new(path.clone(), config.hook_timeout, registry, token))
+            };
+            Hooks::remote(client(HOOKS)?, client(FENCE)?, node)
+        }
+        None => {
+            let record = store::path_in(&config.state_dir, config.group, "hook");
+            Hooks::local(HookProcess::new(HookSettings::from(config), record, now), node)
+        }
+    })
+}

@@ -1,0 +1,269 @@
+//! One run of a command: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
+//!
+//! A run that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole process
+//! group, and it is over only when nothing of the group is left: what a late child still does must not mix
+//! with the next run. So it is with a run that is cut short. What a command leaves behind in time, such as
+//! a daemon it started, is its own business and stays.
+
+use std::io;
+use std::net::IpAddr;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::HookNode;
+use super::group::{Ending, KILL_GRACE, Progress};
+use crate::core::hook::{HookOutcome, HookRun};
+use crate::daemon::notify::NOT_INHERITED;
+use crate::time::Time;
+use crate::types::{NodeId, Term};
+
+/// How one run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookFinished {
+    /// What the core is told.
+    pub outcome: HookOutcome,
+    /// The shell's exit status, or 128 and the signal that ended it; none where the hook did not
+    /// start or its end is not known.
+    pub exit: Option<i32>,
+    /// From the start to the end.
+    pub took: Duration,
+    /// Why it was ended by force, where it was.
+    pub forced: Option<Forced>,
+}
+
+/// Why a run was ended by force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forced {
+    /// It overran its time limit.
+    Overran,
+    /// What it was for is over.
+    CutShort,
+}
+
+impl HookFinished {
+    /// A run that there was nothing to do for.
+    pub(super) const NOTHING_TO_DO: HookFinished = HookFinished {
+        outcome: HookOutcome::Succeeded,
+        exit: Some(0),
+        took: Duration::ZERO,
+        forced: None,
+    };
+
+    /// A run that failed after `took` without an exit status.
+    pub const fn failed(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::Failed, exit: None, took, forced: None }
+    }
+
+    /// A run that certainly did not begin, given up after `took`.
+    pub const fn not_run(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::NotRun, exit: None, took, forced: None }
+    }
+}
+
+/// A process id is positive and fits; zero or less would mean other processes than this one.
+pub(super) fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
+}
+
+/// How a run is called in the log.
+pub(super) fn name(run: &HookRun) -> String {
+    format!("hook for {} ({}, term {})", run.event, run.reason, run.term)
+}
+
+/// How a run of the fence command is called in the log.
+pub(super) fn fence_name(term: Term) -> String {
+    format!("fence command for term {term}")
+}
+
+/// Logs how the run called `name` ended.
+pub(super) fn log_end(name: &str, finished: &HookFinished) {
+    let took = finished.took.as_millis();
+    match (finished.outcome, finished.exit) {
+        (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
+        (HookOutcome::NotRun, _) => {
+            log::warn!("{name} did not run: nothing could start it for {took} ms")
+        }
+        (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
+        (HookOutcome::Failed, Some(exit)) => {
+            let cause = match finished.forced {
+                Some(Forced::Overran) => " for overrunning its time limit",
+                Some(Forced::CutShort) => " for being cut short",
+                None => "",
+            };
+            log::warn!("{name} failed{cause}: exit status {exit} after {took} ms");
+        }
+    }
+}
+
+/// A run under way: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) name: String,
+    pub(super) child: Child,
+    started: Time,
+    timeout: Duration,
+    shell: Shell,
+    /// Where it is being ended by force.
+    ending: Option<(Forced, Ending)>,
+}
+
+/// The shell, the only process of the group that is our child for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shell {
+    Running,
+    /// It ended, as far as known with this exit status.
+    Ended(Option<i32>),
+}
+
+impl Running {
+    /// Starts `command` with these variables besides its inherited ones.
+    pub(super) fn start<const N: usize>(
+        command: &str,
+        variables: [(&'static str, String); N],
+        name: String,
+        timeout: Duration,
+        now: Time,
+    ) -> io::Result<Self> {
+        let child = spawn(command, variables)?;
+        log::debug!("{name} starts as process {}", child.id());
+        Ok(Running { name, child, started: now, timeout, shell: Shell::Running, ending: None })
+    }
+
+    /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
+    /// even where the daemon was kept from noticing until now.
+    pub(super) fn advance(&mut self, now: Time) -> Progress {
+        self.reap();
+        let has_shell_ended = self.shell != Shell::Running;
+        match &mut self.ending {
+            None if has_shell_ended => Progress::Over,
+            None => {
+                if now >= self.started + self.timeout {
+                    self.overrun(now);
+                }
+                Progress::Continues
+            }
+            Some((_, ending)) if has_shell_ended => ending.look(now),
+            Some((_, ending)) => ending.advance(now),
+        }
+    }
+
+    /// Sends TERM now, unless that was done, and KILL at `by`. A run that has ended by itself is left
+    /// at that.
+    pub(super) fn cut_short(&mut self, by: Time) {
+        self.reap();
+        match &mut self.ending {
+            Some((_, ending)) => ending.hasten(by),
+            None if self.shell == Shell::Running => {
+                log::warn!("{} is cut short: sending TERM", self.name);
+                self.end(Forced::CutShort, by);
+            }
+            None => {}
+        }
+    }
+
+    /// When [`advance`](Self::advance) is next due.
+    pub(super) fn next_timeout(&self) -> Time {
+        self.ending
+            .as_ref()
+            .map_or(self.started + self.timeout, |(_, ending)| ending.next_timeout())
+    }
+
+    /// How it ended, once it is over.
+    pub(super) fn finished(&self, now: Time) -> HookFinished {
+        let exit = match self.shell {
+            Shell::Running => None,
+            Shell::Ended(exit) => exit,
+        };
+        let forced = self.ending.as_ref().map(|(forced, _)| *forced);
+        let outcome = match (exit, forced) {
+            (Some(0), None) => HookOutcome::Succeeded,
+            _ => HookOutcome::Failed,
+        };
+        HookFinished { outcome, exit, took: now.since(self.started), forced }
+    }
+
+    /// The shell, where even KILL did not end it: to be reaped when it does end.
+    pub(super) fn into_survivor(self) -> Option<Child> {
+        (self.shell == Shell::Running).then_some(self.child)
+    }
+
+    fn reap(&mut self) {
+        if self.shell == Shell::Running {
+            match self.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
+                Err(error) => {
+                    log::error!("how {} ended is not known: {error}", self.name);
+                    self.shell = Shell::Ended(None);
+                }
+            }
+        }
+    }
+
+    fn overrun(&mut self, now: Time) {
+        let limit = humantime::format_duration(self.timeout);
+        log::warn!("{} overran its time limit of {limit}: sending TERM", self.name);
+        self.end(Forced::Overran, now + KILL_GRACE);
+    }
+
+    fn end(&mut self, forced: Forced, kill_at: Time) {
+        let ending = Ending::begin(self.name.clone(), pid(&self.child), kill_at);
+        self.ending = Some((forced, ending));
+    }
+}
+
+fn spawn<const N: usize>(
+    command: &str,
+    variables: [(&'static str, String); N],
+) -> io::Result<Child> {
+    use std::os::unix::process::CommandExt;
+
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).process_group(0);
+    shell.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr());
+    for name in NOT_INHERITED {
+        shell.env_remove(name);
+    }
+    shell.envs(variables).spawn()
+}
+
+/// The variables that tell the hook about its run.
+pub(super) fn environment(run: &HookRun, node: &HookNode) -> [(&'static str, String); 10] {
+    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
+    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
+    [
+        ("LANELECT_EVENT", run.event.to_string()),
+        ("LANELECT_REASON", run.reason.to_string()),
+        ("LANELECT_ROLE", run.role.to_string()),
+        ("LANELECT_TERM", run.term.to_string()),
+        ("LANELECT_LEADER", id(run.leader)),
+        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
+        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
+        ("LANELECT_NODE_ID", node.node_id.to_string()),
+        ("LANELECT_GROUP", node.group.to_string()),
+        ("LANELECT_INTERFACE", node.interfaces.join(" ")),
+    ]
+}
+
+/// The variables that tell the fence command which reign it is to end for good.
+pub(super) fn fence_environment(term: Term, node: &HookNode) -> [(&'static str, String); 6] {
+    [
+        ("LANELECT_EVENT", "fence".to_owned()),
+        ("LANELECT_REASON", "grace-overrun".to_owned()),
+        ("LANELECT_TERM", term.to_string()),
+        ("LANELECT_NODE_ID", node.node_id.to_string()),
+        ("LANELECT_GROUP", node.group.to_string()),
+        ("LANELECT_INTERFACE", node.interfaces.join(" ")),
+    ]
+}
+
+/// The exit status as a shell would tell it: 128 and the signal for a process that one ended.
+fn exit_number(status: ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+}

@@ -1,0 +1,481 @@
+//! The thread that writes the state, so that nothing else waits for the disk.
+//!
+//! ```text
+//!   event loop ── save ──▶ newest ──▶ ┌────────┐ ── write, sync ──▶ disk
+//!              ◀─ poll_settled ─────  │ thread │
+//!                    (waker)          └────────┘
+//! ```
+//!
+//! The thread has one state at a time; while it writes, a newer one replaces the one that waits.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use super::StoreError;
+use crate::core::persist::PersistentState;
+use crate::time::Time;
+
+/// Pause before a save that failed is tried again, where it is.
+pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// What becomes of a state that could not be saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It counts as settled all the same; the next change tries again.
+    GoOn,
+    /// It is tried again until it is on disk, and does not count before.
+    Retry,
+}
+
+/// Numbers the states that were to be saved. A later one covers the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Ticket(u64);
+
+/// Saves states on a thread of its own. Never blocks, but in [`finish`](Self::finish).
+///
+/// When the waker was called, call [`handle_wake`](Self::handle_wake), at
+/// [`poll_timeout`](Self::poll_timeout) call [`handle_timeout`](Self::handle_timeout), and after each of
+/// these and of `save` drain [`poll_settled`](Self::poll_settled). Spurious calls are harmless.
+///
+/// What is being written when this is dropped is still written, as long as the process lives.
+#[derive(Debug)]
+pub struct Writer {
+    /// To the thread, which ends when this is dropped.
+    orders: Sender<Order>,
+    results: Receiver<(Order, Result<(), StoreError>)>,
+    on_failure: OnFailure,
+    /// What is on disk, as far as known.
+    on_disk: Option<PersistentState>,
+    /// What is to be, where that is something else.
+    unsaved: Option<Order>,
+    /// Whether the thread is at work.
+    is_writing: bool,
+    /// The newest state that was saved or given up.
+    settled: Ticket,
+    /// The same, until it is told.
+    to_tell: Option<PersistentState>,
+    newest: Ticket,
+    retry_at: Option<Time>,
+    /// Why the last save failed; none once one succeeded.
+    failure: Option<String>,
+    saves: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Order {
+    ticket: Ticket,
+    state: PersistentState,
+}
+
+impl Writer {
+    /// A writer that saves with `save`, such as [`Store::save`](super::Store::save), and calls `wake`
+    /// after each. `on_disk` is what this life has saved already.
+    ///
+    /// # Errors
+    ///
+    /// Where the system gives no thread.
+    pub fn start(
+        save: impl FnMut(&PersistentState) -> Result<(), StoreError> + Send + 'static,
+        wake: impl Fn() + Send + 'static,
+        on_failure: OnFailure,
+        on_disk: Option<PersistentState>,
+    ) -> io::Result<Self> {
+        let (orders, to_write) = mpsc::channel();
+        let (written, results) = mpsc::channel();
+        thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || serve(&to_write, &written, save, wake))?;
+        Ok(Writer {
+            orders,
+            results,
+            on_failure,
+            on_disk,
+            unsaved: None,
+            is_writing: false,
+            settled: Ticket::default(),
+            to_tell: None,
+            newest: Ticket::default(),
+            retry_at: None,
+            failure: None,
+            saves: u64::from(on_disk.is_some()),
+        })
+    }
+
+    /// Has `state` saved, in place of one that still waits. One that is on disk already is settled at
+    /// once.
+    pub fn save(&mut self, state: PersistentState) {
+        let order = Order { ticket: self.next_ticket(), state };
+        if self.on_disk == Some(state) && self.unsaved.is_none() {
+            self.settle(order);
+        } else {
+            self.unsaved = Some(order);
+            self.write_next();
+        }
+    }
+
+    /// Tries what could not be saved once more, and tells which ticket stands for all that is not on
+    /// disk; none where everything is.
+    pub fn insist(&mut self) -> Option<Ticket> {
+        if self.unsaved?.ticket <= self.settled {
+            self.renew_order();
+        }
+        self.unsaved.map(|order| order.ticket)
+    }
+
+    /// Whether `ticket` was settled: it is on disk, or [`failure`](Self::failure) says why not.
+    pub fn is_settled(&self, ticket: Ticket) -> bool {
+        ticket <= self.settled
+    }
+
+    /// Why the last save failed; none where it succeeded.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// How many saves have succeeded.
+    pub const fn saves(&self) -> u64 {
+        self.saves
+    }
+
+    /// The thread has called the waker.
+    pub fn handle_wake(&mut self, now: Time) {
+        while let Ok((order, result)) = self.results.try_recv() {
+            self.take_result(order, result, now);
+        }
+    }
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) came.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.retry_at.take_if(|at| *at <= now).is_some() {
+            self.renew_order();
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due.
+    pub const fn poll_timeout(&self) -> Option<Time> {
+        self.retry_at
+    }
+
+    /// The newest state that is on disk now, or given up, once.
+    pub fn poll_settled(&mut self) -> Option<PersistentState> {
+        self.to_tell.take()
+    }
+
+    /// Waits until everything is on disk or was tried once more, but no longer than `patience` for
+    /// each of the two saves that this may take. Returns whether everything is on disk.
+    pub fn finish(&mut self, patience: Duration, now: Time) -> bool {
+        self.retry_at = None;
+        self.insist();
+        while self.is_writing {
+            match self.results.recv_timeout(patience) {
+                Ok((order, result)) => self.take_result(order, result, now),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.unsaved.is_none()
+    }
+
+    fn take_result(&mut self, order: Order, result: Result<(), StoreError>, now: Time) {
+        self.is_writing = false;
+        match result {
+            Ok(()) => self.note_saved(order),
+            Err(error) => self.note_failed(order, &error, now),
+        }
+        self.write_next();
+    }
+
+    fn note_saved(&mut self, order: Order) {
+        self.saves += 1;
+        self.on_disk = Some(order.state);
+        self.unsaved.take_if(|unsaved| unsaved.ticket == order.ticket);
+        self.settle(order);
+        if self.failure.take().is_some() {
+            log::info!("the state is saved again");
+        }
+    }
+
+    fn note_failed(&mut self, order: Order, error: &StoreError, now: Time) {
+        let is_first = self.failure.is_none();
+        match self.on_failure {
+            OnFailure::GoOn => {
+                if is_first {
+                    log::error!("{error}; going on without, so a restart would forget");
+                }
+                self.settle(order);
+            }
+            OnFailure::Retry => {
+                if is_first {
+                    log::error!(
+                        "THIS NODE CANNOT REMEMBER ITS PROMISES, so it makes none: it neither votes \
+                         nor stands until its state is saved, which is tried every second. {error}"
+                    );
+                }
+                self.settled = order.ticket;
+                self.retry_at = Some(now + RETRY_PAUSE);
+            }
+        }
+        self.failure = Some(error.to_string());
+    }
+
+    fn settle(&mut self, order: Order) {
+        self.settled = order.ticket;
+        self.to_tell = Some(order.state);
+    }
+
+    /// Hands the thread what waits, where it is free and no pause is to be kept.
+    fn write_next(&mut self) {
+        let waiting = self.unsaved.filter(|order| order.ticket > self.settled);
+        if let Some(order) = waiting
+            && !self.is_writing
+            && self.retry_at.is_none()
+        {
+            // Fails only where the thread is gone, and then nothing is ever settled.
+            self.is_writing = self.orders.send(order).is_ok();
+        }
+    }
+
+    /// Has what could not be saved tried again, under a new number.
+    fn renew_order(&mut self) {
+        if let Some(order) = self.unsaved {
+            self.unsaved = Some(Order { ticket: self.next_ticket(), ..order });
+            self.write_next();
+        }
+    }
+
+    fn next_ticket(&mut self) -> Ticket {
+        self.newest.0 += 1;
+        self.newest
+    }
+}
+
+/// What the thread does.
+fn serve(
+    orders: &Receiver<Order>,
+    results: &Sender<(Order, Result<(), StoreError>)>,
+    mut save: impl FnMut(&PersistentState) -> Result<(), StoreError>,
+    wake: impl Fn(),
+) {
+    for order in orders {
+        let result = save(&order.state);
+        if results.send((order, result)).is_err() {
+            return;
+        }
+        wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::path::PathBuf;
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+    use crate::types::Term;
+
+    const NOW: Time = Time::from_millis(1_000);
+
+    /// How long a test waits for something that must happen.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A writer to a disk that answers only when the test says how.
+    struct Bench {
+        writer: Writer,
+        /// What each save was given.
+        begun: Receiver<PersistentState>,
+        /// Whether the save that is under way succeeds.
+        answers: Sender<bool>,
+        wakes: Receiver<()>,
+    }
+
+    impl Bench {
+        fn new(on_failure: OnFailure) -> Self {
+            Bench::with(on_failure, None)
+        }
+
+        fn with(on_failure: OnFailure, on_disk: Option<PersistentState>) -> Self {
+            let ((begin, begun), (wake, wakes)) = (mpsc::channel(), mpsc::channel());
+            let (answers, to_answer) = mpsc::channel();
+            let save = move |state: &PersistentState| {
+                begin.send(*state).unwrap();
+                if to_answer.recv().unwrap() { Ok(()) } else { Err(full()) }
+            };
+            let wake = move || wake.send(()).unwrap();
+            let writer = Writer::start(save, wake, on_failure, on_disk).unwrap();
+            Bench { writer, begun, answers, wakes }
+        }
+
+        /// The state whose save is under way.
+        fn begun(&self) -> PersistentState {
+            self.begun.recv_timeout(PATIENCE).unwrap()
+        }
+
+        /// Ends the save that is under way, and tells the writer.
+        fn answer(&mut self, success: bool, now: Time) {
+            self.answers.send(success).unwrap();
+            self.wakes.recv_timeout(PATIENCE).unwrap();
+            self.writer.handle_wake(now);
+        }
+
+        fn is_idle(&self) -> bool {
+            !self.writer.is_writing && self.begun.try_recv().is_err()
+        }
+    }
+
+    fn full() -> StoreError {
+        StoreError::Write { path: PathBuf::from("/x"), source: ErrorKind::StorageFull.into() }
+    }
+
+    fn term(number: u64) -> PersistentState {
+        PersistentState { term: Term(number), ..PersistentState::default() }
+    }
+
+    #[test]
+    fn a_state_is_settled_once_it_is_on_disk_and_not_before() {
+        let mut bench = Bench::new(OnFailure::GoOn);
+        bench.writer.save(term(1));
+        assert_eq!(bench.begun(), term(1));
+        bench.writer.handle_wake(NOW);
+        assert_eq!(bench.writer.poll_settled(), None);
+        assert!(bench.writer.insist().is_some());
+        bench.answer(true, NOW);
+        assert_eq!(bench.writer.poll_settled(), Some(term(1)));
+        assert_eq!(bench.writer.poll_settled(), None);
+        assert_eq!(bench.writer.insist(), None);
+        assert_eq!(bench.writer.saves(), 1);
+    }
+
+    #[test]
+    fn of_the_states_that_wait_only_the_newest_is_written() {
+        let mut bench = Bench::new(OnFailure::GoOn);
+        bench.writer.save(term(1));
+        assert_eq!(bench.begun(), term(1));
+        for number in 2..=9 {
+            bench.writer.save(term(number));
+        }
+        let waiting = bench.writer.insist().unwrap();
+        bench.answer(true, NOW);
+        assert!(!bench.writer.is_settled(waiting));
+        assert_eq!(bench.begun(), term(9));
+        bench.answer(true, NOW);
+        assert_eq!(bench.writer.poll_settled(), Some(term(9)));
+        assert!(bench.writer.is_settled(waiting) && bench.is_idle());
+        assert_eq!(bench.writer.saves(), 2);
+    }
+
+    #[test]
+    fn what_is_on_disk_is_not_written_again() {
+        let mut bench = Bench::with(OnFailure::Retry, Some(term(1)));
+        bench.writer.save(term(1));
+        assert_eq!(bench.writer.poll_settled(), Some(term(1)));
+        assert!(bench.is_idle());
+        // Not on disk for long: another state is on its way there.
+        bench.writer.save(term(2));
+        assert_eq!(bench.begun(), term(2));
+        bench.writer.save(term(1));
+        bench.answer(true, NOW);
+        assert_eq!(bench.begun(), term(1));
+    }
+
+    #[test]
+    fn where_it_goes_on_a_failure_settles_too_and_the_next_change_tries_again() {
+        let mut bench = Bench::new(OnFailure::GoOn);
+        bench.writer.save(term(1));
+        bench.begun();
+        bench.answer(false, NOW);
+        assert_eq!(bench.writer.poll_settled(), Some(term(1)));
+        assert!(bench.writer.failure().unwrap().contains("free some space"));
+        assert_eq!((bench.writer.poll_timeout(), bench.is_idle()), (None, true));
+
+        bench.writer.save(term(2));
+        assert_eq!(bench.begun(), term(2));
+        bench.answer(true, NOW);
+        assert_eq!(bench.writer.poll_settled(), Some(term(2)));
+        assert_eq!((bench.writer.failure(), bench.writer.saves()), (None, 1));
+    }
+
+    #[test]
+    fn who_insists_has_what_failed_tried_again() {
+        let mut bench = Bench::new(OnFailure::GoOn);
+        bench.writer.save(term(1));
+        bench.begun();
+        bench.answer(false, NOW);
+        let ticket = bench.writer.insist().unwrap();
+        assert!(!bench.writer.is_settled(ticket));
+        assert_eq!(bench.begun(), term(1));
+        bench.answer(true, NOW);
+        assert!(bench.writer.is_settled(ticket));
+        assert_eq!(bench.writer.insist(), None);
+    }
+
+    #[test]
+    fn where_it_insists_a_failure_settles_nothing_and_is_tried_again_after_a_pause() {
+        let mut bench = Bench::new(OnFailure::Retry);
+        bench.writer.save(term(1));
+        let ticket = bench.writer.insist().unwrap();
+        bench.begun();
+        bench.answer(false, NOW);
+        assert_eq!(bench.writer.poll_settled(), None);
+        assert!(bench.writer.is_settled(ticket), "who waits for it learns that it failed");
+
+        // However much is asked for meanwhile.
+        bench.writer.save(term(2));
+        bench.writer.save(term(3));
+        bench.writer.handle_timeout(NOW);
+        assert!(bench.is_idle());
+        let retry = NOW + RETRY_PAUSE;
+        assert_eq!(bench.writer.poll_timeout(), Some(retry));
+        bench.writer.handle_timeout(retry);
+        assert_eq!(bench.begun(), term(3));
+        bench.answer(false, retry);
+        assert_eq!(bench.writer.poll_settled(), None);
+
+        bench.writer.handle_timeout(retry + RETRY_PAUSE);
+        assert_eq!(bench.begun(), term(3));
+        bench.answer(true, retry + RETRY_PAUSE);
+        assert_eq!(bench.writer.poll_settled(), Some(term(3)));
+        assert_eq!((bench.writer.failure(), bench.writer.poll_timeout()), (None, None));
+    }
+
+    #[test]
+    fn the_end_waits_for_what_is_being_written_and_for_what_waits() {
+        let mut bench = Bench::new(OnFailure::GoOn);
+        bench.writer.save(term(1));
+        bench.begun();
+        bench.writer.save(term(2));
+        bench.answers.send(true).unwrap();
+        bench.answers.send(true).unwrap();
+        assert!(bench.writer.finish(PATIENCE, NOW));
+        assert_eq!(bench.begun(), term(2));
+        assert!(bench.writer.finish(PATIENCE, NOW), "nothing is left to do");
+    }
+
+    #[test]
+    fn the_end_tries_what_failed_once_more_and_waits_for_no_pause() {
+        let mut bench = Bench::new(OnFailure::Retry);
+        bench.writer.save(term(1));
+        bench.begun();
+        bench.answer(false, NOW);
+        bench.answers.send(false).unwrap();
+        assert!(!bench.writer.finish(PATIENCE, NOW));
+        assert_eq!(bench.begun(), term(1));
+        bench.answers.send(true).unwrap();
+        assert!(bench.writer.finish(PATIENCE, NOW));
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_ever() {
+        let (hold, held) = sync_channel::<()>(0);
+        let save = move |_: &PersistentState| {
+            // Until the test is over.
+            let _ = held.recv();
+            Ok(())
+        };
+        let mut writer = Writer::start(save, || (), OnFailure::GoOn, None).unwrap();
+        writer.save(term(1));
+        assert!(!writer.finish(Duration::from_millis(50), NOW));
+        drop(hold);
+    }
+}
