@@ -154,6 +154,16 @@ impl Default for Priority {
 #[serde(transparent)]
 pub struct Incarnation(pub u64);
 
+/// One life of one node: what a promise is made to. Two daemons under one id are two lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Life {
+    /// Whose.
+    pub node_id: NodeId,
+    /// Which.
+    pub incarnation: Incarnation,
+}
+
 /// A datagram's number within its sender's [`Incarnation`]; the first is 1.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,

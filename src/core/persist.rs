@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Incarnation, NodeId, Term};
+use crate::types::{Incarnation, Life, Term};
 
 /// What a node must know in its next life. It is on disk before any datagram that rests on it
 /// leaves, and changes rarely: never per heartbeat.
@@ -49,7 +49,7 @@ pub struct Ballot {
     /// In which term.
     pub term: Term,
     /// For whom.
-    pub candidate: NodeId,
+    pub candidate: Life,
 }
 
 /// A promise to give nobody else a vote for a while. When it began is not kept: after a restart it
@@ -57,17 +57,17 @@ pub struct Ballot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pledge {
-    /// To whom.
-    pub to: NodeId,
     /// In which term that node led, or stood, when the pledge was first given.
     pub term: Term,
     /// For how long at the most, in microseconds, rounded up.
     hold_us: u64,
+    /// To whom.
+    pub to: Life,
 }
 
 impl Pledge {
     /// A pledge of `hold`, rounded up to whole microseconds.
-    pub fn new(to: NodeId, term: Term, hold: Duration) -> Self {
+    pub fn new(to: Life, term: Term, hold: Duration) -> Self {
         let micros = hold.as_nanos().div_ceil(1000);
         Pledge { to, term, hold_us: u64::try_from(micros).unwrap_or(u64::MAX) }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use crate::types::{Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
 
 /// One datagram's content, without the group and the authenticator, which the frame adds.
 ///
@@ -21,6 +21,13 @@ pub struct Message {
     pub standing: Standing,
     /// What it is about.
     pub body: Body,
+}
+
+impl Message {
+    /// The sender in the life that sent this.
+    pub const fn life(&self) -> Life {
+        Life { node_id: self.sender, incarnation: self.incarnation }
+    }
 }
 
 /// What every datagram tells about its sender.

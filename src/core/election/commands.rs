@@ -109,6 +109,10 @@ impl Election {
     }
 
     fn take_params(&mut self, now: Time, new: Params) {
+        if self.in_quorum_mode() && self.state == State::Standing {
+            // What was asked of the voters was for other times.
+            self.lose_election(now);
+        }
         // A node that changed its voters in the middle of a reign would count votes that were given
         // for another set.
         let quorum = match (self.params.quorum.take(), new.quorum.clone()) {

@@ -76,7 +76,7 @@ impl Election {
     /// With no leader in sight, this node stands after `patience`.
     pub(super) fn await_leader_for(&mut self, now: Time, patience: Duration) {
         if self.state == State::Following && self.leader.is_none() && self.is_eligible() {
-            let free = self.voter.bound_until(now, &self.node_id).unwrap_or(now);
+            let free = self.voter.bound_until(now, self.life()).unwrap_or(now);
             self.timers.set(Timer::Candidacy, now.max(free) + patience);
         }
     }

@@ -63,7 +63,7 @@ impl Election {
     ) {
         let resigned = message.sender;
         self.members.note_resigned(&resigned);
-        if self.voter.release(&resigned, message.incarnation, message.term) {
+        if self.voter.release(message.life(), message.term) {
             self.answer_postponed(now);
         }
         let leaderless = self.leader.is_none_or(|leader| leader == resigned);

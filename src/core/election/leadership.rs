@@ -45,16 +45,22 @@ impl Election {
 
     /// Tells the group and the scripts of a reign whose term is on disk.
     pub(super) fn open_reign(&mut self, now: Time) {
-        if self.untold.is_some() && self.durable.term >= self.term {
-            self.declare(now);
-            self.tell_scripts();
+        if self.timers.get(Timer::Declare).is_none() {
+            self.declare_soon(now);
         }
+        self.tell_scripts();
     }
 
-    /// Tells the group who leads, and again an interval later.
+    /// Whether the term that this node knows is on disk.
+    pub(super) fn term_is_kept(&self) -> bool {
+        self.durable.term >= self.term
+    }
+
+    /// Tells the group who leads, and again an interval later. A reign whose term is not on disk yet
+    /// is told of once it is.
     pub(super) fn declare(&mut self, now: Time) {
-        if !self.holds_leadership() || self.durable.term < self.term {
-            return;
+        if !self.holds_leadership() || !self.term_is_kept() {
+            return self.timers.clear(Timer::Declare);
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
@@ -107,9 +113,8 @@ impl Election {
         self.take_next_term();
         self.reign = self.term;
         self.cause = Some(Reason::Conflict);
-        if self.untold.is_none() {
-            self.untold = Some((HookEvent::Reaffirmed, Reason::Conflict));
-        }
+        self.untold.get_or_insert((HookEvent::Reaffirmed, Reason::Conflict));
+        self.timers.clear(Timer::Declare);
         self.open_reign(now);
     }
 

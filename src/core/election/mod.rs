@@ -48,7 +48,7 @@ use crate::core::quorum::Voter;
 use crate::core::rank::Rank;
 use crate::core::timers::{Deadline, Timer, Timers};
 use crate::time::Time;
-use crate::types::{Incarnation, NodeId, Role, Sequence, Term};
+use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
@@ -165,7 +165,7 @@ impl Election {
     pub fn new(setup: Setup, now: Time) -> Self {
         let Setup { node_id, incarnation, persisted, params, links_up, seed } = setup;
         // What this node promised itself ended with the life that led or stood.
-        let pledge = persisted.pledge.filter(|pledge| pledge.to != node_id);
+        let pledge = persisted.pledge.filter(|pledge| pledge.to.node_id != node_id);
         let mut election = Election {
             node_id,
             incarnation,
@@ -210,6 +210,11 @@ impl Election {
     /// This node's id.
     pub const fn node_id(&self) -> NodeId {
         self.node_id
+    }
+
+    /// This node in this life.
+    const fn life(&self) -> Life {
+        Life { node_id: self.node_id, incarnation: self.incarnation }
     }
 
     /// What this node does. One that hands over is a follower already: its scripts are being told

@@ -55,10 +55,11 @@ impl Election {
         };
         let voters = params.voters.ids().iter();
         let pledge = self.voter.pledge().filter(|_| !self.is_leader());
-        let pledged = pledge.filter(|pledge| pledge.to != self.node_id).and_then(|pledge| {
-            let until = self.voter.bound_until(now, &self.node_id)?;
-            Some((pledge.to, until.since(now)))
-        });
+        let pledged =
+            pledge.filter(|pledge| pledge.to.node_id != self.node_id).and_then(|pledge| {
+                let until = self.voter.bound_until(now, self.life())?;
+                Some((pledge.to.node_id, until.since(now)))
+            });
         let disagrees = |member: &Member| member.standing.voters != Some(digest);
         Some(QuorumStatus {
             voters: voters.map(|id| VoterStatus { node_id: *id, standing: standing(id) }).collect(),

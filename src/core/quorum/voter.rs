@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::core::persist::{Ballot, Enrolment, Pledge};
 use crate::time::Time;
-use crate::types::{Incarnation, NodeId, Term};
+use crate::types::{Life, Term};
 
 /// A voter's conscience. What of it must outlive the daemon is in its fields that
 /// [`PersistentState`](crate::core::persist::PersistentState) has too.
@@ -18,8 +18,6 @@ pub struct Voter {
     pledge: Option<Pledge>,
     /// Until when the pledge holds.
     pledged_until: Time,
-    /// Which life of the pledge's holder asked for it last; none for one from before a restart.
-    pledged_to_life: Option<Incarnation>,
 }
 
 impl Voter {
@@ -32,7 +30,7 @@ impl Voter {
         pledge: Option<Pledge>,
     ) -> Self {
         let pledged_until = pledge.map_or(Time::ZERO, |pledge| now + pledge.hold());
-        Voter { enrolment, ballot, pledge, pledged_until, pledged_to_life: None }
+        Voter { enrolment, ballot, pledge, pledged_until }
     }
 
     /// Whether this node's memory of its votes is whole.
@@ -55,53 +53,44 @@ impl Voter {
         self.pledge
     }
 
-    /// Until when this voter is bound to somebody other than `node_id`; none where it is not.
-    pub fn bound_until(&self, now: Time, node_id: &NodeId) -> Option<Time> {
-        let other = self.pledge.is_some_and(|pledge| pledge.to != *node_id);
+    /// Until when this voter is bound to somebody other than `life`; none where it is not.
+    pub fn bound_until(&self, now: Time, life: Life) -> Option<Time> {
+        let other = self.pledge.is_some_and(|pledge| pledge.to != life);
         (other && now < self.pledged_until).then_some(self.pledged_until)
     }
 
     /// Whether it may vote for `candidate` in `term`, as far as its earlier votes go. The same vote
     /// may be given again.
-    pub fn may_cast(&self, term: Term, candidate: &NodeId) -> bool {
+    pub fn may_cast(&self, term: Term, candidate: Life) -> bool {
         self.ballot.is_none_or(|ballot| {
-            ballot.term < term || (ballot.term == term && ballot.candidate == *candidate)
+            ballot.term < term || (ballot.term == term && ballot.candidate == candidate)
         })
     }
 
     /// Votes. To be called only where [`may_cast`](Self::may_cast) allows it.
-    pub const fn cast(&mut self, term: Term, candidate: NodeId) {
+    pub const fn cast(&mut self, term: Term, candidate: Life) {
         self.ballot = Some(Ballot { term, candidate });
     }
 
     /// Pledges to hold still for `hold` from `now` on for everyone but `to`, which leads or stands
-    /// in `term` in its life `life`. To be called only where [`bound_until`](Self::bound_until) says
+    /// in `term`. To be called only where [`bound_until`](Self::bound_until) says
     /// that nobody else has a claim.
     ///
     /// What is remembered of it is the longest hold, so that renewing a pledge changes nothing there:
     /// `least_kept` is remembered even where a shorter one is asked for.
-    pub fn give(
-        &mut self,
-        now: Time,
-        (to, life): (NodeId, Incarnation),
-        term: Term,
-        hold: Duration,
-        least_kept: Duration,
-    ) {
+    pub fn give(&mut self, now: Time, to: Life, term: Term, hold: Duration, least_kept: Duration) {
         let held = self.pledge.filter(|pledge| pledge.to == to && pledge.term == term);
         let kept = hold.max(least_kept).max(held.map_or(Duration::ZERO, |pledge| pledge.hold()));
         let renewed = self.pledge.is_some_and(|pledge| pledge.to == to);
         let until = now + hold;
         self.pledged_until = if renewed { until.max(self.pledged_until) } else { until };
-        self.pledged_to_life = Some(life);
         self.pledge = Some(Pledge::new(to, term, kept));
     }
 
-    /// Takes in that `holder`, in its life `life`, has ended whatever it led or stood for up to
-    /// `term`. Returns whether that sets this voter free.
-    pub fn release(&mut self, holder: &NodeId, life: Incarnation, term: Term) -> bool {
-        let frees = self.pledged_to_life == Some(life)
-            && self.pledge.is_some_and(|pledge| pledge.to == *holder && pledge.term <= term);
+    /// Takes in that `holder` has ended whatever it led or stood for up to `term`. Returns whether
+    /// that sets this voter free.
+    pub fn release(&mut self, holder: Life, term: Term) -> bool {
+        let frees = self.pledge.is_some_and(|pledge| pledge.to == holder && pledge.term <= term);
         if frees {
             self.pledged_until = Time::ZERO;
         }
@@ -112,12 +101,16 @@ impl Voter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::Incarnation;
 
     const HOLD: Duration = Duration::from_secs(8);
-    const LIFE: Incarnation = Incarnation(3);
 
-    fn id(text: &str) -> NodeId {
-        text.parse().unwrap()
+    fn life(name: &str) -> Life {
+        life_of(name, 3)
+    }
+
+    fn life_of(name: &str, incarnation: u64) -> Life {
+        Life { node_id: name.parse().unwrap(), incarnation: Incarnation(incarnation) }
     }
 
     fn at(seconds: u64) -> Time {
@@ -130,76 +123,77 @@ mod tests {
 
     fn pledged_to_a() -> Voter {
         let mut voter = fresh();
-        voter.give(at(10), (id("a"), LIFE), Term(5), HOLD, Duration::ZERO);
+        voter.give(at(10), life("a"), Term(5), HOLD, Duration::ZERO);
         voter
     }
 
     #[test]
     fn a_pledge_binds_against_everyone_else_until_it_runs_out() {
         let voter = pledged_to_a();
-        assert_eq!(voter.bound_until(at(10), &id("b")), Some(at(18)));
-        assert_eq!(voter.bound_until(at(10), &id("a")), None);
-        assert_eq!(voter.bound_until(at(18), &id("b")), None);
+        assert_eq!(voter.bound_until(at(10), life("b")), Some(at(18)));
+        assert_eq!(voter.bound_until(at(10), life("a")), None);
+        assert_eq!(voter.bound_until(at(18), life("b")), None);
     }
 
     #[test]
     fn a_renewal_never_shortens() {
         let mut voter = pledged_to_a();
-        voter.give(at(11), (id("a"), LIFE), Term(6), Duration::from_secs(1), Duration::ZERO);
-        assert_eq!(voter.bound_until(at(12), &id("b")), Some(at(18)));
+        voter.give(at(11), life("a"), Term(6), Duration::from_secs(1), Duration::ZERO);
+        assert_eq!(voter.bound_until(at(12), life("b")), Some(at(18)));
     }
 
     #[test]
     fn after_a_restart_it_holds_for_its_whole_length() {
         let pledge = pledged_to_a().pledge();
         let voter = Voter::restored(at(100), Enrolment::Enrolled, None, pledge);
-        assert_eq!(voter.bound_until(at(107), &id("b")), Some(at(108)));
-        assert_eq!(voter.bound_until(at(107), &id("a")), None);
+        assert_eq!(voter.bound_until(at(107), life("b")), Some(at(108)));
+        assert_eq!(voter.bound_until(at(107), life("a")), None);
+    }
+
+    #[test]
+    fn another_life_of_the_holder_is_somebody_else() {
+        let voter = pledged_to_a();
+        assert_eq!(voter.bound_until(at(10), life_of("a", 4)), Some(at(18)));
     }
 
     #[test]
     fn the_holder_releases_it_for_that_reign_or_a_later_one_and_nobody_else_does() {
-        for (holder, life, term) in [("b", 3, 9), ("a", 2, 9), ("a", 4, 9), ("a", 3, 4)] {
+        for (holder, term) in
+            [(life("b"), 9), (life_of("a", 2), 9), (life_of("a", 4), 9), (life("a"), 4)]
+        {
             let mut voter = pledged_to_a();
-            assert!(!voter.release(&id(holder), Incarnation(life), Term(term)), "{holder} {life}");
-            assert!(voter.bound_until(at(10), &id("b")).is_some());
+            assert!(!voter.release(holder, Term(term)), "{holder:?} {term}");
+            assert!(voter.bound_until(at(10), life("b")).is_some());
         }
         for term in [5, 6] {
             let mut voter = pledged_to_a();
-            assert!(voter.release(&id("a"), LIFE, Term(term)));
-            assert_eq!(voter.bound_until(at(10), &id("b")), None);
+            assert!(voter.release(life("a"), Term(term)));
+            assert_eq!(voter.bound_until(at(10), life("b")), None);
         }
-    }
-
-    #[test]
-    fn nobody_releases_a_pledge_from_before_a_restart() {
-        let mut voter =
-            Voter::restored(at(100), Enrolment::Enrolled, None, pledged_to_a().pledge());
-        assert!(!voter.release(&id("a"), LIFE, Term(5)), "it may be an old resignation");
     }
 
     #[test]
     fn one_vote_a_term_which_may_be_told_again() {
         let mut voter = fresh();
-        assert!(voter.may_cast(Term(0), &id("a")));
-        voter.cast(Term(5), id("a"));
-        assert!(voter.may_cast(Term(5), &id("a")));
-        assert!(!voter.may_cast(Term(5), &id("b")));
-        assert!(!voter.may_cast(Term(4), &id("a")));
-        assert!(voter.may_cast(Term(6), &id("b")));
+        assert!(voter.may_cast(Term(0), life("a")));
+        voter.cast(Term(5), life("a"));
+        assert!(voter.may_cast(Term(5), life("a")));
+        assert!(!voter.may_cast(Term(5), life("b")));
+        assert!(!voter.may_cast(Term(4), life("a")));
+        assert!(voter.may_cast(Term(6), life("b")));
     }
 
     #[test]
     fn what_is_remembered_changes_only_with_the_holder_the_term_or_a_longer_hold() {
         let mut voter = fresh();
-        voter.give(at(10), (id("a"), LIFE), Term(5), Duration::from_secs(3), HOLD);
+        voter.give(at(10), life("a"), Term(5), Duration::from_secs(3), HOLD);
         let remembered = voter.pledge();
         assert_eq!(remembered.unwrap().hold(), HOLD);
         for seconds in [11, 12, 13] {
-            voter.give(at(seconds), (id("a"), LIFE), Term(5), HOLD, Duration::ZERO);
+            voter.give(at(seconds), life("a"), Term(5), HOLD, Duration::ZERO);
             assert_eq!(voter.pledge(), remembered);
         }
-        voter.give(at(14), (id("a"), LIFE), Term(5), HOLD * 2, Duration::ZERO);
+        voter.give(at(14), life("a"), Term(5), HOLD * 2, Duration::ZERO);
         assert_ne!(voter.pledge(), remembered);
     }
 }

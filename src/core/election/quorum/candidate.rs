@@ -18,7 +18,7 @@ impl Election {
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
         self.own_vote_counts(now)
             && self.hooks.have_let_go()
-            && self.voter.bound_until(now, &self.node_id).is_none()
+            && self.voter.bound_until(now, self.life()).is_none()
     }
 
     /// Opens a candidacy, or tries again later where this node may not vote for itself now.
@@ -44,10 +44,9 @@ impl Election {
         self.state = State::Standing;
         self.quorum.poll = None;
         self.term = self.term.next();
-        self.voter.cast(self.term, self.node_id);
+        self.voter.cast(self.term, self.life());
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());
-        let own_life = (self.node_id, self.incarnation);
-        self.voter.give(now, own_life, self.term, hold, least_kept);
+        self.voter.give(now, self.life(), self.term, hold, least_kept);
         self.persist();
         for timer in [Timer::Candidacy, Timer::Repropose, Timer::Certainty, Timer::ElectionEnd] {
             self.timers.clear(timer);
@@ -60,7 +59,7 @@ impl Election {
             && self
                 .durable
                 .ballot
-                .is_some_and(|b| b.term == self.term && b.candidate == self.node_id);
+                .is_some_and(|b| b.term == self.term && b.candidate == self.life());
         if self.state != State::Standing || self.quorum.poll.is_some() || !is_kept {
             return;
         }
@@ -165,7 +164,7 @@ impl Election {
     /// Forgets its question, and is free to vote for others.
     pub(in crate::core::election) fn drop_question(&mut self) {
         self.quorum.poll = None;
-        self.voter.release(&self.node_id, self.incarnation, self.term);
+        self.voter.release(self.life(), self.term);
     }
 
     /// Whether this candidate leaves the leadership to the better `candidate`: once, because one that

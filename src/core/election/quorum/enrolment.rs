@@ -113,7 +113,7 @@ impl Election {
             return;
         }
         // Whatever it voted for in this term, it does not vote for anything else.
-        self.voter.cast(self.term, self.node_id);
+        self.voter.cast(self.term, self.life());
         self.enrol(Enrolment::Enrolled);
     }
 

@@ -26,7 +26,7 @@ use crate::core::params::QuorumParams;
 use crate::core::quorum::{Lease, Poll};
 use crate::core::status::VoterStanding;
 use crate::time::Time;
-use crate::types::NodeId;
+use crate::types::{Life, NodeId, Sequence};
 use crate::wire::message::{DatagramId, Message};
 
 /// What an election keeps in mind for quorum mode, and forgets with the daemon. Unused in available
@@ -57,14 +57,17 @@ pub(super) struct Quorum {
 /// A datagram that is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Request {
-    from: NodeId,
-    datagram: DatagramId,
+    from: Life,
+    sequence: Sequence,
 }
 
 impl Request {
     const fn of(message: &Message) -> Self {
-        let datagram = DatagramId { incarnation: message.incarnation, sequence: message.sequence };
-        Request { from: message.sender, datagram }
+        Request { from: message.life(), sequence: message.sequence }
+    }
+
+    const fn datagram(self) -> DatagramId {
+        DatagramId { incarnation: self.from.incarnation, sequence: self.sequence }
     }
 }
 
@@ -136,11 +139,12 @@ impl Election {
 
     /// The hook that tells of this reign runs once a majority has acknowledged it: before, the voters'
     /// pledges leave no time to undo what it does.
-    pub(super) fn elected_hook_may_run(&self) -> bool {
-        match &self.quorum.lease {
+    fn elected_hook_may_run(&self) -> bool {
+        let is_confirmed = match &self.quorum.lease {
             Some(lease) => lease.is_confirmed(),
             None => !self.in_quorum_mode(),
-        }
+        };
+        is_confirmed && self.term_is_kept()
     }
 
     /// Runs the hook that tells of this reign, once it may.

@@ -12,7 +12,7 @@ use crate::core::quorum::lease::HOLD_MAX;
 use crate::core::rank::Rank;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::NodeId;
+use crate::types::Life;
 use crate::wire::message::{Body, DatagramId, Message};
 
 impl Election {
@@ -25,12 +25,12 @@ impl Election {
         rank: Rank,
     ) {
         let request = Request::of(message);
-        if self.follows_another(&request.from) {
+        if self.follows_another(request.from) {
             return;
         }
         let outranked = self.state != State::Standing || rank > self.rank();
-        let free = outranked && self.is_free_to_vote(now, &request.from);
-        let bound_until = self.voter.bound_until(now, &request.from);
+        let free = outranked && self.is_free_to_vote(now, request.from);
+        let bound_until = self.voter.bound_until(now, request.from);
         if let Some(end) = bound_until.filter(|_| free) {
             self.quorum.postponed = Some(request);
             self.timers.set(Timer::PledgeEnd, end);
@@ -41,9 +41,9 @@ impl Election {
     /// The pledge has run out that kept this voter from supporting somebody.
     pub(in crate::core::election) fn answer_postponed(&mut self, now: Time) {
         let Some(request) = self.quorum.postponed.take() else { return };
-        let free = self.is_free_to_vote(now, &request.from)
-            && self.voter.bound_until(now, &request.from).is_none()
-            && !self.follows_another(&request.from);
+        let free = self.is_free_to_vote(now, request.from)
+            && self.voter.bound_until(now, request.from).is_none()
+            && !self.follows_another(request.from);
         if free {
             self.answer(request, true);
         }
@@ -57,12 +57,12 @@ impl Election {
         hold: Duration,
     ) {
         let request = Request::of(message);
-        if self.follows_another(&request.from) {
+        if self.follows_another(request.from) {
             return;
         }
-        let may = self.is_free_to_vote(now, &request.from)
-            && self.voter.bound_until(now, &request.from).is_none()
-            && self.voter.may_cast(message.term, &request.from)
+        let may = self.is_free_to_vote(now, request.from)
+            && self.voter.bound_until(now, request.from).is_none()
+            && self.voter.may_cast(message.term, request.from)
             && message.term >= self.term
             && hold <= HOLD_MAX;
         if !may {
@@ -70,8 +70,7 @@ impl Election {
         }
         self.abandon_candidacy();
         self.voter.cast(message.term, request.from);
-        let holder = (request.from, message.incarnation);
-        self.voter.give(now, holder, message.term, hold, self.params.declaration_hold());
+        self.voter.give(now, request.from, message.term, hold, self.params.declaration_hold());
         self.quorum.owed = Some(request);
         self.quorum.acknowledging = None;
         self.persist();
@@ -105,17 +104,11 @@ impl Election {
     ) {
         let may = self.own_vote_counts(now)
             && hold <= HOLD_MAX
-            && self.voter.bound_until(now, &message.sender).is_none();
+            && self.voter.bound_until(now, message.life()).is_none();
         if !may {
             return;
         }
-        self.voter.give(
-            now,
-            (message.sender, message.incarnation),
-            message.term,
-            hold,
-            self.params.declaration_hold(),
-        );
+        self.voter.give(now, message.life(), message.term, hold, self.params.declaration_hold());
         self.quorum.acknowledging = Some(Request::of(message));
         self.persist();
         self.acknowledge(now);
@@ -124,7 +117,7 @@ impl Election {
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
         let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from) && self.durable.pledge == self.voter.pledge()
+            self.leader == Some(request.from.node_id) && self.durable.pledge == self.voter.pledge()
         });
         if waits {
             self.send_heartbeat(now);
@@ -137,7 +130,7 @@ impl Election {
             return None;
         }
         let request = self.quorum.acknowledging.take()?;
-        (self.leader == Some(request.from)).then_some(request.datagram)
+        (self.leader == Some(request.from.node_id)).then(|| request.datagram())
     }
 
     /// A voter without a memory asks for the term.
@@ -149,8 +142,9 @@ impl Election {
 
     /// Whether this voter hears a leader other than `node_id`, or is one: then it tells a candidate
     /// nothing, because the leader does.
-    fn follows_another(&self, node_id: &NodeId) -> bool {
-        !self.own_vote_may_be_asked_for() || self.leader.is_some_and(|leader| leader != *node_id)
+    fn follows_another(&self, life: Life) -> bool {
+        !self.own_vote_may_be_asked_for()
+            || self.leader.is_some_and(|leader| leader != life.node_id)
     }
 
     fn own_vote_may_be_asked_for(&self) -> bool {
@@ -160,11 +154,12 @@ impl Election {
     /// Whether this voter may give anybody its support or vote, its pledge left aside: its scripts
     /// have let go, it remembers its votes, nobody else uses its id, and it is not about to win
     /// itself.
-    fn is_free_to_vote(&self, now: Time, candidate: &NodeId) -> bool {
+    fn is_free_to_vote(&self, now: Time, candidate: Life) -> bool {
         let asks_for_support =
             self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Support);
         let stands = self.state == State::Standing && !asks_for_support;
-        let is_voter = self.quorum_params().is_some_and(|params| params.voters.contains(candidate));
+        let is_voter =
+            self.quorum_params().is_some_and(|params| params.voters.contains(&candidate.node_id));
         is_voter
             && !stands
             && !matches!(self.state, State::Leading | State::HandingOver { .. })
@@ -173,6 +168,7 @@ impl Election {
     }
 
     fn answer(&mut self, request: Request, granted: bool) {
-        self.send(Body::Vote { candidate: request.from, request: request.datagram, granted });
+        let candidate = request.from.node_id;
+        self.send(Body::Vote { candidate, request: request.datagram(), granted });
     }
 }
