@@ -26,7 +26,7 @@ use crate::core::params::Params;
 use crate::core::persist::PersistentState;
 use crate::time::Time;
 use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
-use crate::wire::message::{Body, Flags, Message, Standing};
+use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
 /// More steps than any scenario takes: beyond it, the nodes keep each other busy.
 const STEPS_MAX: usize = 100_000;
@@ -70,6 +70,9 @@ struct Host {
     outputs: Outputs,
     /// How hooks end; held where that is none.
     hooks_end: Option<HookOutcome>,
+    /// The disk is slow: what is to be written waits for it.
+    disk_is_slow: bool,
+    unwritten: Option<PersistentState>,
 }
 
 impl Lan {
@@ -160,6 +163,18 @@ impl Lan {
     /// The held hook of this host ends.
     fn end_hook(&mut self, name: &str, outcome: HookOutcome) {
         self.tell(name, |election, now| election.handle_hook_finished(now, outcome));
+    }
+
+    /// From now on this host's disk writes at once, or not before it is told to.
+    fn set_slow_disk(&mut self, name: &str, is_slow: bool) {
+        self.host(name).disk_is_slow = is_slow;
+    }
+
+    /// What waits for this host's disk is written.
+    fn end_write(&mut self, name: &str) {
+        let state = self.host(name).unwritten.take().unwrap();
+        self.host(name).disk = state;
+        self.tell(name, |election, now| election.handle_persisted(now, state));
     }
 
     /// A datagram comes from somebody who is only played.
@@ -264,6 +279,7 @@ impl Host {
         while let Some(output) = self.election.as_mut().and_then(Election::poll_output) {
             self.outputs.0.push((now, output));
             match output {
+                Output::Persist(state) if self.disk_is_slow => self.unwritten = Some(state),
                 Output::Persist(state) => {
                     self.disk = state;
                     if let Some(election) = &mut self.election {
@@ -358,6 +374,7 @@ struct Peer {
     role: Role,
     priority: Priority,
     flags: Flags,
+    voters: Option<VotersDigest>,
 }
 
 impl Peer {
@@ -371,6 +388,7 @@ impl Peer {
             role: Role::Follower,
             priority: Priority::default(),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
+            voters: None,
         }
     }
 
@@ -390,7 +408,7 @@ impl Peer {
                 role: self.role,
                 priority: self.priority,
                 flags: self.flags,
-                voters: None,
+                voters: self.voters,
             },
             body,
         }

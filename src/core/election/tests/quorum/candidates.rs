@@ -1,0 +1,229 @@
+//! How a leader is made.
+
+use super::*;
+
+#[test]
+fn the_best_candidate_is_elected_and_everyone_follows() {
+    let lan = three();
+    for name in THREE {
+        assert_eq!(lan.at(name).leader(), Some(id("a")), "{name}");
+        assert_eq!(lan.at(name).term(), Term(1), "{name}");
+    }
+}
+
+#[test]
+fn a_lone_voter_leads_by_itself() {
+    let mut lan = Lan::new();
+    lan.start("a", quorum(&["a"]));
+    lan.pass(secs(4));
+    assert_eq!(lan.leaders(), ["a"]);
+    let hooks = lan.take("a").hooks();
+    assert_eq!(hooks.last(), Some(&(HookEvent::Elected, Reason::Election)));
+}
+
+#[test]
+fn no_term_is_taken_before_a_majority_would_vote() {
+    let mut lan = alone("b");
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.at("b").term(), Term(0));
+    let proposal = lan.take("b").last_proposal();
+    lan.hear(voter("a").answers(&proposal, true));
+    assert_eq!(lan.at("b").term(), Term(1));
+}
+
+#[test]
+fn a_refusal_is_no_support() {
+    let mut lan = alone("b");
+    let proposal = lan.take_proposal("b");
+    lan.hear(voter("a").answers(&proposal, false));
+    lan.hear(voter("c").answers(&proposal, false));
+    assert_eq!(lan.at("b").term(), Term(0));
+}
+
+#[test]
+fn the_votes_are_asked_for_once_the_own_one_is_on_disk() {
+    let mut lan = alone("b");
+    let proposal = lan.take_proposal("b");
+    lan.set_slow_disk("b", true);
+    lan.hear(voter("a").answers(&proposal, true));
+    lan.pass(secs(1));
+    let waiting = lan.take("b");
+    assert!(!waiting.bodies().iter().any(|body| matches!(body, Body::VoteRequest { .. })));
+    lan.end_write("b");
+    let request = lan.take("b").last_vote_request();
+    assert_eq!(request.term, Term(1));
+    let ballot = lan.hosts[&id("b")].disk.ballot.unwrap();
+    assert_eq!((ballot.term, ballot.candidate), (Term(1), request.life()));
+}
+
+#[test]
+fn a_majority_of_votes_makes_a_leader_and_a_minority_does_not() {
+    let mut lan = alone("b");
+    let request = lan.take_vote_request("b");
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.hear(voter("c").answers(&request, true));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn answers_to_other_questions_do_not_count() {
+    let mut lan = alone("b");
+    let proposal = lan.take_proposal("b");
+    lan.hear(voter("a").answers(&proposal, true));
+    let request = lan.take("b").last_vote_request();
+    // "Would" is not "does".
+    lan.hear(voter("c").answers(&proposal, true));
+    let mut other_life = request;
+    other_life.incarnation.0 += 1;
+    lan.hear(voter("c").answers(&other_life, true));
+    let mut other_candidate = request;
+    other_candidate.sender = id("a");
+    lan.hear(voter("c").answers(&other_candidate, true));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+}
+
+#[test]
+fn votes_that_come_when_their_lease_has_run_out_win_nothing() {
+    let mut lan = alone("b");
+    let request = lan.take_vote_request("b");
+    // The process is held: no timeout is handled meanwhile.
+    lan.now += secs(3);
+    lan.hear(voter("c").answers(&request, true));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert!(lan.take("b").declarations().is_empty());
+}
+
+#[test]
+fn a_lost_question_is_asked_again_and_either_asking_may_be_answered() {
+    let mut lan = alone("b");
+    let first = lan.take_proposal("b");
+    lan.pass(ms(500));
+    assert_ne!(lan.take("b").last_proposal().sequence, first.sequence);
+    lan.hear(voter("a").answers(&first, true));
+    let first = lan.take("b").last_vote_request();
+    lan.pass(ms(500));
+    let second = lan.take("b").last_vote_request();
+    assert_ne!(second.sequence, first.sequence);
+    assert_eq!(second.term, first.term);
+    lan.hear(voter("c").answers(&second, true));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn a_candidate_that_asked_for_votes_in_vain_sets_its_voters_free() {
+    let mut lan = alone("b");
+    lan.take_vote_request("b");
+    lan.pass(secs(2));
+    let bodies = lan.take("b").bodies();
+    assert!(bodies.contains(&Body::Resignation { successor: None }), "{bodies:?}");
+    assert_eq!(lan.at("b").term(), Term(1), "and takes no further term without support");
+}
+
+#[test]
+fn a_better_candidate_is_made_way_for_once() {
+    let mut lan = alone("b");
+    let mut better = voter("a");
+    lan.take_proposal("b");
+    lan.hear(better.says(Body::Proposal));
+    assert_eq!(lan.at("b").role(), Role::Follower);
+    assert!(lan.take("b").votes().contains(&yes("a")));
+    lan.pass(secs(4));
+    lan.take_proposal("b");
+    lan.hear(better.says(Body::Proposal));
+    assert_eq!(lan.at("b").role(), Role::Candidate, "it may be one that hears nobody");
+}
+
+#[test]
+fn a_node_that_is_cut_off_and_comes_back_disturbs_nobody() {
+    let mut lan = three();
+    lan.cut_off("c");
+    lan.pass(secs(100));
+    assert_eq!(lan.at("c").term(), Term(1), "it takes no term in vain");
+    lan.take("a");
+    lan.reconnect("c");
+    lan.pass(secs(3));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.at("c").leader(), Some(id("a")));
+    let leader = lan.take("a");
+    assert_eq!(leader.hooks(), []);
+    assert_eq!(leader.transitions(), []);
+    assert_eq!(lan.at("a").term(), Term(1));
+}
+
+#[test]
+fn an_orderly_handover_takes_no_time() {
+    let mut lan = three();
+    let before = lan.now;
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    assert_eq!((lan.leaders(), lan.now), (vec!["b".to_owned()], before));
+    assert_eq!(lan.at("c").leader(), Some(id("b")));
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Election)]);
+    assert_eq!(lan.at("b").term(), Term(2));
+}
+
+#[test]
+fn a_successor_waits_for_the_demote_hook() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert!(lan.take("a").declarations().len() >= 20, "it keeps the others waiting");
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn an_observer_votes_and_never_leads() {
+    let mut lan = Lan::new();
+    lan.start("a", Params { candidate: false, ..quorum(&THREE) });
+    lan.start("b", quorum(&THREE));
+    lan.start("c", quorum(&THREE));
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.cut_off("c");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"], "the witness keeps it in office");
+    lan.crash("b");
+    lan.reconnect("c");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["c"]);
+}
+
+#[test]
+fn a_node_without_a_vote_follows_only() {
+    let mut lan = three();
+    lan.start("0", quorum(&THREE));
+    lan.pass(secs(5));
+    assert_eq!(lan.at("0").leader(), Some(id("a")));
+    for name in ["a", "b"] {
+        lan.crash(name);
+    }
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    let bodies = lan.take("0").bodies();
+    assert!(bodies.iter().all(|body| matches!(body, Body::Heartbeat { acknowledged: None, .. })));
+}
+
+impl Lan {
+    /// Waits for `name` to ask for support.
+    fn take_proposal(&mut self, name: &str) -> Message {
+        for _ in 0..1000 {
+            let outputs = self.take(name);
+            if outputs.bodies().contains(&Body::Proposal) && self.at(name).role() == Role::Candidate
+            {
+                return outputs.last_proposal();
+            }
+            self.pass(ms(10));
+        }
+        panic!("{name} does not stand");
+    }
+
+    /// Waits for `name` to ask for votes, which `a` or `c` supports.
+    pub(super) fn take_vote_request(&mut self, name: &str) -> Message {
+        let proposal = self.take_proposal(name);
+        self.hear(voter("a").answers(&proposal, true));
+        self.take(name).last_vote_request()
+    }
+}

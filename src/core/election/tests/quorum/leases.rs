@@ -1,0 +1,256 @@
+//! How long a leader is one.
+
+use super::*;
+
+#[test]
+fn another_leader_comes_once_the_old_one_and_its_scripts_must_have_let_go() {
+    let mut lan = three();
+    lan.cut_off("a");
+    let cut_at = lan.now;
+    lan.pass(secs(60));
+    let runs: Vec<_> = lan.take("a").runs().map(|(at, event, why)| (event, why, at)).collect();
+    let [(HookEvent::Demoted, Reason::LeaseLost, demoted_at)] = runs[..] else {
+        panic!("{runs:?}");
+    };
+    let elected_at = lan.take("b").runs().next().unwrap().0;
+    assert!(demoted_at.since(cut_at) <= secs(3));
+    assert!(demoted_at.since(cut_at) >= secs(2));
+    let between = elected_at.since(demoted_at);
+    assert!(between >= secs(5), "the demote grace is kept free: {between:?}");
+    assert!(between <= ms(5_300), "and little more: {between:?}");
+    assert_eq!(lan.at("b").term(), Term(2));
+}
+
+#[test]
+fn the_demoted_leader_follows_the_next_one_after_healing() {
+    let mut lan = three();
+    lan.cut_off("a");
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.reconnect("a");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.at("a").leader(), Some(id("b")));
+    assert_eq!(lan.take("b").transitions(), []);
+}
+
+/// `b`, elected by itself and `c`, which are all that it hears of, in term 1.
+fn elected() -> (Lan, Peer) {
+    let mut lan = alone("b");
+    let request = lan.take_vote_request("b");
+    let mut c = voter("c");
+    lan.hear(c.answers(&request, true));
+    assert_eq!(lan.leaders(), ["b"]);
+    (lan, c)
+}
+
+#[test]
+fn the_elected_hook_waits_until_a_majority_follows() {
+    let (mut lan, mut c) = elected();
+    lan.pass(ms(100));
+    let done = lan.take("b");
+    assert_eq!(done.hooks(), []);
+    let declaration = done.last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Election)]);
+}
+
+#[test]
+fn a_leader_that_nobody_acknowledges_goes_without_having_told_its_scripts() {
+    let (mut lan, _) = elected();
+    lan.pass(secs(4));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.take("b").hooks(), []);
+}
+
+#[test]
+fn an_acknowledgement_counts_from_when_the_declaration_was_sent() {
+    let (mut lan, mut c) = elected();
+    let declared_at = lan.now;
+    let declaration = lan.take("b").last_declaration();
+    lan.pass(ms(900));
+    lan.hear(c.acknowledges(&declaration));
+    assert_eq!(lan.at("b").lease_end(), Some(declared_at + secs(3)));
+}
+
+#[test]
+fn acknowledgements_of_another_life_or_an_unknown_declaration_do_not_count() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    let mut other_life = declaration;
+    other_life.incarnation.0 += 1;
+    lan.hear(c.acknowledges(&other_life));
+    let mut future = declaration;
+    future.sequence.0 += 100;
+    lan.hear(c.acknowledges(&future));
+    let to_another = Body::Heartbeat {
+        leader: Some(id("a")),
+        conceded: None,
+        acknowledged: Some(datagram_id(&declaration)),
+    };
+    lan.hear(c.says(to_another));
+    assert_eq!(lan.take("b").hooks(), []);
+}
+
+#[test]
+fn an_unenrolled_voter_keeps_nobody_in_office() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    c.flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true);
+    lan.hear(c.acknowledges(&declaration));
+    assert_eq!(lan.take("b").hooks(), []);
+}
+
+#[test]
+fn a_leader_is_none_from_the_end_of_its_lease_on_even_before_it_is_told_the_time() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    let end = lan.at("b").lease_end().unwrap();
+    assert!(lan.at("b").is_leader_at(Time::from_nanos(end.as_nanos() - 1)));
+    assert!(!lan.at("b").is_leader_at(end));
+}
+
+#[test]
+fn a_process_that_was_held_says_nothing_under_its_old_lease() {
+    for wakes_by in 0..4 {
+        let (mut lan, mut c) = elected();
+        let declaration = lan.take("b").last_declaration();
+        lan.hear(c.acknowledges(&declaration));
+        lan.take("b");
+        lan.now += secs(10);
+        match wakes_by {
+            0 => lan.tell("b", |election, now| election.handle_timeout(now)),
+            1 => lan.hear(c.acknowledges(&declaration)),
+            2 => lan.hear(c.says(Body::Proposal)),
+            _ => lan.tell("b", |election, now| election.set_maintenance(now, true)),
+        }
+        assert_eq!(lan.leaders(), Vec::<String>::new(), "woken by {wakes_by}");
+        let woken = lan.take("b");
+        assert_eq!(woken.hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+        let as_leader = woken.sent().filter(|(_, message)| message.standing.role == Role::Leader);
+        assert_eq!(as_leader.count(), 0, "woken by {wakes_by}");
+    }
+}
+
+#[test]
+fn a_leader_that_cannot_renew_while_it_hands_over_falls_silent() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.cut_off("a");
+    lan.pass(secs(3));
+    lan.take("a");
+    lan.pass(secs(4));
+    assert_eq!(lan.take("a").bodies(), []);
+}
+
+#[test]
+fn scripts_that_overrun_the_grace_are_fenced_once() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.pass(secs(60));
+    let done = lan.take("a");
+    let demoted_at = done.runs().next().unwrap().0;
+    assert_eq!(done.fences(), [demoted_at + secs(5)]);
+    assert!(done.has_event(Event::GraceOverrun { term: Term(1) }));
+}
+
+#[test]
+fn scripts_that_let_go_in_time_are_not_fenced() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.pass(ms(7_000));
+    lan.end_hook("a", HookOutcome::Failed);
+    lan.pass(secs(60));
+    assert_eq!(lan.take("a").fences(), []);
+}
+
+#[test]
+fn an_elected_hook_that_still_runs_is_cut_short_and_then_undone() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    lan.set_hooks("b", None);
+    lan.hear(c.acknowledges(&declaration));
+    let end = lan.at("b").lease_end().unwrap();
+    lan.pass(secs(4));
+    let done = lan.take("b");
+    let cut = done.0.iter().find(|(_, output)| matches!(output, Output::CutHookShort { .. }));
+    assert_eq!(cut, Some(&(end, Output::CutHookShort { by: end + ms(2_500) })));
+    lan.end_hook("b", HookOutcome::Failed);
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+}
+
+#[test]
+fn a_leader_keeps_its_term_though_a_voter_knows_a_higher_one() {
+    let mut lan = three();
+    let mut c = Peer { incarnation: Incarnation(50), ..voter_in("c", 9) };
+    lan.crash("c");
+    let hello = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    for _ in 0..10 {
+        lan.hear(c.says(hello));
+        lan.pass(secs(1));
+    }
+    let leader = lan.take("a");
+    assert_eq!(lan.at("a").term(), Term(1));
+    assert_eq!(leader.hooks(), []);
+    assert_eq!(lan.at("b").term(), Term(9), "the next reign will be above it");
+}
+
+#[test]
+fn longer_intervals_do_not_cost_the_leadership() {
+    let mut lan = three();
+    let slower = Params { ..quorum(&THREE) };
+    let slower = Params {
+        heartbeat_interval: secs(4),
+        leader_alive_threshold: secs(12),
+        leader_election_duration: secs(4),
+        ..slower
+    };
+    for name in THREE {
+        lan.tell(name, |election, now| election.reconfigure(now, slower.clone()));
+    }
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("a").hooks(), []);
+    lan.cut_off("a");
+    lan.pass(secs(7));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.pass(secs(6));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+}
+
+#[test]
+fn the_voters_stay_what_they_were_at_the_start() {
+    let mut lan = three();
+    lan.tell("a", |election, now| election.reconfigure(now, quorum(&["a"])));
+    lan.tell("b", |election, now| election.reconfigure(now, Params::default()));
+    for name in ["a", "b"] {
+        assert_eq!(lan.at(name).params().quorum, quorum(&THREE).quorum, "{name}");
+    }
+}
+
+#[test]
+fn a_leader_that_hears_one_of_a_later_term_gives_way() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    lan.take("b");
+    let mut later = voter_in("a", 9);
+    later.sequence.0 = 10;
+    lan.hear(later.declares());
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
+}
+
+#[test]
+fn a_group_that_has_settled_writes_nothing() {
+    let mut lan = three();
+    lan.pass(secs(1000));
+    for name in THREE {
+        assert_eq!(lan.take(name).saves(), 0, "{name}");
+    }
+}
