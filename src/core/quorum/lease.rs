@@ -109,21 +109,30 @@ impl Lease {
         self.outstanding.push_back((sequence, cover));
     }
 
-    /// Takes in that `voter` acknowledges the declaration `sequence`, and renews the lease where that
-    /// makes `needed` voters who have acknowledged it or another that covers as much. A declaration
-    /// that is too old to count, or was none, changes nothing.
-    pub fn note_acknowledged(&mut self, voter: NodeId, sequence: Sequence, needed: usize) {
+    /// Takes in, at `now`, that `voter` acknowledges the declaration `sequence`, and renews the lease
+    /// where that makes `needed` voters who have acknowledged it or another that covers as much. A
+    /// declaration that is too old to count, or was none, changes nothing.
+    pub fn note_acknowledged(
+        &mut self,
+        now: Time,
+        voter: NodeId,
+        sequence: Sequence,
+        needed: usize,
+    ) {
         let found = self.outstanding.iter().find(|(number, _)| *number == sequence);
         let Some((_, cover)) = found else { return };
         let newest = self.acknowledged.entry(voter).or_insert(Cover::NONE);
         *newest = newest.max(*cover);
-        if self.acknowledged.len() >= needed {
-            self.confirmed = true;
-            self.cover = self.cover.max(Cover {
-                lease_end: self.covered_by(needed, |cover| cover.lease_end),
-                grace_end: self.covered_by(needed, |cover| cover.grace_end),
-            });
+        let renewed = Cover {
+            lease_end: self.covered_by(needed, |cover| cover.lease_end),
+            grace_end: self.covered_by(needed, |cover| cover.grace_end),
+        };
+        if renewed.lease_end <= now {
+            return;
         }
+        // What the vote granted may last longer, but left no grace.
+        self.cover = if self.confirmed { self.cover.max(renewed) } else { renewed };
+        self.confirmed = true;
     }
 
     /// The latest time that at least `needed` voters cover.
@@ -147,6 +156,10 @@ mod tests {
 
     fn at(millis: u64) -> Time {
         Time::from_millis(millis)
+    }
+
+    fn acknowledge(lease: &mut Lease, voter: &str, sequence: u64, needed: usize) {
+        lease.note_acknowledged(at(200), id(voter), Sequence(sequence), needed);
     }
 
     /// A lease won at time 0, under which a declaration 7 was sent at 100 ms and 8 a second later.
@@ -180,31 +193,46 @@ mod tests {
     #[test]
     fn a_majority_renews_it_from_when_the_declaration_was_sent() {
         let mut lease = declared();
-        lease.note_acknowledged(id("a"), Sequence(8), 2);
+        acknowledge(&mut lease, "a", 8, 2);
         assert!(!lease.is_confirmed());
         assert_eq!(lease.end(), at(3000), "one of two needed");
-        lease.note_acknowledged(id("b"), Sequence(7), 2);
+        acknowledge(&mut lease, "b", 7, 2);
         assert!(lease.is_confirmed());
         assert_eq!(lease.end(), at(3100), "both cover the older one only");
         assert_eq!(lease.grace_end(), at(8100));
-        lease.note_acknowledged(id("b"), Sequence(8), 2);
+        acknowledge(&mut lease, "b", 8, 2);
         assert_eq!(lease.end(), at(4100));
+    }
+
+    #[test]
+    fn the_first_acknowledgements_replace_what_the_vote_granted_without_grace() {
+        let mut lease = Lease::new(Cover::new(at(0), TERM * 4, Duration::ZERO));
+        lease.note_declared(at(100), Sequence(7), Cover::new(at(100), TERM, GRACE));
+        acknowledge(&mut lease, "a", 7, 1);
+        assert_eq!((lease.end(), lease.grace_end()), (at(3100), at(8100)));
+    }
+
+    #[test]
+    fn what_has_run_out_is_not_confirmed() {
+        let mut lease = declared();
+        lease.note_acknowledged(at(3100), id("a"), Sequence(7), 1);
+        assert!(!lease.is_confirmed());
     }
 
     #[test]
     fn an_old_acknowledgement_takes_nothing_back() {
         let mut lease = declared();
-        lease.note_acknowledged(id("a"), Sequence(8), 2);
-        lease.note_acknowledged(id("b"), Sequence(8), 2);
-        lease.note_acknowledged(id("a"), Sequence(7), 2);
+        acknowledge(&mut lease, "a", 8, 2);
+        acknowledge(&mut lease, "b", 8, 2);
+        acknowledge(&mut lease, "a", 7, 2);
         assert_eq!(lease.end(), at(4100));
     }
 
     #[test]
     fn the_same_voter_counts_once() {
         let mut lease = declared();
-        lease.note_acknowledged(id("a"), Sequence(7), 2);
-        lease.note_acknowledged(id("a"), Sequence(8), 2);
+        acknowledge(&mut lease, "a", 7, 2);
+        acknowledge(&mut lease, "a", 8, 2);
         assert_eq!(lease.end(), at(3000));
         assert!(!lease.is_confirmed());
     }
@@ -212,16 +240,16 @@ mod tests {
     #[test]
     fn what_was_never_sent_or_long_ago_cannot_be_acknowledged() {
         let mut lease = declared();
-        lease.note_acknowledged(id("a"), Sequence(6), 1);
+        acknowledge(&mut lease, "a", 6, 1);
         assert!(!lease.is_confirmed());
         lease.note_declared(at(3100), Sequence(9), Cover::new(at(3100), TERM, GRACE));
-        lease.note_acknowledged(id("a"), Sequence(7), 1);
+        acknowledge(&mut lease, "a", 7, 1);
         assert!(!lease.is_confirmed(), "its lease would have run out");
         for number in 10..1000 {
             lease.note_declared(at(3101), Sequence(number), Cover::new(at(3101), TERM, GRACE));
         }
         assert!(lease.outstanding.len() <= OUTSTANDING_MAX);
-        lease.note_acknowledged(id("a"), Sequence(999), 1);
+        acknowledge(&mut lease, "a", 999, 1);
         assert_eq!(lease.end(), at(6101));
     }
 
@@ -229,9 +257,9 @@ mod tests {
     fn new_settings_count_with_the_declarations_that_tell_them() {
         let mut lease = declared();
         lease.note_declared(at(2100), Sequence(9), Cover::new(at(2100), TERM * 4, Duration::ZERO));
-        lease.note_acknowledged(id("a"), Sequence(8), 1);
+        acknowledge(&mut lease, "a", 8, 1);
         assert_eq!((lease.end(), lease.grace_end()), (at(4100), at(9100)));
-        lease.note_acknowledged(id("a"), Sequence(9), 1);
+        acknowledge(&mut lease, "a", 9, 1);
         assert_eq!((lease.end(), lease.grace_end()), (at(14_100), at(14_100)));
     }
 }

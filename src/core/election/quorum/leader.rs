@@ -56,7 +56,7 @@ impl Election {
         lease.note_declared(now, sequence, cover);
         if self.own_vote_counts(now) {
             let (node_id, incarnation) = (self.node_id, self.incarnation);
-            self.note_acknowledged(node_id, DatagramId { incarnation, sequence });
+            self.note_acknowledged(now, node_id, DatagramId { incarnation, sequence });
         }
     }
 
@@ -70,11 +70,11 @@ impl Election {
             return;
         };
         if leader == Some(self.node_id) && self.counts(now, &message.sender) {
-            self.note_acknowledged(message.sender, declaration);
+            self.note_acknowledged(now, message.sender, declaration);
         }
     }
 
-    fn note_acknowledged(&mut self, voter: NodeId, declaration: DatagramId) {
+    fn note_acknowledged(&mut self, now: Time, voter: NodeId, declaration: DatagramId) {
         let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
             return;
         };
@@ -82,7 +82,7 @@ impl Election {
             return;
         }
         let Some(lease) = &mut self.quorum.lease else { return };
-        lease.note_acknowledged(voter, declaration.sequence, needed);
+        lease.note_acknowledged(now, voter, declaration.sequence, needed);
         let end = lease.end();
         self.timers.set(Timer::Lease, end);
         self.tell_scripts();
