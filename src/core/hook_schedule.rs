@@ -70,6 +70,11 @@ impl HookSchedule {
         self.running.as_ref()
     }
 
+    /// Whether the scripts have begun to take over and not let go since.
+    pub(crate) const fn hold(&self) -> bool {
+        self.holds
+    }
+
     /// Whether the scripts are on the follower's side: nothing that they took over is still theirs,
     /// and what an earlier life left behind is cleaned up.
     pub(crate) fn have_let_go(&self) -> bool {

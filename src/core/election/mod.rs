@@ -295,7 +295,7 @@ impl Election {
             if let Some(run) = election.hooks.finish() {
                 election.judge_hook(now, run, outcome);
             }
-            if election.hooks.have_let_go() {
+            if !election.hooks.hold() {
                 election.timers.clear(Timer::GraceEnd);
             }
             election.start_next_hook();

@@ -27,7 +27,7 @@ impl Election {
         self.timers.clear(Timer::Declare);
         let scripts_run = self.hooks.running().map(|run| run.event);
         self.hand_over(now, Reason::LeaseLost, None);
-        if self.hooks.have_let_go() {
+        if !self.hooks.hold() {
             return;
         }
         self.timers.set(Timer::GraceEnd, lease.grace_end());
@@ -40,7 +40,7 @@ impl Election {
 
     /// The grace is over; whatever the scripts still hold, another node may take by now.
     pub(in crate::core::election) fn end_grace(&mut self) {
-        if self.hooks.have_let_go() {
+        if !self.hooks.hold() {
             return;
         }
         self.notify(Event::GraceOverrun { term: self.reign });
