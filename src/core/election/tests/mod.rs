@@ -12,6 +12,7 @@ mod handover;
 mod identity;
 mod quorum;
 mod quorum_model_regressions;
+mod quorum_regressions;
 mod regressions;
 mod startup;
 mod statics;
