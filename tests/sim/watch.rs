@@ -37,6 +37,10 @@ pub fn refuse(bad: bool, what: impl FnOnce() -> String) -> Result<(), Violation>
 /// Watches every host at every step. `index` says which host, `now` is true time, `local` the host's
 /// own.
 pub trait Watch {
+    /// Whether a datagram that comes again must never change anything. It may where one that is very
+    /// late, of a life that is over, is the first that is heard of its sender for long.
+    const DUPLICATES_MEAN_NOTHING: bool = true;
+
     /// A fault or a command happens.
     fn disturb(&mut self, now: u64);
 

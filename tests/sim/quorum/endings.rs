@@ -187,6 +187,7 @@ impl Scenario {
         }
         self.world.network.heal();
         self.expect_leader_within(self.recovery_bound() + self.handover_bound())?;
+        self.world.run_for(self.recovery_bound())?;
         self.stay_as_it_is()
     }
 

@@ -129,6 +129,8 @@ impl Guarantees {
 }
 
 impl Watch for Guarantees {
+    const DUPLICATES_MEAN_NOTHING: bool = false;
+
     fn disturb(&mut self, _now: u64) {}
 
     fn note_start(&mut self, index: usize) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lanelect::core::persist::{Ballot, Enrolment, Pledge};
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId, Sequence, Term};
+use lanelect::types::{Life, NodeId, Sequence, Term};
 use lanelect::wire::message::{Body, DatagramId, Message};
 
 use super::broken;
@@ -28,8 +28,7 @@ enum Asked {
 /// A voter's promise to hold still for everyone else.
 #[derive(Debug, Clone, Copy)]
 struct Promise {
-    to: NodeId,
-    life: Incarnation,
+    to: Life,
     term: Term,
     /// In true time.
     until: u64,
@@ -38,14 +37,14 @@ struct Promise {
 /// The books.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    asked: BTreeMap<(NodeId, Incarnation, Sequence), Asked>,
+    asked: BTreeMap<(Life, Sequence), Asked>,
     /// When a host took in the newest request of a node, by its own clock.
     taken_in: BTreeMap<(usize, NodeId), (DatagramId, Time)>,
-    ballots: BTreeMap<(NodeId, Term), NodeId>,
+    ballots: BTreeMap<(NodeId, Term), Life>,
     /// The newest promise of each host.
     promises: BTreeMap<usize, Promise>,
     /// Terms for which a life has asked for votes.
-    candidacies: BTreeMap<Term, Vec<(NodeId, Incarnation)>>,
+    candidacies: BTreeMap<Term, Vec<Life>>,
     /// Votes and acknowledgements that were sent.
     pub granted: u64,
 }
@@ -58,8 +57,8 @@ impl Ledger {
 
     /// Whether this life has asked for votes in `term`.
     pub fn stood_in(&self, message: &Message) -> bool {
-        let who = (message.sender, message.incarnation);
-        self.candidacies.get(&message.term).is_some_and(|lives| lives.contains(&who))
+        let lives = self.candidacies.get(&message.term);
+        lives.is_some_and(|lives| lives.contains(&message.life()))
     }
 
     /// A host takes a datagram in.
@@ -74,9 +73,7 @@ impl Ledger {
             }
             Body::Resignation { .. } | Body::Farewell { .. } => {
                 let ended = |promise: &&mut Promise| {
-                    promise.to == message.sender
-                        && promise.life == message.incarnation
-                        && promise.term <= message.term
+                    promise.to == message.life() && promise.term <= message.term
                 };
                 if let Some(promise) = self.promises.get_mut(&index).filter(ended) {
                     promise.until = promise.until.min(now);
@@ -112,8 +109,7 @@ impl Ledger {
             }
             _ => return Ok(()),
         };
-        let key = (message.sender, message.incarnation, message.sequence);
-        self.asked.insert(key, asked);
+        self.asked.insert((message.life(), message.sequence), asked);
         Ok(())
     }
 
@@ -125,16 +121,13 @@ impl Ledger {
         message: &Message,
         host: &Host,
     ) -> Result<(), Violation> {
-        let own = Ballot { term: message.term, candidate: message.sender };
+        let own = Ballot { term: message.term, candidate: message.life() };
         broken("disk", host.disk.kept.ballot != Some(own), || {
-            format!(
-                "{} asks for votes in term {} before its own is on disk",
-                own.candidate, own.term
-            )
+            format!("{own:?} asks for votes before its own is on disk")
         })?;
         self.cast(message.sender, own)?;
-        self.check_promise(index, now, message.sender, "stands")?;
-        let who = (message.sender, message.incarnation);
+        self.check_promise(index, now, message.life(), "stands")?;
+        let who = message.life();
         let lives = self.candidacies.entry(message.term).or_default();
         if !lives.contains(&who) {
             lives.push(who);
@@ -151,20 +144,20 @@ impl Ledger {
         host: &Host,
     ) -> Result<(), Violation> {
         let voter = host.node_id;
-        let key = (candidate, request.incarnation, request.sequence);
-        let Some(asked) = self.asked.get(&key).copied() else {
+        let candidate = Life { node_id: candidate, incarnation: request.incarnation };
+        let Some(asked) = self.asked.get(&(candidate, request.sequence)).copied() else {
             return broken("ballots", true, || format!("{voter} answers what nobody asked"));
         };
         check_enrolled(host, "says yes")?;
         let holds = asked != Asked::Testimony && host.scripts_hold;
         broken("hooks", holds, || {
-            format!("{voter} says yes to {candidate} though its scripts have not let go")
+            format!("{voter} says yes to {candidate:?} though its scripts have not let go")
         })?;
         let Asked::Vote { term, hold } = asked else { return Ok(()) };
         let kept = host.disk.kept;
         let ballot = Ballot { term, candidate };
         broken("disk", !remembers(kept.ballot, ballot), || {
-            format!("{voter} tells its vote for {candidate} in term {term} before it is on disk")
+            format!("{voter} tells its vote for {candidate:?} in term {term} before it is on disk")
         })?;
         self.cast(voter, ballot)?;
         self.promise(index, now, (candidate, request, term), hold, host)
@@ -179,10 +172,11 @@ impl Ledger {
         host: &Host,
     ) -> Result<(), Violation> {
         check_enrolled(host, "acknowledges")?;
-        let key = (leader, declaration.incarnation, declaration.sequence);
-        let Some(Asked::Acknowledgement { term, hold }) = self.asked.get(&key).copied() else {
+        let leader = Life { node_id: leader, incarnation: declaration.incarnation };
+        let asked = self.asked.get(&(leader, declaration.sequence)).copied();
+        let Some(Asked::Acknowledgement { term, hold }) = asked else {
             return broken("pledges", true, || {
-                format!("{} acknowledges what {leader} never declared", host.node_id)
+                format!("{} acknowledges what {leader:?} never declared", host.node_id)
             });
         };
         self.promise(index, now, (leader, declaration, term), hold, host)
@@ -193,7 +187,7 @@ impl Ledger {
         let Ballot { term, candidate } = ballot;
         let first = *self.ballots.entry((voter, term)).or_insert(candidate);
         broken("ballots", first != candidate, || {
-            format!("{voter} votes for {candidate} in term {term}, and has voted for {first}")
+            format!("{voter} votes for {candidate:?} in term {term}, and has voted for {first:?}")
         })
     }
 
@@ -202,7 +196,7 @@ impl Ledger {
         &mut self,
         index: usize,
         now: u64,
-        (to, request, term): (NodeId, DatagramId, Term),
+        (to, request, term): (Life, DatagramId, Term),
         hold: Duration,
         host: &Host,
     ) -> Result<(), Violation> {
@@ -211,29 +205,22 @@ impl Ledger {
         let kept = host.disk.kept.pledge;
         let is_kept = kept.is_some_and(|pledge: Pledge| pledge.to == to && pledge.hold() >= hold);
         broken("disk", !is_kept, || {
-            format!("{} promises itself to {to} for {hold:?}, and keeps {kept:?}", host.node_id)
+            format!("{} promises itself to {to:?} for {hold:?}, and keeps {kept:?}", host.node_id)
         })?;
-        let taken_in = self.taken_in.get(&(index, to)).filter(|(id, _)| *id == request);
+        let taken_in = self.taken_in.get(&(index, to.node_id)).filter(|(id, _)| *id == request);
         let Some((_, taken_in)) = taken_in else { return Ok(()) };
         let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
-        let life = request.incarnation;
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
         let until = renewed.map_or(until, |promise| promise.until.max(until));
-        self.promises.insert(index, Promise { to, life, term, until });
+        self.promises.insert(index, Promise { to, term, until });
         Ok(())
     }
 
-    fn check_promise(
-        &self,
-        index: usize,
-        now: u64,
-        to: NodeId,
-        what: &str,
-    ) -> Result<(), Violation> {
+    fn check_promise(&self, index: usize, now: u64, to: Life, what: &str) -> Result<(), Violation> {
         let promise = self.promises.get(&index);
         let other = promise.filter(|promise| promise.to != to && now < promise.until);
         broken("pledges", other.is_some(), || {
-            format!("host {index} {what} for {to} at {now}, and is bound by {other:?}")
+            format!("host {index} {what} for {to:?} at {now}, and is bound by {other:?}")
         })
     }
 }

@@ -197,7 +197,7 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         let heard_before = duplicate_of.is_some_and(|sent| self.hosts[to].listens_since <= sent);
-        if !heard_before {
+        if !heard_before || !W::DUPLICATES_MEAN_NOTHING {
             return self.hand_in(to, address, &datagram);
         }
         let before = self.summary(to);
