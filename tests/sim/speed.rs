@@ -4,14 +4,15 @@ use std::time::{Duration, Instant};
 
 use lanelect::core::params::Params;
 
+use crate::available::checkers::Checkers;
 use crate::world::{HookHabit, World};
 
 /// Simulates five undisturbed nodes at the default settings and prints the ratio.
 #[expect(clippy::disallowed_methods, reason = "it measures the time that really passes")]
 pub fn measure() {
-    let hooks = HookHabit { longest: 0, failure: 0.0, absence: 0.0 };
+    let hooks = HookHabit::of_length(0);
     let settings = vec![(Params::default(), hooks); 5];
-    let mut world = World::new(1, settings, 0);
+    let mut world = World::new(1, settings, 0, Checkers::new(5));
     for host in 0..5 {
         world.start(host).expect("no violation");
     }

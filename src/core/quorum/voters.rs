@@ -66,6 +66,12 @@ impl Voters {
         self.ids.len() / 2 + 1
     }
 
+    /// How many of the others it takes so that every majority with a certain voter in it has one of
+    /// them in it too.
+    pub fn needed_to_testify(&self) -> usize {
+        self.ids.len() - self.needed() + 1
+    }
+
     /// What stands for them on the wire.
     pub const fn digest(&self) -> VotersDigest {
         self.digest
@@ -104,6 +110,17 @@ mod tests {
             let names: Vec<_> = (0..count).map(|n| format!("n{n}").parse().unwrap()).collect();
             assert_eq!(Voters::new(names).unwrap().needed(), needed);
             assert!(2 * needed > count);
+        }
+    }
+
+    #[test]
+    fn those_who_testify_are_in_every_majority_besides_the_one_that_asks() {
+        for (count, needed) in [(2, 1), (3, 2), (4, 2), (5, 3), (31, 16)] {
+            let names: Vec<_> = (0..count).map(|n| format!("n{n}").parse().unwrap()).collect();
+            let voters = Voters::new(names).unwrap();
+            assert_eq!(voters.needed_to_testify(), needed);
+            let others = count - 1;
+            assert!(needed + voters.needed() - 1 > others && needed <= others);
         }
     }
 

@@ -104,14 +104,14 @@ mod tests {
 
     use super::*;
     use crate::core::persist::{Ballot, Enrolment, Pledge};
-    use crate::types::{Incarnation, NodeId, Term};
+    use crate::types::{Incarnation, Life, Term};
 
     fn group() -> GroupName {
         "blue".parse().unwrap()
     }
 
-    fn id(text: &str) -> NodeId {
-        text.parse().unwrap()
+    fn life(name: &str) -> Life {
+        Life { node_id: name.parse().unwrap(), incarnation: Incarnation(3) }
     }
 
     /// The memory of a voter with nothing left out.
@@ -121,8 +121,8 @@ mod tests {
             incarnation: Incarnation(3),
             maintenance: true,
             enrolment: Enrolment::Enrolled,
-            ballot: Some(Ballot { term: Term(6), candidate: id("web1") }),
-            pledge: Some(Pledge::new(id("web2"), Term(7), Duration::from_millis(8162))),
+            ballot: Some(Ballot { term: Term(6), candidate: life("web1") }),
+            pledge: Some(Pledge::new(life("web2"), Term(7), Duration::from_millis(8162))),
         }
     }
 
@@ -135,11 +135,11 @@ mod tests {
         let name = || "[^\\s\\pC]{1,15}";
         let ballot = prop::option::of(
             (any::<u64>(), name())
-                .prop_map(|(term, name)| Ballot { term: Term(term), candidate: id(&name) }),
+                .prop_map(|(term, name)| Ballot { term: Term(term), candidate: life(&name) }),
         );
         let pledge = prop::option::of((name(), any::<u64>(), 0..u64::MAX).prop_map(
             |(name, term, micros)| {
-                Pledge::new(id(&name), Term(term), Duration::from_micros(micros))
+                Pledge::new(life(&name), Term(term), Duration::from_micros(micros))
             },
         ));
         (any::<(u64, u64, bool)>(), enrolment, ballot, pledge).prop_map(

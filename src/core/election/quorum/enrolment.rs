@@ -4,10 +4,11 @@
 //! have voted in terms it no longer knows of, so it gives no vote until one of two things shows that
 //! it cannot vote twice in a term:
 //!
-//! * *The group has a memory without it.* A majority of voters that do remember answer its inquiry,
-//!   asked once every pledge it may have given has run out. Whoever won a term with a forgotten vote
-//!   did so with a majority, and that shares a voter with the one that answered: the forgotten term
-//!   is not above the highest one answered.
+//! * *The group has a memory without it.* So many voters that do remember answer its inquiry, asked
+//!   once every pledge it may have given has run out, that every majority has one of them besides
+//!   this voter. Whoever won a term with a forgotten vote did so with such a majority: the forgotten
+//!   term is not above the highest one answered. It takes half of the voters, and in a group of an
+//!   odd number a majority; so a group of one can take in a second.
 //! * *The group is new.* Every voter is seen without a memory, and each has seen that of every other
 //!   one: one that lost its disk in a group which remembers never sees it.
 
@@ -105,7 +106,8 @@ impl Election {
 
     /// A voter that remembers has told the highest term that it knows, which was learned.
     pub(super) fn count_testimony(&mut self, voter: NodeId) {
-        let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
+        let Some(needed) = self.quorum_params().map(|params| params.voters.needed_to_testify())
+        else {
             return;
         };
         let Some(inquiry) = &mut self.quorum.inquiry else { return };

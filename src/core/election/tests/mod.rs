@@ -11,6 +11,8 @@ mod following;
 mod handover;
 mod identity;
 mod quorum;
+mod quorum_model_regressions;
+mod quorum_regressions;
 mod regressions;
 mod startup;
 mod statics;

@@ -13,16 +13,26 @@ pub struct Weather {
     pub loss: f64,
     /// Probability that it arrives twice.
     pub duplication: f64,
+    /// Probability that it is under way for very long.
+    pub straggling: f64,
+    /// For how long at the most.
+    pub straggle_max: u64,
 }
 
 impl Weather {
     /// Nothing is lost, doubled or late.
-    pub const CALM: Weather =
-        Weather { delay_min: 50_000, delay_max: 100_000, loss: 0.0, duplication: 0.0 };
+    pub const CALM: Weather = Weather {
+        delay_min: 50_000,
+        delay_max: 100_000,
+        loss: 0.0,
+        duplication: 0.0,
+        straggling: 0.0,
+        straggle_max: 0,
+    };
 
-    /// Whether every datagram arrives.
+    /// Whether every datagram arrives in time.
     pub fn is_calm(&self) -> bool {
-        self.loss == 0.0
+        self.loss == 0.0 && self.straggling == 0.0
     }
 }
 
@@ -83,11 +93,16 @@ impl Network {
 
     /// The delays after which a datagram arrives: none where it is lost, two where it is doubled.
     pub fn deliveries(&self, rng: &mut Rng, from: usize, to: usize) -> [Option<u64>; 2] {
-        let Weather { delay_min, delay_max, loss, duplication } = self.weather;
+        let Weather { delay_min, delay_max, loss, duplication, straggling, straggle_max } =
+            self.weather;
         if !self.connects(from, to) || (from != to && loss > 0.0 && rng.f64() < loss) {
             return [None, None];
         }
-        let mut delay = || Some(delay_min + rng.u64(0..=delay_max - delay_min));
+        let mut delay = || {
+            let straggles = straggling > 0.0 && rng.f64() < straggling;
+            let latest = if straggles { straggle_max.max(delay_max) } else { delay_max };
+            Some(delay_min + rng.u64(0..=latest - delay_min))
+        };
         let (first, second) = (delay(), delay());
         if duplication > 0.0 && rng.f64() < duplication {
             [first.min(second), first.max(second)]

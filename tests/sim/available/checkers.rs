@@ -1,7 +1,6 @@
 //! What must hold at every step, whatever happens.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use lanelect::core::election::Election;
@@ -14,27 +13,12 @@ use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
-use crate::network::Network;
+use crate::watch::{Violation, Watch, refuse};
+use crate::world::network::Network;
 use crate::world::{Host, node_id};
 
 /// A wake may come so much later than asked for, where a host's clock is not in step with true time.
 const CLOCK_GRAIN: Duration = Duration::from_nanos(10);
-
-/// Something that must not happen, and did.
-#[derive(Debug, Clone)]
-pub struct Violation(String);
-
-impl Violation {
-    pub fn new(what: String) -> Self {
-        Violation(what)
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// What is known about one host, over all its lives.
 #[derive(Debug, Clone, Default)]
@@ -79,34 +63,34 @@ impl Checkers {
             uncounted: true,
         }
     }
+}
 
-    /// The last fault, command or failed hook.
-    pub fn disturb(&mut self, now: u64) {
+impl Watch for Checkers {
+    fn disturb(&mut self, now: u64) {
         self.disturbed_at = now;
         self.uncounted = true;
     }
 
-    pub fn note_start(&mut self, host: usize) {
+    fn note_start(&mut self, host: usize) {
         let record = &mut self.records[host];
         let Record { hook_term, reign, lost, .. } = *record;
         *record = Record { hook_term, reign, lost, ..Record::default() };
     }
 
-    pub fn note_stopped(&mut self, host: usize) {
+    fn note_stopped(&mut self, host: usize) {
         self.records[host].stopped = true;
         self.uncounted = true;
     }
 
     /// A held host answers nobody in time.
-    pub fn note_held(&mut self, host: usize) {
+    fn note_held(&mut self, host: usize) {
         self.records[host].answer_by = None;
     }
 
-    /// A datagram is about to be handed to `election`. Returns whether it is news, as far as numbers
-    /// tell.
-    pub fn note_delivery(
+    fn note_delivery(
         &mut self,
         host: usize,
+        _now: u64,
         now: Time,
         message: &Message,
         election: &Election,
@@ -128,7 +112,7 @@ impl Checkers {
 
     /// After news from a better node a leader follows its declaration, and a candidate leaves it to
     /// its proposal. After a worse leader's declaration a leader leads under a term above its own.
-    pub fn check_reaction(message: &Message, election: &Election) -> Result<(), Violation> {
+    fn check_reaction(&self, message: &Message, election: &Election) -> Result<(), Violation> {
         let theirs = Rank::new(message.sender, &message.standing);
         let own = rank(election);
         if message.sender == own.node_id() {
@@ -150,13 +134,9 @@ impl Checkers {
         })
     }
 
-    pub fn last_sent(&self, host: usize) -> Option<Message> {
-        self.records[host].last_sent
-    }
-
     /// Terms and lives on disk only grow.
-    pub fn note_persist(
-        &self,
+    fn note_kept(
+        &mut self,
         host: usize,
         before: &PersistentState,
         after: &PersistentState,
@@ -170,13 +150,14 @@ impl Checkers {
     /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, a reign
     /// begins under a new term, nobody resigns while a hook runs, and a leader answers a worse one
     /// within the declaration gap.
-    pub fn note_sent(
+    fn note_sent(
         &mut self,
         host: usize,
-        now: Time,
+        now: u64,
         message: &Message,
-        disk: &PersistentState,
+        hosts: &[Host],
     ) -> Result<(), Violation> {
+        let (now, disk) = (hosts[host].local(now), &hosts[host].disk.kept);
         let record = &mut self.records[host];
         let id = node_id(host);
         refuse(record.stopped, || format!("{id} sends {:?} after it stopped", message.body))?;
@@ -197,7 +178,12 @@ impl Checkers {
     }
 
     /// Hooks run one at a time, alternate, and see terms that only grow.
-    pub fn note_hook_start(&mut self, host: usize, run: &HookRun) -> Result<(), Violation> {
+    fn note_hook_start(
+        &mut self,
+        host: usize,
+        run: &HookRun,
+        _hosts: &[Host],
+    ) -> Result<(), Violation> {
         use HookEvent::{Demoted, Elected, Reaffirmed, Started};
         let record = &mut self.records[host];
         let id = node_id(host);
@@ -223,16 +209,15 @@ impl Checkers {
         Ok(())
     }
 
-    pub fn note_hook_end(&mut self, host: usize) {
+    fn note_hook_end(&mut self, host: usize, _event: HookEvent) {
         self.records[host].hook_runs = false;
     }
 
     /// A leader is given up only after it has really been silent, and nothing changes in a group
     /// that has settled.
-    pub fn note_event(
+    fn note_event(
         &mut self,
         index: usize,
-        local: Time,
         now: u64,
         event: &Event,
         host: &Host,
@@ -241,6 +226,7 @@ impl Checkers {
             Event::LeaderSilent { leader, .. } => {
                 let threshold = host.params.leader_alive_threshold;
                 let heard = self.records[index].declarations.get(leader);
+                let local = host.local(now);
                 let silent = heard.is_none_or(|heard| local.since(*heard) >= threshold);
                 refuse(!silent, || format!("{} gave up {leader}, which it hears", host.node_id))
             }
@@ -258,12 +244,7 @@ impl Checkers {
     }
 
     /// A group that has had the time to settle has exactly the leader it should.
-    pub fn check_step(
-        &mut self,
-        now: u64,
-        hosts: &[Host],
-        network: &Network,
-    ) -> Result<(), Violation> {
+    fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
         if !network.weather.is_calm() {
             self.disturb(now);
         }
@@ -283,7 +264,9 @@ impl Checkers {
             self.check_reigns(clique, hosts)
         })
     }
+}
 
+impl Checkers {
     /// The hooks of the one leader of a settled group have been run under a term above the reigns that
     /// others lost to a better leader: the winner of a conflict was told of it.
     fn check_reigns(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
@@ -354,8 +337,4 @@ pub fn rank(election: &Election) -> Rank {
     let priority = election.params().priority;
     let standing = Standing { role: election.role(), priority, flags, voters: None };
     Rank::new(election.node_id(), &standing)
-}
-
-fn refuse(bad: bool, what: impl FnOnce() -> String) -> Result<(), Violation> {
-    if bad { Err(Violation::new(what())) } else { Ok(()) }
 }

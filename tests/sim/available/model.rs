@@ -12,8 +12,9 @@ use fastrand::Rng;
 use lanelect::core::Election;
 use lanelect::core::params::Params;
 
-use crate::checkers::Violation;
-use crate::swarm::{Tally, choose_priority, settling_time};
+use crate::available::checkers::Checkers;
+use crate::available::swarm::{Tally, choose_priority, settling_time};
+use crate::watch::{Violation, Watch};
 use crate::world::{HookHabit, World, node_id};
 
 /// Events in one run.
@@ -22,10 +23,12 @@ const STEPS: Range<usize> = 5..30;
 /// Compares the two on every seed.
 pub fn compare(seeds: Range<u64>) -> Result<String, String> {
     let count = seeds.end.saturating_sub(seeds.start);
-    let total = crate::for_all(seeds, |seed| run(seed, false)).map_err(|(seed, violation)| {
-        let replay = format!("cargo test --test sim -- --seed {seed} --model --trace");
-        format!("  seed {seed}: {violation}\n  replay: {replay}")
-    })?;
+    let total = crate::for_all(seeds, |seed| run(seed, false), Tally::add).map_err(
+        |(seed, violation)| {
+            let replay = format!("cargo test --test sim -- --seed {seed} --model --trace");
+            format!("  seed {seed}: {violation}\n  replay: {replay}")
+        },
+    )?;
     Ok(format!("{count} seeds, {} events, the same leaders after each", total.disturbances))
 }
 
@@ -33,7 +36,7 @@ pub fn compare(seeds: Range<u64>) -> Result<String, String> {
 pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
     let mut rng = Rng::with_seed(seed);
     let heartbeat = Duration::from_millis([20, 1000][rng.usize(0..2)]);
-    let hooks = HookHabit { longest: 0, failure: 0.0, absence: 0.0 };
+    let hooks = HookHabit::of_length(0);
     let settings: Vec<_> = (0..rng.usize(1..=6))
         .map(|_| {
             let priority = choose_priority(&mut rng);
@@ -43,9 +46,10 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
         })
         .collect();
     let mut model = Model::new(settings.iter().map(|(params, _)| params));
-    let mut world = World::new(rng.u64(..), settings, 0);
+    let checkers = Checkers::new(settings.len());
+    let mut world = World::new(rng.u64(..), settings, 0, checkers);
     world.trace = trace;
-    world.checkers.settling_time = settling_time(&world.hosts[0].params, &hooks);
+    world.watch.settling_time = settling_time(&world.hosts[0].params, &hooks);
     let steps = rng.usize(STEPS);
     for step in 1..=steps {
         let event = Event::choose(&mut rng, world.hosts.len());
@@ -201,8 +205,8 @@ impl Model {
 }
 
 /// Does to the real elections what happened in the model.
-fn play(world: &mut World, event: &Event) -> Result<(), Violation> {
-    world.checkers.disturb(world.now);
+fn play(world: &mut World<Checkers>, event: &Event) -> Result<(), Violation> {
+    world.watch.disturb(world.now);
     match event {
         Event::Start(host) if !world.hosts[*host].is_alive() => world.start(*host)?,
         Event::Start(_) => {}
@@ -226,8 +230,8 @@ fn play(world: &mut World, event: &Event) -> Result<(), Violation> {
 }
 
 /// Lets the elections settle; then those lead that lead in the model.
-fn agree(world: &mut World, model: &Model) -> Result<(), Violation> {
-    world.run_for(world.checkers.settling_time)?;
+fn agree(world: &mut World<Checkers>, model: &Model) -> Result<(), Violation> {
+    world.run_for(world.watch.settling_time)?;
     let leads = |host: &usize| {
         let host = &world.hosts[*host];
         host.is_up() && host.election.as_ref().is_some_and(Election::is_leader)

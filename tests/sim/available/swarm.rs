@@ -8,8 +8,9 @@ use lanelect::core::Election;
 use lanelect::core::params::{OnElectedFailure, Params, StaticRole};
 use lanelect::types::Priority;
 
-use crate::checkers::Violation;
-use crate::network::Weather;
+use crate::available::checkers::Checkers;
+use crate::watch::{Violation, Watch};
+use crate::world::network::Weather;
 use crate::world::{HookHabit, Sabotage, World};
 
 /// The clocks' largest drift: 1 %.
@@ -42,7 +43,7 @@ pub fn run(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Result<Tally, 
 
 struct Scenario {
     rng: Rng,
-    world: World,
+    world: World<Checkers>,
     heartbeat: u64,
     /// Nobody yields and no hook fails, so the group has to settle within the documented bound.
     gentle: bool,
@@ -58,10 +59,11 @@ impl Scenario {
         let bound = if gentle { gentle_settling_time } else { settling_time };
         let settling_time = settings.iter().map(|(p, h)| bound(p, h)).max().unwrap_or(0);
         let drift = if rng.bool() { DRIFT_PPB } else { 0 };
-        let mut world = World::new(rng.u64(..), settings, drift);
+        let checkers = Checkers::new(settings.len());
+        let mut world = World::new(rng.u64(..), settings, drift, checkers);
         world.trace = trace;
         world.sabotage = sabotage;
-        world.checkers.settling_time = settling_time;
+        world.watch.settling_time = settling_time;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
 
@@ -77,13 +79,13 @@ impl Scenario {
             self.disturb()?;
             self.disturbances += 1;
             match self.rng.u8(0..8) {
-                0 => self.world.run_for(self.world.checkers.settling_time * 5 / 4)?,
+                0 => self.world.run_for(self.world.watch.settling_time * 5 / 4)?,
                 1..=3 => self.let_pass(0..40)?,
                 _ => self.let_pass(0..4)?,
             }
         }
         self.mend()?;
-        self.world.run_for(self.world.checkers.settling_time * 3 / 2)
+        self.world.run_for(self.world.watch.settling_time * 3 / 2)
     }
 
     /// Lets so many heartbeats' time pass.
@@ -96,7 +98,7 @@ impl Scenario {
     fn disturb(&mut self) -> Result<(), Violation> {
         let hosts = self.world.hosts.len();
         let host = self.rng.usize(0..hosts);
-        self.world.checkers.disturb(self.world.now);
+        self.world.watch.disturb(self.world.now);
         match self.rng.u8(0..20) {
             0..=1 => self.world.crash(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
@@ -159,7 +161,13 @@ impl Scenario {
         let duplication = [0.0, 0.3][self.rng.usize(0..2)];
         let late = delay_max > self.heartbeat / 10;
         // A datagram that may be three heartbeats late is as good as lost to the promises.
-        Weather { delay_min, delay_max, loss: if late { 0.05 } else { loss }, duplication }
+        Weather {
+            delay_min,
+            delay_max,
+            loss: if late { 0.05 } else { loss },
+            duplication,
+            ..Weather::CALM
+        }
     }
 
     /// Mends every fault; hooks no longer fail.
@@ -202,7 +210,7 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
                 };
                 params.candidate |= params.static_role.is_some();
             }
-            (params, HookHabit { longest: slow, failure, absence })
+            (params, HookHabit { failure, absence, ..HookHabit::of_length(slow) })
         })
         .collect()
 }

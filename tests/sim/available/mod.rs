@@ -1,0 +1,5 @@
+//! Available mode: random groups under random faults, and a reference model beside them.
+
+pub mod checkers;
+pub mod model;
+pub mod swarm;

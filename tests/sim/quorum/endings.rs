@@ -1,0 +1,263 @@
+//! Everything is mended, and the group must recover within a bound and then stay as it is.
+//!
+//! `L` is the lease, `G` the demote grace, `P = (L + G) × 101 / 99` the longest pledge, `T` the
+//! alive threshold, `E` the election's duration, `H` the heartbeat interval; of all settings that were
+//! in force, the longest. Once a majority of voters that remember their votes runs and hears each
+//! other, there is exactly one leader, known to all, within
+//!
+//! ```text
+//! P + T + 6 E + 2 H
+//! ```
+//!
+//! At the worst every voter holds still for a leader that is gone (`P`, also after a restart, from
+//! its start), and follows it until its silence is noticed (`T`, within `P` where that is longer).
+//! Nodes that start, clean up, wait for hooks or stay out add their own times.
+
+use std::time::Duration;
+
+use lanelect::core::Election;
+
+use super::broken;
+use super::guarantees::Settled;
+use super::reigns::may_act;
+use super::scenario::Scenario;
+use super::settings::nanos;
+use crate::watch::Violation;
+use crate::world::Hiccups;
+use crate::world::network::Weather;
+
+/// How many heartbeats a settled group is watched for without saving anything.
+const QUIET_HEARTBEATS: u64 = 1000;
+
+impl Scenario {
+    /// Mends every fault.
+    pub fn mend(&mut self) -> Result<(), Violation> {
+        self.world.hiccups = Hiccups::default();
+        self.world.network.heal();
+        self.world.network.weather = Weather::CALM;
+        self.world.lose_stragglers(self.heartbeat / 100);
+        self.misled = None;
+        let voters = super::settings::voters_of(&self.voters);
+        for host in 0..self.settings.hosts {
+            self.remove_torn_state(host);
+            let mut params = self.settings.params[host].clone();
+            params.quorum.as_mut().expect("quorum mode").voters = voters.clone();
+            let host = &mut self.world.hosts[host];
+            host.params = params;
+            host.hooks.failure = 0.0;
+            host.hooks.absence = 0.0;
+            host.disk.slowest = host.disk.slowest.min(self.heartbeat / 20);
+        }
+        for host in 0..self.settings.hosts {
+            self.world.plug(host, true)?;
+            self.world.resume(host)?;
+            if self.is_outdated(host) {
+                self.world.crash(host);
+            }
+            if !self.world.hosts[host].is_alive() {
+                self.world.start(host)?;
+            }
+            let params = self.world.hosts[host].params.clone();
+            self.world.command(host, "is back in service", |election, now| {
+                election.set_maintenance(now, false);
+                election.reconfigure(now, params);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The group gets its leader in time, and keeps it.
+    pub fn recover(&mut self) -> Result<(), Violation> {
+        let bound = self.startup_bound() + self.recovery_bound();
+        self.expect_leader_within(bound)?;
+        self.world.run_for(self.recovery_bound())?;
+        self.check_recovered()?;
+        broken("enrolment", !self.all_enrolled(), || "a voter was never enrolled".into())
+    }
+
+    /// A group of running nodes.
+    fn recovery_bound(&self) -> u64 {
+        let hold = self.settings.longest_hold();
+        let longest = |part: fn(&super::settings::Intervals) -> Duration| {
+            self.settings.intervals.iter().map(part).max().unwrap_or_default()
+        };
+        let (threshold, election, heartbeat) =
+            (longest(|i| i.threshold), longest(|i| i.election), longest(|i| i.heartbeat));
+        slow(nanos(hold + threshold + election * 6 + heartbeat * 2))
+    }
+
+    /// What nodes may take besides that start, clean up, or stay out.
+    fn startup_bound(&self) -> u64 {
+        let params = &self.settings.params[0];
+        let hooks = &self.settings.hooks;
+        let own = nanos(params.startup_grace_period + params.preempt_delay + params.demote_grace())
+            + hooks.longest * 2
+            + hooks.demoted_longest;
+        let out = if self.settings.gentle {
+            0
+        } else {
+            nanos(params.yield_time() + params.failure_holdoff * 64 + Duration::from_secs(1))
+        };
+        slow(own + out)
+    }
+
+    /// Waits for the leader, and takes down how much of the bound that took.
+    fn expect_leader_within(&mut self, bound: u64) -> Result<(), Violation> {
+        let begin = self.world.now;
+        let step = (self.heartbeat / 4).max(1);
+        while self.world.now < begin + bound {
+            if self.check_recovered().is_ok() {
+                break;
+            }
+            self.world.run_for(step)?;
+        }
+        self.check_recovered()?;
+        let took = (self.world.now - begin) * 1000 / bound;
+        self.tally.slowest = self.tally.slowest.max(took);
+        Ok(())
+    }
+
+    /// Exactly one leader, whom everybody follows.
+    fn check_recovered(&self) -> Result<(), Violation> {
+        let hosts = &self.world.hosts[..self.settings.hosts];
+        let elections: Vec<&Election> =
+            hosts.iter().filter_map(|host| host.election.as_ref()).collect();
+        let leaders: Vec<_> =
+            elections.iter().filter(|e| e.is_leader()).map(|e| e.node_id()).collect();
+        let follows = |e: &&Election| (e.node_id(), e.role(), e.leader());
+        let agree = elections.iter().all(|election| election.leader() == leaders.first().copied());
+        let all_up = elections.len() == hosts.len();
+        broken("liveness", leaders.len() != 1 || !agree || !all_up, || {
+            format!("{leaders:?} lead: {:?}", elections.iter().map(follows).collect::<Vec<_>>())
+        })
+    }
+
+    /// What else is asked of a group that has recovered.
+    pub fn end(&mut self) -> Result<(), Violation> {
+        match self.rng.u8(0..8) {
+            0 => self.stay_quiet(),
+            1..=2 => self.split_without_majority(),
+            3..=4 => self.send_minority_away(),
+            5 => self.lose_the_leader(),
+            _ => self.stay_as_it_is(),
+        }
+    }
+
+    fn settle(&mut self, hosts: Vec<usize>, why: &'static str) {
+        self.world.watch.settled = Some(Settled { hosts, why });
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.settings.hosts).collect()
+    }
+
+    fn stay_as_it_is(&mut self) -> Result<(), Violation> {
+        self.settle(self.all(), "in a settled group");
+        self.world.run_for(self.recovery_bound())?;
+        self.check_recovered()
+    }
+
+    /// A settled group saves nothing.
+    fn stay_quiet(&mut self) -> Result<(), Violation> {
+        self.settle(self.all(), "in a settled group");
+        let before = self.world.watch.counts.asked_to_keep;
+        self.world.run_for(self.heartbeat * QUIET_HEARTBEATS)?;
+        let saves = self.world.watch.counts.asked_to_keep - before;
+        broken("disk", saves > 0, || format!("{saves} saves in {QUIET_HEARTBEATS} heartbeats"))
+    }
+
+    /// Where no side has a majority nobody leads; healed, the group gets its leader back.
+    fn split_without_majority(&mut self) -> Result<(), Violation> {
+        let most = self.voters.len() / 2;
+        if most == 0 {
+            return Ok(());
+        }
+        let mut colours = vec![0; self.world.hosts.len()];
+        for (index, host) in self.voters.iter().enumerate() {
+            colours[*host] = index / most;
+        }
+        self.world.log(0, || format!("the network falls apart: {colours:?}"));
+        self.world.network.partition(&colours);
+        let lease = slow(nanos(self.settings.params[0].lease_term()));
+        self.world.run_for(lease)?;
+        for _ in 0..self.rng.u64(1..40) {
+            self.world.run_for(self.heartbeat)?;
+            let leader = self.world.hosts.iter().find(|host| may_act(host, self.world.now));
+            broken("leadership", leader.is_some(), || "somebody leads a minority".into())?;
+        }
+        self.world.network.heal();
+        self.expect_leader_within(self.recovery_bound() + self.handover_bound())?;
+        self.world.run_for(self.recovery_bound())?;
+        self.stay_as_it_is()
+    }
+
+    fn handover_bound(&self) -> u64 {
+        slow(self.settings.hooks.longest + self.settings.hooks.demoted_longest)
+    }
+
+    /// A minority that goes and comes back disturbs neither a healthy leader nor who stayed with it.
+    fn send_minority_away(&mut self) -> Result<(), Violation> {
+        let Some(leader) = (0..self.settings.hosts).find(|host| self.leads(*host)) else {
+            return Ok(());
+        };
+        let mut voters: Vec<_> = self.voters.iter().copied().filter(|v| *v != leader).collect();
+        self.rng.shuffle(&mut voters);
+        let away = (self.voters.len() - 1) / 2;
+        let mut leave = voters[..away].to_vec();
+        let others = (0..self.settings.hosts).filter(|host| !self.voters.contains(host));
+        leave.extend(others.filter(|_| self.rng.bool()));
+        let stay: Vec<_> = self.all().into_iter().filter(|host| !leave.contains(host)).collect();
+        if self.settings.params[0].preempt {
+            return Ok(());
+        }
+        self.world.log(leader, || format!("leads, and {leave:?} go away"));
+        self.settle(stay.clone(), "though only a minority was away");
+        let (deaf, mute) =
+            [(true, true), (true, true), (true, false), (false, true)][self.rng.usize(0..4)];
+        for (gone, here) in
+            leave.iter().flat_map(|gone| stay.iter().map(move |here| (*gone, *here)))
+        {
+            if mute {
+                self.world.network.cut_one_way(gone, here);
+            }
+            if deaf {
+                self.world.network.cut_one_way(here, gone);
+            }
+        }
+        let longest = self.recovery_bound() * 3;
+        self.world.run_for(self.rng.u64(0..=longest))?;
+        self.world.network.heal();
+        self.world.run_for(self.recovery_bound())?;
+        self.check_recovered()?;
+        broken("liveness", !self.leads(leader), || "a returning minority deposed a leader".into())
+    }
+
+    fn leads(&self, host: usize) -> bool {
+        self.world.hosts[host].election.as_ref().is_some_and(Election::is_leader)
+    }
+
+    /// A leader that is cut off for good is replaced, where voters and a candidate are left.
+    fn lose_the_leader(&mut self) -> Result<(), Violation> {
+        let leader = (0..self.settings.hosts).find(|host| self.leads(*host));
+        let enough = self.voters.len() > self.voters.len() / 2 + 1;
+        let Some(leader) = leader.filter(|_| enough) else { return Ok(()) };
+        let candidates = self.voters.iter().filter(|voter| self.settings.params[**voter].candidate);
+        if candidates.count() < 2 {
+            return Ok(());
+        }
+        self.cut_off(leader);
+        let bound = self.recovery_bound();
+        let begin = self.world.now;
+        let mut elected = false;
+        while !elected && self.world.now < begin + bound {
+            self.world.run_for(self.heartbeat)?;
+            elected = (0..self.settings.hosts).any(|host| host != leader && self.leads(host));
+        }
+        broken("liveness", !elected, || "nobody succeeds a leader that is cut off".into())
+    }
+}
+
+/// A clock that runs 1 % slow makes everything take 1 % longer.
+const fn slow(nanos: u64) -> u64 {
+    nanos * 102 / 100
+}

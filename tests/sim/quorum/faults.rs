@@ -1,0 +1,186 @@
+//! Faults of quorum groups that need more than a line.
+
+use lanelect::core::persist::PersistentState;
+
+use super::clones::Clones;
+use super::scenario::Scenario;
+use super::settings::nanos;
+use crate::watch::Violation;
+use crate::world::network::Weather;
+use crate::world::{Hiccups, HookHabit, node_id};
+
+impl Scenario {
+    /// Starts what is down, but for a host here and there; the operator removes what cannot be read.
+    pub fn start_all_but_some(&mut self) -> Result<(), Violation> {
+        for host in 0..self.settings.hosts {
+            if !self.world.hosts[host].is_alive() && self.rng.u8(0..4) > 0 {
+                self.remove_torn_state(host);
+                self.world.start(host)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a daemon: for a moment, for about as long as its lease and grace last, or for longer.
+    pub fn hold(&mut self, host: usize) {
+        let hold = nanos(self.settings.longest_hold());
+        let longest = [self.heartbeat, hold / 2, hold * 2, hold * 5][self.rng.usize(0..4)];
+        let duration = self.rng.u64(0..=longest);
+        self.world.hold_for(host, duration);
+    }
+
+    pub fn partition(&mut self) {
+        let sides = self.rng.usize(2..4);
+        let colours: Vec<usize> =
+            self.world.hosts.iter().map(|_| self.rng.usize(0..sides)).collect();
+        self.world.network.partition(&colours);
+    }
+
+    /// Nothing gets to or from a host any more.
+    pub fn cut_off(&mut self, host: usize) {
+        for other in 0..self.world.hosts.len() {
+            self.world.network.cut_one_way(host, other);
+            self.world.network.cut_one_way(other, host);
+        }
+    }
+
+    pub fn choose_weather(&mut self) -> Weather {
+        let delay_min = self.rng.u64(20_000..=self.heartbeat / 100);
+        let delay_max = match self.rng.u8(0..4) {
+            0..=1 => delay_min + self.heartbeat / 100,
+            2 => delay_min + self.heartbeat,
+            _ => delay_min + self.heartbeat * 4,
+        };
+        Weather {
+            delay_min,
+            delay_max,
+            loss: [0.0, 0.0, 0.05, 0.3][self.rng.usize(0..4)],
+            duplication: [0.0, 0.3][self.rng.usize(0..2)],
+            straggling: [0.0, 0.0, 0.05][self.rng.usize(0..3)],
+            straggle_max: self.heartbeat * [20, 200, 2000][self.rng.usize(0..3)],
+        }
+    }
+
+    /// A few old datagrams come again.
+    pub fn replay(&mut self) {
+        let latest = self.heartbeat * 10;
+        for _ in 0..self.rng.usize(1..20) {
+            self.world.replay(latest);
+        }
+    }
+
+    /// A host gets other intervals, while every voter remembers its votes.
+    pub fn reload(&mut self, host: usize) -> Result<(), Violation> {
+        if !self.all_enrolled() {
+            return Ok(());
+        }
+        let intervals = self.settings.intervals[self.rng.usize(0..self.settings.intervals.len())];
+        let params = intervals.set(&self.world.hosts[host].params);
+        self.changed_at = self.world.now;
+        self.world.hosts[host].params = params.clone();
+        self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))
+    }
+
+    /// A voter's disk is lost, or torn in a crash. No daemon starts on a torn one.
+    pub fn lose_disk(&mut self, host: usize) -> Result<(), Violation> {
+        if !self.may_lose_disk(host) {
+            return Ok(());
+        }
+        self.world.crash(host);
+        let torn = self.rng.bool();
+        self.world.log(host, || format!("loses its disk, torn: {torn}"));
+        let id = self.world.hosts[host].node_id;
+        self.world.watch.ledger.forget_ballots(id);
+        let disk = &mut self.world.hosts[host].disk;
+        disk.torn = torn;
+        if !torn {
+            disk.kept = PersistentState::default();
+        }
+        self.world.start(host)
+    }
+
+    /// Whether the design bears with the loss of this host's disk now; see the module's header.
+    fn may_lose_disk(&self, host: usize) -> bool {
+        let remember = self.voters.iter().filter(|voter| self.remembers(**voter)).count();
+        let needed = self.voters.len() / 2 + 1;
+        let others = remember - usize::from(self.voters.contains(&host) && self.remembers(host));
+        let calm_for = self.world.now - self.changed_at;
+        self.founded
+            && others >= needed
+            && self.all_agree_on_voters()
+            && calm_for > nanos(self.settings.longest_hold()) * 103 / 100
+            && self.all_have_the_same_settings()
+    }
+
+    fn all_have_the_same_settings(&self) -> bool {
+        let intervals = |host: usize| {
+            let params = &self.world.hosts[host].params;
+            (params.leader_alive_threshold, params.demote_grace())
+        };
+        let runs_otherwise = |host: usize| {
+            let election = self.world.hosts[host].election.as_ref();
+            election.is_some_and(|election| {
+                let params = election.params();
+                (params.leader_alive_threshold, params.demote_grace()) != intervals(0)
+            })
+        };
+        (0..self.settings.hosts)
+            .all(|host| intervals(host) == intervals(0) && !runs_otherwise(host))
+    }
+
+    /// The operator removes what cannot be read.
+    pub fn remove_torn_state(&mut self, host: usize) {
+        let disk = &mut self.world.hosts[host].disk;
+        if disk.torn {
+            disk.torn = false;
+            disk.kept = PersistentState::default();
+        }
+    }
+
+    /// A second daemon is started under a voter's id, on a copy of its disk or on an empty one, in a
+    /// network in which everybody hears everybody. The leader may fail meanwhile. The clone is gone
+    /// in the end.
+    pub fn let_clone_run(&mut self) -> Result<(), Violation> {
+        let victim = self.voters[self.rng.usize(0..self.voters.len())];
+        if !self.all_agree_on_voters() || !self.calm_down(victim)? {
+            return Ok(());
+        }
+        let clone = self.settings.hosts;
+        let host = &self.world.hosts[victim];
+        let (node_id_taken, params, kept) = (host.node_id, host.params.clone(), host.disk.kept);
+        let copied = self.rng.bool();
+        let host = &mut self.world.hosts[clone];
+        (host.node_id, host.params) = (node_id_taken, params);
+        host.disk.kept = if copied { kept } else { PersistentState::default() };
+        host.hooks = HookHabit::of_length(0);
+        self.world.watch.clones = Some(Clones::of(node_id_taken));
+        self.world.start(clone)?;
+        for _ in 0..self.rng.usize(1..4) {
+            self.let_pass(0, 3)?;
+            let other = self.choose_host();
+            if other != victim && self.rng.bool() {
+                self.world.crash(other);
+            }
+        }
+        self.world.crash(clone);
+        self.let_pass(1, 10)?;
+        self.world.watch.clones = None;
+        self.world.hosts[clone].node_id = node_id(clone);
+        Ok(())
+    }
+
+    /// Mends the network and the weather, lets everybody go on, and waits until everybody has heard
+    /// `host`; tells whether it runs.
+    fn calm_down(&mut self, host: usize) -> Result<bool, Violation> {
+        self.world.hiccups = Hiccups::default();
+        self.world.network.heal();
+        self.world.network.weather = Weather::CALM;
+        self.world.lose_stragglers(0);
+        for host in 0..self.settings.hosts {
+            self.world.plug(host, true)?;
+            self.world.resume(host)?;
+        }
+        self.let_pass(10, 10)?;
+        Ok(self.world.hosts[host].is_up())
+    }
+}

@@ -1,0 +1,290 @@
+//! What quorum mode promises, checked in true time at every step.
+//!
+//! | check | what |
+//! |---|---|
+//! | leadership | at every instant at most one daemon may act as the leader |
+//! | terms | no two lives lead in one term; `elected` hooks get terms that only grow |
+//! | ballots, pledges | a voter votes once a term, and holds still as long as it promised |
+//! | disk | what a datagram rests on is on disk before it leaves |
+//! | enrolment | only voters that remember their votes vote, acknowledge and stand |
+//! | hooks | at every instant at most one node is between `elected` and the end of `demoted` |
+//! | fence | the fence command runs only where scripts have not let go in time |
+//! | clones | an id under which two daemons are heard does not count |
+//! | order | hooks alternate, numbers grow, nothing is sent after the end or for a dead lease |
+//! | liveness | see `endings` |
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lanelect::core::election::Election;
+use lanelect::core::hook::{HookEvent, HookRun};
+use lanelect::core::output::{Event, Transition};
+use lanelect::core::persist::PersistentState;
+use lanelect::time::Time;
+use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
+use lanelect::wire::message::{Body, Message};
+
+use super::broken;
+use super::clones::Clones;
+use super::ledger::Ledger;
+use super::reigns::{Reigns, may_act};
+use crate::watch::{Decided, Violation, Watch};
+use crate::world::network::Network;
+use crate::world::{Host, label};
+
+/// In one life of one host.
+#[derive(Debug, Clone, Copy, Default)]
+struct Record {
+    last_hook: Option<HookEvent>,
+    hook_runs: bool,
+    /// When its election was last told the time, by its own clock.
+    sequence: Sequence,
+    stopped: bool,
+}
+
+/// What came of it all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Transitions of a role or leader.
+    pub transitions: u64,
+    /// Times at which a node took over while another's scripts had not let go.
+    pub overlaps: u64,
+    /// Fence commands.
+    pub fences: u64,
+    /// Requests to keep something.
+    pub asked_to_keep: u64,
+}
+
+/// Watches every host at every step.
+#[derive(Debug)]
+pub struct Guarantees {
+    records: Vec<Record>,
+    newest: BTreeMap<(usize, NodeId), (Incarnation, Sequence)>,
+    pub reigns: Reigns,
+    pub ledger: Ledger,
+    /// The id that two daemons use at present.
+    pub clones: Option<Clones>,
+    /// Whether a watchdog and a post-stop see to it that scripts let go.
+    pub guarded: bool,
+    /// The shortest grace of any setting: no fence may come before it is over.
+    pub grace: Duration,
+    /// From when on nothing may change any more, where so much is known.
+    pub settled: Option<Settled>,
+    pub counts: Counts,
+}
+
+/// A group in which nothing is to change.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// Whose transitions are forbidden.
+    pub hosts: Vec<usize>,
+    /// Why.
+    pub why: &'static str,
+}
+
+impl Guarantees {
+    pub fn new(hosts: usize, guarded: bool, grace: Duration) -> Self {
+        Guarantees {
+            records: vec![Record::default(); hosts],
+            newest: BTreeMap::new(),
+            reigns: Reigns::default(),
+            ledger: Ledger::default(),
+            clones: None,
+            guarded,
+            grace,
+            settled: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// At every instant at most one node is between the start of `elected` and the end of `demoted`.
+    /// Where nothing guards the scripts it is counted how often that fails.
+    fn check_takeover(&mut self, index: usize, hosts: &[Host]) -> Result<(), Violation> {
+        let other = (0..hosts.len()).find(|other| *other != index && hosts[*other].scripts_hold);
+        let Some(other) = other else { return Ok(()) };
+        self.counts.overlaps += 1;
+        broken("hooks", self.guarded, || {
+            let (one, other) = (label(hosts, index), label(hosts, other));
+            format!("{one} takes over though {other}'s scripts have not let go")
+        })
+    }
+
+    /// One hook at a time; `elected` and `demoted` alternate, `started` comes first.
+    fn check_order(&mut self, index: usize, run: &HookRun, host: &Host) -> Result<(), Violation> {
+        use HookEvent::{Demoted, Elected, Reaffirmed, Started};
+        let record = &mut self.records[index];
+        let (id, last) = (host.node_id, record.last_hook);
+        broken("order", record.hook_runs, || format!("{id} starts {} beside a hook", run.event))?;
+        let fits = matches!(
+            (last, run.event),
+            (None, Started)
+                | (Some(Started | Demoted), Elected)
+                | (Some(Elected | Reaffirmed), Reaffirmed | Demoted)
+        );
+        broken("order", !fits, || format!("{id} runs {} after {last:?}", run.event))?;
+        record.last_hook = Some(run.event);
+        record.hook_runs = true;
+        Ok(())
+    }
+}
+
+impl Watch for Guarantees {
+    const DUPLICATES_MEAN_NOTHING: bool = false;
+
+    fn disturb(&mut self, _now: u64) {}
+
+    fn note_start(&mut self, index: usize) {
+        self.records[index] = Record::default();
+        self.newest.retain(|(host, _), _| *host != index);
+    }
+
+    fn note_stopped(&mut self, index: usize) {
+        self.records[index].stopped = true;
+    }
+
+    fn note_delivery(
+        &mut self,
+        index: usize,
+        now: u64,
+        local: Time,
+        message: &Message,
+        _election: &Election,
+    ) -> bool {
+        self.ledger.note_delivery(index, now, local, message);
+        if let Some(clones) = &mut self.clones {
+            clones.note_delivery(index, local, message);
+        }
+        let number = (message.incarnation, message.sequence);
+        let newest = self.newest.entry((index, message.sender)).or_default();
+        let is_news = number > *newest;
+        *newest = number.max(*newest);
+        is_news
+    }
+
+    fn note_asked_to_keep(&mut self, _index: usize) {
+        self.counts.asked_to_keep += 1;
+    }
+
+    fn note_kept(
+        &mut self,
+        index: usize,
+        before: &PersistentState,
+        after: &PersistentState,
+    ) -> Result<(), Violation> {
+        let ballot = |state: &PersistentState| state.ballot.map(|ballot| ballot.term);
+        let shrinks = after.term < before.term
+            || after.incarnation < before.incarnation
+            || ballot(after) < ballot(before);
+        broken("disk", shrinks, || format!("host {index} keeps less: {before:?} → {after:?}"))
+    }
+
+    /// Nothing is decided under a lease that is over.
+    fn note_decided(
+        &mut self,
+        index: usize,
+        now: u64,
+        decided: &Decided,
+        hosts: &[Host],
+    ) -> Result<(), Violation> {
+        let host = &hosts[index];
+        let acts = match decided {
+            Decided::Send(message) => matches!(message.body, Body::Declaration { .. }),
+            Decided::Run(run) => run.event == HookEvent::Elected,
+        };
+        broken("order", acts && !may_act(host, now), || {
+            format!("{} acts under a lease that is over: {decided:?}", host.node_id)
+        })?;
+        match decided {
+            Decided::Run(run) => self.reigns.note_decided(run, host),
+            Decided::Send(_) => Ok(()),
+        }
+    }
+
+    fn note_sent(
+        &mut self,
+        index: usize,
+        now: u64,
+        message: &Message,
+        hosts: &[Host],
+    ) -> Result<(), Violation> {
+        let host = &hosts[index];
+        let record = &mut self.records[index];
+        let (id, disk) = (message.sender, host.disk.kept);
+        broken("order", record.stopped, || format!("{id} speaks after it stopped"))?;
+        broken("order", message.sequence <= record.sequence, || format!("{id} repeats a number"))?;
+        record.sequence = message.sequence;
+        broken("disk", message.term > disk.term, || format!("{id} tells a term too early"))?;
+        broken("disk", message.incarnation > disk.incarnation, || {
+            format!("{id} speaks before its life is on disk")
+        })?;
+        if matches!(message.body, Body::Resignation { .. }) {
+            broken("hooks", self.guarded && host.scripts_hold, || {
+                format!("{id} resigns though its scripts have not let go")
+            })?;
+        }
+        if matches!(message.body, Body::Declaration { .. }) {
+            broken("terms", !self.ledger.stood_in(message), || {
+                format!("{id} leads in term {}, for which it asked no votes", message.term)
+            })?;
+            self.reigns.note_declaration(index, now, message, hosts)?;
+        }
+        self.ledger.note_sent(index, now, message, host)
+    }
+
+    fn note_hook_start(
+        &mut self,
+        index: usize,
+        run: &HookRun,
+        hosts: &[Host],
+    ) -> Result<(), Violation> {
+        self.check_order(index, run, &hosts[index])?;
+        self.reigns.note_begun(run, &hosts[index], self.guarded)?;
+        if run.event == HookEvent::Elected { self.check_takeover(index, hosts) } else { Ok(()) }
+    }
+
+    fn note_hook_end(&mut self, index: usize, _event: HookEvent) {
+        self.records[index].hook_runs = false;
+    }
+
+    fn note_fence(
+        &mut self,
+        index: usize,
+        now: u64,
+        term: Term,
+        hosts: &[Host],
+    ) -> Result<(), Violation> {
+        self.counts.fences += 1;
+        let host = &hosts[index];
+        let overran = host.lease_seen.is_some_and(|end| host.local(now) >= end + self.grace);
+        broken("fence", !(overran && host.scripts_hold), || {
+            format!("{} is fenced for term {term} without need", host.node_id)
+        })?;
+        broken("fence", self.guarded, || format!("{}'s scripts were late", host.node_id))
+    }
+
+    fn note_event(
+        &mut self,
+        index: usize,
+        _now: u64,
+        event: &Event,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        let Event::Transition(Transition { role, leader, .. }) = event else { return Ok(()) };
+        self.counts.transitions += 1;
+        let Some(settled) = &self.settled else { return Ok(()) };
+        let calm = *role != Role::Starting && settled.hosts.contains(&index);
+        broken("liveness", calm, || {
+            format!("{} becomes {role} under {leader:?}, {}", host.node_id, settled.why)
+        })
+    }
+
+    fn check_step(
+        &mut self,
+        now: u64,
+        hosts: &[Host],
+        _network: &Network,
+    ) -> Result<(), Violation> {
+        Reigns::check_one(now, hosts)?;
+        self.clones.as_ref().map_or(Ok(()), |clones| clones.check(now, hosts))
+    }
+}

@@ -1,0 +1,251 @@
+//! What voters have promised, written down as their datagrams leave: ballots, which keep terms apart,
+//! and pledges, which keep leaderships apart in time.
+//!
+//! A promise counts here only from what the network saw of it. So the ledger knows less than the
+//! voters do, and whatever breaks a promise in it breaks a promise.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lanelect::core::persist::{Ballot, Enrolment, Pledge};
+use lanelect::time::Time;
+use lanelect::types::{Life, NodeId, Sequence, Term};
+use lanelect::wire::message::{Body, DatagramId, Message};
+
+use super::broken;
+use crate::watch::Violation;
+use crate::world::Host;
+
+/// A datagram that asks voters for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Support,
+    Vote { term: Term, hold: Duration },
+    Acknowledgement { term: Term, hold: Duration },
+    Testimony,
+}
+
+/// A voter's promise to hold still for everyone else.
+#[derive(Debug, Clone, Copy)]
+struct Promise {
+    to: Life,
+    term: Term,
+    /// In true time.
+    until: u64,
+}
+
+/// The books.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    asked: BTreeMap<(Life, Sequence), Asked>,
+    /// When a host took in the newest request of a node, by its own clock.
+    taken_in: BTreeMap<(usize, NodeId), (DatagramId, Time)>,
+    ballots: BTreeMap<(NodeId, Term), Life>,
+    /// The newest promise of each host.
+    promises: BTreeMap<usize, Promise>,
+    /// Terms for which a life has asked for votes.
+    candidacies: BTreeMap<Term, Vec<Life>>,
+    /// Votes and acknowledgements that were sent.
+    pub granted: u64,
+}
+
+impl Ledger {
+    /// A voter's disk is lost: what it voted for is known to others, or to nobody.
+    pub fn forget_ballots(&mut self, voter: NodeId) {
+        self.ballots.retain(|(node_id, _), _| *node_id != voter);
+    }
+
+    /// Whether this life has asked for votes in `term`.
+    pub fn stood_in(&self, message: &Message) -> bool {
+        let lives = self.candidacies.get(&message.term);
+        lives.is_some_and(|lives| lives.contains(&message.life()))
+    }
+
+    /// A host takes a datagram in.
+    pub fn note_delivery(&mut self, index: usize, now: u64, local: Time, message: &Message) {
+        match message.body {
+            Body::VoteRequest { .. } | Body::Declaration { .. } => {
+                let entry = (datagram_id(message), local);
+                let newest = self.taken_in.entry((index, message.sender)).or_insert(entry);
+                if entry.0 > newest.0 {
+                    *newest = entry;
+                }
+            }
+            Body::Resignation { .. } | Body::Farewell { .. } => {
+                let ended = |promise: &&mut Promise| {
+                    promise.to == message.life() && promise.term <= message.term
+                };
+                if let Some(promise) = self.promises.get_mut(&index).filter(ended) {
+                    promise.until = promise.until.min(now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A datagram leaves: what it asks is written down, and what it answers must be in order.
+    pub fn note_sent(
+        &mut self,
+        index: usize,
+        now: u64,
+        message: &Message,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        let asked = match message.body {
+            Body::Proposal => Asked::Support,
+            Body::Inquiry => Asked::Testimony,
+            Body::VoteRequest { hold_us } => {
+                self.check_candidacy(index, now, message, host)?;
+                Asked::Vote { term: message.term, hold: micros(hold_us) }
+            }
+            Body::Declaration { hold_us, .. } => {
+                Asked::Acknowledgement { term: message.term, hold: micros(hold_us) }
+            }
+            Body::Vote { candidate, request, granted: true } => {
+                return self.check_vote(index, now, candidate, request, host);
+            }
+            Body::Heartbeat { leader: Some(leader), acknowledged: Some(declaration), .. } => {
+                return self.check_acknowledgement(index, now, leader, declaration, host);
+            }
+            _ => return Ok(()),
+        };
+        self.asked.insert((message.life(), message.sequence), asked);
+        Ok(())
+    }
+
+    /// A candidate's own vote is on disk before it asks for others', and it keeps its promises too.
+    fn check_candidacy(
+        &mut self,
+        index: usize,
+        now: u64,
+        message: &Message,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        let own = Ballot { term: message.term, candidate: message.life() };
+        broken("disk", host.disk.kept.ballot != Some(own), || {
+            format!("{own:?} asks for votes before its own is on disk")
+        })?;
+        self.cast(message.sender, own)?;
+        self.check_promise(index, now, message.life(), "stands")?;
+        let who = message.life();
+        let lives = self.candidacies.entry(message.term).or_default();
+        if !lives.contains(&who) {
+            lives.push(who);
+        }
+        Ok(())
+    }
+
+    fn check_vote(
+        &mut self,
+        index: usize,
+        now: u64,
+        candidate: NodeId,
+        request: DatagramId,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        let voter = host.node_id;
+        let candidate = Life { node_id: candidate, incarnation: request.incarnation };
+        let Some(asked) = self.asked.get(&(candidate, request.sequence)).copied() else {
+            return broken("ballots", true, || format!("{voter} answers what nobody asked"));
+        };
+        check_enrolled(host, "says yes")?;
+        let holds = asked != Asked::Testimony && host.scripts_hold;
+        broken("hooks", holds, || {
+            format!("{voter} says yes to {candidate:?} though its scripts have not let go")
+        })?;
+        let Asked::Vote { term, hold } = asked else { return Ok(()) };
+        let kept = host.disk.kept;
+        let ballot = Ballot { term, candidate };
+        broken("disk", !remembers(kept.ballot, ballot), || {
+            format!("{voter} tells its vote for {candidate:?} in term {term} before it is on disk")
+        })?;
+        self.cast(voter, ballot)?;
+        self.promise(index, now, (candidate, request, term), hold, host)
+    }
+
+    fn check_acknowledgement(
+        &mut self,
+        index: usize,
+        now: u64,
+        leader: NodeId,
+        declaration: DatagramId,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        check_enrolled(host, "acknowledges")?;
+        let leader = Life { node_id: leader, incarnation: declaration.incarnation };
+        let asked = self.asked.get(&(leader, declaration.sequence)).copied();
+        let Some(Asked::Acknowledgement { term, hold }) = asked else {
+            return broken("pledges", true, || {
+                format!("{} acknowledges what {leader:?} never declared", host.node_id)
+            });
+        };
+        self.promise(index, now, (leader, declaration, term), hold, host)
+    }
+
+    /// One ballot a term.
+    fn cast(&mut self, voter: NodeId, ballot: Ballot) -> Result<(), Violation> {
+        let Ballot { term, candidate } = ballot;
+        let first = *self.ballots.entry((voter, term)).or_insert(candidate);
+        broken("ballots", first != candidate, || {
+            format!("{voter} votes for {candidate:?} in term {term}, and has voted for {first:?}")
+        })
+    }
+
+    /// A voter promises itself, from when it took the request in, if no other promise forbids it.
+    fn promise(
+        &mut self,
+        index: usize,
+        now: u64,
+        (to, request, term): (Life, DatagramId, Term),
+        hold: Duration,
+        host: &Host,
+    ) -> Result<(), Violation> {
+        self.granted += 1;
+        self.check_promise(index, now, to, "promises itself")?;
+        let kept = host.disk.kept.pledge;
+        let is_kept = kept.is_some_and(|pledge: Pledge| pledge.to == to && pledge.hold() >= hold);
+        broken("disk", !is_kept, || {
+            format!("{} promises itself to {to:?} for {hold:?}, and keeps {kept:?}", host.node_id)
+        })?;
+        let taken_in = self.taken_in.get(&(index, to.node_id)).filter(|(id, _)| *id == request);
+        let Some((_, taken_in)) = taken_in else { return Ok(()) };
+        let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
+        let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
+        let until = renewed.map_or(until, |promise| promise.until.max(until));
+        self.promises.insert(index, Promise { to, term, until });
+        Ok(())
+    }
+
+    fn check_promise(&self, index: usize, now: u64, to: Life, what: &str) -> Result<(), Violation> {
+        let promise = self.promises.get(&index);
+        let other = promise.filter(|promise| promise.to != to && now < promise.until);
+        broken("pledges", other.is_some(), || {
+            format!("host {index} {what} for {to:?} at {now}, and is bound by {other:?}")
+        })
+    }
+}
+
+/// A clock's reading is not in step with true time by so much, in nanoseconds.
+const GRAIN: u64 = 10;
+
+/// Whether a voter that keeps `kept` cannot vote otherwise in the term of `ballot` any more.
+fn remembers(kept: Option<Ballot>, ballot: Ballot) -> bool {
+    kept.is_some_and(|kept| kept == ballot || kept.term > ballot.term)
+}
+
+fn check_enrolled(host: &Host, what: &str) -> Result<(), Violation> {
+    let id = host.node_id;
+    let quorum = host.election.as_ref().and_then(|election| election.params().quorum.as_ref());
+    let is_voter = quorum.is_some_and(|quorum| quorum.voters.contains(&id));
+    broken("enrolment", !is_voter, || format!("{id} {what}, and is no voter"))?;
+    let remembers = host.disk.kept.enrolment == Enrolment::Enrolled;
+    broken("enrolment", !remembers, || format!("{id} {what}, and does not remember its votes"))
+}
+
+const fn datagram_id(message: &Message) -> DatagramId {
+    DatagramId { incarnation: message.incarnation, sequence: message.sequence }
+}
+
+const fn micros(micros: u32) -> Duration {
+    Duration::from_micros(micros as u64)
+}

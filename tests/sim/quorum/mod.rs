@@ -1,0 +1,109 @@
+//! Quorum mode: random groups of three to seven hosts with one to five voters, under every fault that
+//! the promise is made against, and a few that break it where the documentation says so.
+//!
+//! # What is assumed, and so kept to by the faults
+//!
+//! * **Clocks** drift at most 1 % either way, and in half of the runs each is at one of the ends.
+//! * **Disks** keep what was synced. One that is lost, or torn and removed by the operator, is
+//!   replaced by an empty one only where `faults::may_lose_disk` allows it: as many voters as make a
+//!   majority still remember their votes; the voters are not being changed; and for longer than any
+//!   pledge lasts all nodes have had the same settings, by which the voter that forgot its pledges
+//!   reckons how long they may be in force.
+//! * **Voters** are changed one at a time, by restarting every node, and the next change waits for the
+//!   end of the last. One node at a time may have a wrong set, of at least two.
+//! * **Clones** run in a network in which everybody hears everybody and has heard the id's holder; the
+//!   holder is not held meanwhile.
+//! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's `post-stop`
+//!   then has the scripts let go, and a demote hook takes at most `D`, where `W + 2 D ≤ G`, the demote
+//!   grace. A daemon that is held when its lease ends has lost up to `W` of the grace; then it may have
+//!   to cut an `elected` short, which takes up to half of what is left, and the other half must do
+//!   for `demoted`. A daemon is not held twice within one lease and its grace. Without that guard
+//!   overlaps of hooks are counted; leadership is promised all the same.
+//!
+//! Nothing else is: datagrams are lost, doubled, late by minutes, replayed; daemons are held at any
+//! point for any time, and crash at any point between deciding, saving and sending.
+
+mod clones;
+mod endings;
+mod faults;
+mod guarantees;
+mod ledger;
+mod reigns;
+mod scenario;
+mod settings;
+mod voters;
+
+use crate::watch::Violation;
+use crate::world::Sabotage;
+use scenario::Scenario;
+
+/// What came of one run, or of many.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Simulated time, in nanoseconds.
+    pub simulated: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Faults and commands.
+    pub disturbances: u64,
+    /// `elected` hooks.
+    pub elected: u64,
+    /// Votes and acknowledgements.
+    pub granted: u64,
+    /// Requests to save something.
+    pub saves: u64,
+    /// Runs without watchdog and post-stop, and how often hooks overlapped in them.
+    pub unguarded: u64,
+    pub overlaps: u64,
+    /// Fence commands in them.
+    pub fences: u64,
+    /// The longest time that a mended group took for a leader, in thousandths of the bound.
+    pub slowest: u64,
+}
+
+impl Tally {
+    /// Adds another run's counts to these.
+    pub fn add(&mut self, other: &Tally) {
+        self.simulated += other.simulated;
+        self.sent += other.sent;
+        self.disturbances += other.disturbances;
+        self.elected += other.elected;
+        self.granted += other.granted;
+        self.saves += other.saves;
+        self.unguarded += other.unguarded;
+        self.overlaps += other.overlaps;
+        self.fences += other.fences;
+        self.slowest = self.slowest.max(other.slowest);
+    }
+
+    /// What came of `seeds` runs, in words.
+    pub fn summary(&self, seeds: u64) -> String {
+        format!(
+            "{seeds} seeds, {:.1} simulated hours, {} datagrams, {} faults and commands, {} reigns, \
+             {} promises, {} saves; mended groups had their leader within {:.1} % of the bound; \
+             without watchdog and post-stop, hooks overlapped {} times in {} seeds, {:.1} in a \
+             thousand, and the fence ran {} times",
+            self.simulated as f64 / 3.6e12,
+            self.sent,
+            self.disturbances,
+            self.elected,
+            self.granted,
+            self.saves,
+            self.slowest as f64 / 10.0,
+            self.overlaps,
+            self.unguarded,
+            self.overlaps as f64 * 1000.0 / self.unguarded.max(1) as f64,
+            self.fences,
+        )
+    }
+}
+
+/// Runs the scenario of `seed`.
+pub fn run(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Result<Tally, Violation> {
+    Scenario::new(seed, trace, sabotage).play()
+}
+
+/// A violation of the guarantee `which`, where `bad`.
+fn broken(which: &str, bad: bool, what: impl FnOnce() -> String) -> Result<(), Violation> {
+    crate::watch::refuse(bad, || format!("{which}: {}", what()))
+}

@@ -1,0 +1,204 @@
+//! One run: the group founds itself, faults come, everything is mended, and the group must recover.
+
+use fastrand::Rng;
+use lanelect::core::Election;
+use lanelect::core::persist::Enrolment;
+
+use super::guarantees::Guarantees;
+use super::settings::{DRIFT_PPB, Drift, Settings, nanos};
+use super::{Tally, reigns};
+use crate::watch::Violation;
+use crate::world::network::Weather;
+use crate::world::{Hiccups, HookHabit, Sabotage, World};
+
+pub struct Scenario {
+    pub rng: Rng,
+    pub world: World<Guarantees>,
+    pub settings: Settings,
+    /// Who votes, by the configuration.
+    pub voters: Vec<usize>,
+    /// The host that is set to wrong voters.
+    pub misled: Option<usize>,
+    /// True time at which some node last got other settings.
+    pub changed_at: u64,
+    /// Whether every voter has been enrolled once.
+    pub founded: bool,
+    pub heartbeat: u64,
+    pub tally: Tally,
+}
+
+impl Scenario {
+    pub fn new(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let settings = Settings::choose(&mut rng);
+        let mut hosts: Vec<_> =
+            settings.params.iter().map(|params| (params.clone(), settings.hooks)).collect();
+        hosts.push((settings.params[0].clone(), HookHabit::of_length(0)));
+        let watch = Guarantees::new(hosts.len(), settings.guard.is_some(), settings.grace());
+        let drift = if settings.drift == Drift::None { 0 } else { DRIFT_PPB };
+        let mut world = World::new(rng.u64(..), hosts, drift, watch);
+        if settings.drift == Drift::Extreme {
+            for host in &mut world.hosts {
+                host.clock.drift = if rng.bool() { DRIFT_PPB } else { -DRIFT_PPB };
+            }
+        }
+        let heartbeat = nanos(settings.intervals[0].heartbeat);
+        for host in &mut world.hosts {
+            host.disk.slowest = [0, heartbeat / 20, heartbeat / 2, heartbeat * 4][rng.usize(0..4)];
+        }
+        world.trace = trace;
+        world.sabotage = sabotage;
+        world.guard = settings.guard;
+        world.archive.capacity = [0, 1000][rng.usize(0..2)];
+        if trace {
+            println!("{settings:#?}");
+        }
+        Scenario {
+            voters: settings.voters.clone(),
+            misled: None,
+            changed_at: 0,
+            founded: false,
+            heartbeat,
+            tally: Tally::default(),
+            rng,
+            world,
+            settings,
+        }
+    }
+
+    pub fn play(mut self) -> Result<Tally, Violation> {
+        self.begin()?;
+        for _ in 0..self.rng.usize(3..40) {
+            self.disturb()?;
+            self.tally.disturbances += 1;
+            self.founded |= self.all_enrolled();
+            match self.rng.u8(0..8) {
+                0 => self.let_pass(0, 60)?,
+                1 => self.let_pass_one_lease()?,
+                2..=3 => self.let_pass(0, 15)?,
+                _ => self.let_pass(0, 4)?,
+            }
+        }
+        self.mend()?;
+        self.recover()?;
+        self.end()?;
+        Ok(self.count())
+    }
+
+    /// Most groups found themselves in peace.
+    fn begin(&mut self) -> Result<(), Violation> {
+        let calm = self.rng.u8(0..5) > 0;
+        for host in 0..self.settings.hosts {
+            if calm || self.rng.bool() {
+                self.world.start(host)?;
+            }
+        }
+        if calm {
+            self.let_pass(20, 40)?;
+        }
+        self.world.network.weather = self.choose_weather();
+        if self.rng.bool() {
+            let longest = self.heartbeat * [1, 8, 40][self.rng.usize(0..3)];
+            self.world.hiccups = Hiccups { chance: 0.002, longest };
+        }
+        Ok(())
+    }
+
+    /// Lets so many heartbeats' time pass.
+    pub fn let_pass(&mut self, least: u64, most: u64) -> Result<(), Violation> {
+        let duration = self.rng.u64(least * self.heartbeat..=most * self.heartbeat);
+        self.world.run_for(duration)
+    }
+
+    /// Lets about as much time pass as a pledge lasts.
+    fn let_pass_one_lease(&mut self) -> Result<(), Violation> {
+        let hold = nanos(self.settings.longest_hold());
+        self.world.run_for(self.rng.u64(hold / 2..=hold * 5 / 4))
+    }
+
+    /// A host: the leader more often than another.
+    pub fn choose_host(&mut self) -> usize {
+        let leads = |host: &usize| reigns::may_act(&self.world.hosts[*host], self.world.now);
+        let leader = (0..self.settings.hosts).find(leads);
+        leader.filter(|_| self.rng.u8(0..5) < 2).unwrap_or(self.rng.usize(0..self.settings.hosts))
+    }
+
+    /// One fault or command.
+    fn disturb(&mut self) -> Result<(), Violation> {
+        let host = self.choose_host();
+        let hosts = self.settings.hosts;
+        match self.rng.u8(0..40) {
+            0..=1 => self.world.crash(host),
+            2..=5 => return self.start_all_but_some(),
+            6..=7 => {
+                self.world.crash(host);
+                return self.world.start(host);
+            }
+            8 => return self.world.command(host, "is stopped", Election::stop),
+            9..=12 => self.hold(host),
+            13..=15 => self.partition(),
+            16..=17 => {
+                let (other, to_it) = (self.rng.usize(0..hosts), self.rng.bool());
+                let (from, to) = if to_it { (other, host) } else { (host, other) };
+                self.world.network.cut_one_way(from, to);
+            }
+            18 => self.cut_off(host),
+            19..=20 => self.world.network.heal(),
+            21..=22 => self.world.network.weather = self.choose_weather(),
+            23 => self.world.network.weather = Weather::CALM,
+            24..=25 if !self.settings.gentle => {
+                return self.world.command(host, "yields", |election, now| {
+                    let _ = election.yield_leadership(now);
+                });
+            }
+            26 => {
+                let on = self.rng.bool();
+                return self.world.command(host, "maintenance", |election, now| {
+                    election.set_maintenance(now, on);
+                });
+            }
+            27 => {
+                let up = self.rng.bool();
+                return self.world.plug(host, up);
+            }
+            28..=29 => return self.reload(host),
+            30..=31 => self.replay(),
+            32 => self.begin_change_of_voters(),
+            33..=34 => return self.restart_for_voters(),
+            35 => return self.mislead(),
+            36..=37 => return self.lose_disk(host),
+            38 => return self.let_clone_run(),
+            _ => {
+                self.world.network.heal();
+                self.world.network.weather = Weather::CALM;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every voter remembers its votes.
+    pub fn all_enrolled(&self) -> bool {
+        self.voters.iter().all(|voter| self.remembers(*voter))
+    }
+
+    /// Whether a host's disk holds the memory of its votes.
+    pub fn remembers(&self, host: usize) -> bool {
+        let disk = &self.world.hosts[host].disk;
+        disk.kept.enrolment == Enrolment::Enrolled && !disk.torn
+    }
+
+    fn count(mut self) -> Tally {
+        let counts = self.world.watch.counts;
+        self.tally.simulated = self.world.now;
+        self.tally.sent = self.world.sent;
+        self.tally.elected = self.world.watch.reigns.elected;
+        self.tally.granted = self.world.watch.ledger.granted;
+        self.tally.saves = counts.asked_to_keep;
+        if self.settings.guard.is_none() {
+            self.tally.unguarded = 1;
+            self.tally.overlaps = counts.overlaps;
+            self.tally.fences = counts.fences;
+        }
+        self.tally
+    }
+}

@@ -1,0 +1,96 @@
+//! Changing the voters by rolling restarts, one voter at a time; and a node that is set to wrong ones.
+
+use lanelect::core::Election;
+
+use super::scenario::Scenario;
+use super::settings::voters_of;
+use crate::watch::Violation;
+
+impl Scenario {
+    /// Decides to add or remove a voter, where the last change is over. Every host is to be restarted.
+    pub fn begin_change_of_voters(&mut self) {
+        if !self.all_agree_on_voters() || !self.all_enrolled() {
+            return;
+        }
+        let host = self.rng.usize(0..self.settings.hosts);
+        let mut voters = self.voters.clone();
+        if voters.contains(&host) {
+            voters.retain(|voter| *voter != host);
+        } else {
+            voters.push(host);
+        }
+        let candidates = voters.iter().any(|voter| self.settings.params[*voter].candidate);
+        if !candidates || voters.len() > 5 {
+            return;
+        }
+        self.world.log(host, || format!("is in or out: the voters are to be {voters:?}"));
+        self.voters = voters;
+        let voters = voters_of(&self.voters);
+        for host in 0..self.settings.hosts {
+            let quorum = self.world.hosts[host].params.quorum.as_mut();
+            quorum.expect("quorum mode").voters = voters.clone();
+        }
+    }
+
+    /// Stops a host that still runs under other voters than it is set to.
+    pub fn restart_for_voters(&mut self) -> Result<(), Violation> {
+        let Some(host) = (0..self.settings.hosts).find(|host| self.is_outdated(*host)) else {
+            return Ok(());
+        };
+        if self.rng.u8(0..4) == 0 {
+            self.world.crash(host);
+        } else {
+            self.world.command(host, "is stopped", Election::stop)?;
+        }
+        if self.world.hosts[host].is_alive() { Ok(()) } else { self.world.start(host) }
+    }
+
+    /// Whether a host's daemon runs under other voters than it is set to.
+    pub fn is_outdated(&self, host: usize) -> bool {
+        let host = &self.world.hosts[host];
+        let set = host.params.quorum.as_ref().map(|quorum| &quorum.voters);
+        host.election.as_ref().is_some_and(|election| {
+            election.params().quorum.as_ref().map(|quorum| &quorum.voters) != set
+        })
+    }
+
+    /// Whether every host is set to the right voters, and no daemon runs under others.
+    pub fn all_agree_on_voters(&self) -> bool {
+        let right = voters_of(&self.voters);
+        self.misled.is_none()
+            && (0..self.settings.hosts).all(|host| {
+                let quorum = self.world.hosts[host].params.quorum.as_ref();
+                quorum.is_some_and(|quorum| quorum.voters == right) && !self.is_outdated(host)
+            })
+    }
+
+    /// One host is restarted with wrong voters, or with the right ones again.
+    pub fn mislead(&mut self) -> Result<(), Violation> {
+        let (host, voters) = match self.misled.take() {
+            Some(host) => (host, self.voters.clone()),
+            None if self.all_agree_on_voters() && self.all_enrolled() => {
+                let host = self.rng.usize(0..self.settings.hosts);
+                let wrong = self.choose_wrong_voters();
+                if voters_of(&wrong) == voters_of(&self.voters) {
+                    return Ok(());
+                }
+                self.misled = Some(host);
+                (host, wrong)
+            }
+            None => return Ok(()),
+        };
+        self.world.log(host, || format!("is set to the voters {voters:?}"));
+        let quorum = self.world.hosts[host].params.quorum.as_mut();
+        quorum.expect("quorum mode").voters = voters_of(&voters);
+        self.world.crash(host);
+        self.world.start(host)
+    }
+
+    /// At least two: one that is its own majority would need nobody.
+    fn choose_wrong_voters(&mut self) -> Vec<usize> {
+        let mut hosts: Vec<usize> = (0..self.settings.hosts).collect();
+        self.rng.shuffle(&mut hosts);
+        hosts.truncate(self.rng.usize(2..=self.settings.hosts.min(5)));
+        hosts
+    }
+}

@@ -1,0 +1,145 @@
+//! Who watches a world: told of everything that a host does, and free to call it a violation.
+
+use std::fmt;
+
+use lanelect::core::election::Election;
+use lanelect::core::hook::{HookEvent, HookRun};
+use lanelect::core::output::Event;
+use lanelect::core::persist::PersistentState;
+use lanelect::time::Time;
+use lanelect::types::Term;
+use lanelect::wire::message::Message;
+
+use crate::world::Host;
+use crate::world::network::Network;
+
+/// Something that must not happen, and did.
+#[derive(Debug, Clone)]
+pub struct Violation(String);
+
+impl Violation {
+    pub fn new(what: String) -> Self {
+        Violation(what)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A violation where `bad`.
+pub fn refuse(bad: bool, what: impl FnOnce() -> String) -> Result<(), Violation> {
+    if bad { Err(Violation::new(what())) } else { Ok(()) }
+}
+
+/// Watches every host at every step. `index` says which host, `now` is true time, `local` the host's
+/// own.
+pub trait Watch {
+    /// Whether a datagram that comes again must never change anything. It may where one that is very
+    /// late, of a life that is over, is the first that is heard of its sender for long.
+    const DUPLICATES_MEAN_NOTHING: bool = true;
+
+    /// A fault or a command happens.
+    fn disturb(&mut self, now: u64);
+
+    /// A new life begins.
+    fn note_start(&mut self, index: usize);
+
+    /// A life has ended in an orderly way.
+    fn note_stopped(&mut self, index: usize);
+
+    /// A daemon is held.
+    fn note_held(&mut self, _index: usize) {}
+
+    /// A datagram is about to be handed to `election`. Returns whether it is news, as far as numbers
+    /// tell.
+    fn note_delivery(
+        &mut self,
+        index: usize,
+        now: u64,
+        local: Time,
+        message: &Message,
+        election: &Election,
+    ) -> bool;
+
+    /// What news have led to.
+    fn check_reaction(&self, _message: &Message, _election: &Election) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// The daemon was asked to keep something.
+    fn note_asked_to_keep(&mut self, _index: usize) {}
+
+    /// The disk holds `after` from now on.
+    fn note_kept(
+        &mut self,
+        index: usize,
+        before: &PersistentState,
+        after: &PersistentState,
+    ) -> Result<(), Violation>;
+
+    /// The election has asked to send this, or to run that; the daemon has not done it yet.
+    fn note_decided(
+        &mut self,
+        _index: usize,
+        _now: u64,
+        _decided: &Decided,
+        _hosts: &[Host],
+    ) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// A datagram leaves.
+    fn note_sent(
+        &mut self,
+        index: usize,
+        now: u64,
+        message: &Message,
+        hosts: &[Host],
+    ) -> Result<(), Violation>;
+
+    /// A hook starts.
+    fn note_hook_start(
+        &mut self,
+        index: usize,
+        run: &HookRun,
+        hosts: &[Host],
+    ) -> Result<(), Violation>;
+
+    /// A hook has ended, though its daemon may not know.
+    fn note_hook_end(&mut self, index: usize, event: HookEvent);
+
+    /// The fence command is run.
+    fn note_fence(
+        &mut self,
+        _index: usize,
+        _now: u64,
+        _term: Term,
+        _hosts: &[Host],
+    ) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// The election tells something.
+    fn note_event(
+        &mut self,
+        index: usize,
+        now: u64,
+        event: &Event,
+        host: &Host,
+    ) -> Result<(), Violation>;
+
+    /// Something has happened somewhere.
+    fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation>;
+}
+
+/// What an election asks its daemon to do to the world.
+#[derive(Debug, Clone, Copy)]
+pub enum Decided {
+    /// To send this.
+    Send(Message),
+    /// To run this hook.
+    Run(HookRun),
+}

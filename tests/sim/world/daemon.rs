@@ -1,0 +1,394 @@
+//! What a daemon does with its election: hand in what happens, carry out what it asks for.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use lanelect::core::Election;
+use lanelect::core::election::Setup;
+use lanelect::core::output::{Event, Output};
+use lanelect::time::Time;
+use lanelect::types::Incarnation;
+use lanelect::wire::message::{Body, Message};
+
+use super::host::Held;
+use super::{Action, Sabotage, World, address};
+use crate::watch::{Decided, Violation, Watch};
+
+/// Datagrams that wait in a held host's socket; more are dropped, the newest first.
+const SOCKET_BUFFER: usize = 256;
+
+impl<W: Watch> World<W> {
+    /// Starts a host's daemon with what its disk kept, as soon as the end of the last one has been
+    /// cleaned up. None starts on a disk that cannot be read.
+    pub fn start(&mut self, index: usize) -> Result<(), Violation> {
+        self.watch.disturb(self.now);
+        let host = &self.hosts[index];
+        if host.busy_until > self.now {
+            let action = Action::Start { host: index, life: host.life };
+            self.schedule(host.busy_until - self.now, action);
+            return Ok(());
+        }
+        if host.disk.torn {
+            self.log(index, || "refuses to start: its state cannot be read".into());
+            return Ok(());
+        }
+        self.log(index, || "starts".into());
+        let links_up = self.network.is_plugged(index);
+        let seed = self.rng.u64(..);
+        let incarnation = self.next_incarnation(index);
+        let host = &mut self.hosts[index];
+        host.life += 1;
+        host.wake_at = u64::MAX;
+        host.listens_since = self.now;
+        host.held = None;
+        host.lease_seen = None;
+        host.incarnation = incarnation;
+        host.disk.forget_writes();
+        let setup = Setup {
+            node_id: host.node_id,
+            incarnation,
+            persisted: host.disk.kept,
+            params: host.params.clone(),
+            links_up,
+            seed,
+        };
+        let now = host.local(self.now);
+        host.election = Some(Election::new(setup, now));
+        self.watch.note_start(index);
+        self.drain(index)
+    }
+
+    /// Above every earlier life of this id, also where the disk was lost: a wall clock sees to that.
+    fn next_incarnation(&self, index: usize) -> Incarnation {
+        let host = &self.hosts[index];
+        let namesakes = self.hosts.iter().filter(|other| other.node_id == host.node_id);
+        let last = namesakes.map(|namesake| namesake.incarnation).max();
+        let wall_micros = self.now / 1000;
+        Incarnation(last.map_or(0, |last| last.0 + 1).max(wall_micros))
+    }
+
+    /// Ends a host's daemon without any warning.
+    pub fn crash(&mut self, index: usize) {
+        if !self.hosts[index].is_alive() {
+            return;
+        }
+        self.log(index, || "crashes".into());
+        self.watch.disturb(self.now);
+        let host = &mut self.hosts[index];
+        host.election = None;
+        host.held = None;
+        host.life += 1;
+        host.disk.forget_writes();
+        self.clean_up_after_crash(index);
+    }
+
+    /// Holds a host's daemon, as SIGSTOP does.
+    pub fn pause(&mut self, index: usize) {
+        if self.hosts[index].is_up() {
+            self.log(index, || "is held".into());
+            self.watch.disturb(self.now);
+            self.watch.note_held(index);
+            self.hosts[index].held = Some(Held::default());
+        }
+    }
+
+    /// Holds a host's daemon for `duration`. Where a watchdog guards it, it is killed if that is too
+    /// long; and it is held again only once its scripts have had the time that they rely on.
+    pub fn hold_for(&mut self, index: usize, duration: u64) {
+        let host = &self.hosts[index];
+        if !host.is_up() {
+            return;
+        }
+        let life = host.life;
+        let (lasts, action) = match &self.guard {
+            None => (duration, Action::Resume { host: index, life }),
+            Some(guard) => {
+                if self.now < host.released_at + guard.between_holds {
+                    return;
+                }
+                let patience = host.clock.span(guard.watchdog);
+                let last_sign = self.rng.u64(0..=patience / 2);
+                if duration < patience - last_sign {
+                    (duration, Action::Resume { host: index, life })
+                } else {
+                    (patience - last_sign, Action::Kill { host: index, life })
+                }
+            }
+        };
+        self.pause(index);
+        self.hosts[index].released_at = self.now + lasts;
+        self.schedule(lasts, action);
+    }
+
+    /// Lets a held daemon go on: it finishes what it was at, then reads what has arrived, as the
+    /// event loop does, and only then looks at its deadlines.
+    pub fn resume(&mut self, index: usize) -> Result<(), Violation> {
+        let Some(held) = self.hosts[index].held.take() else { return Ok(()) };
+        self.log(index, || "goes on".into());
+        self.watch.disturb(self.now);
+        self.hosts[index].listens_since = self.now;
+        let Held { in_hand, mut inbox, hook_ended } = held;
+        for output in in_hand {
+            self.carry_out(index, output)?;
+        }
+        self.drain(index)?;
+        while self.hosts[index].is_up()
+            && let Some((from, datagram)) = inbox.pop_front()
+        {
+            self.hand_in(index, from, &datagram)?;
+        }
+        if let Some(held) = &mut self.hosts[index].held {
+            held.inbox.append(&mut inbox);
+            held.hook_ended = hook_ended;
+            return Ok(());
+        }
+        if let Some(ran) = hook_ended {
+            self.report_hook_end(index, ran)?;
+        }
+        self.tell_kept(index)?;
+        self.wake(index)
+    }
+
+    /// Does something to a running election, as the control socket or a signal would.
+    pub fn command(
+        &mut self,
+        index: usize,
+        what: &str,
+        act: impl FnOnce(&mut Election, Time),
+    ) -> Result<(), Violation> {
+        if !self.hosts[index].is_up() {
+            return Ok(());
+        }
+        self.log(index, || what.to_string());
+        self.watch.disturb(self.now);
+        let now = self.hosts[index].local(self.now);
+        if let Some(election) = &mut self.hosts[index].election {
+            act(election, now);
+        }
+        self.drain(index)
+    }
+
+    pub(super) fn wake(&mut self, index: usize) -> Result<(), Violation> {
+        let host = &mut self.hosts[index];
+        if host.held.is_some() {
+            return Ok(());
+        }
+        host.wake_at = u64::MAX;
+        let now = host.local(self.now);
+        if let Some(election) = &mut host.election {
+            election.handle_timeout(now);
+        }
+        self.drain(index)
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        to: usize,
+        from: usize,
+        datagram: Rc<[u8]>,
+        duplicate_of: Option<u64>,
+    ) -> Result<(), Violation> {
+        let address = address(from);
+        if let Some(held) = &mut self.hosts[to].held {
+            if held.inbox.len() < SOCKET_BUFFER {
+                held.inbox.push_back((address, datagram));
+            }
+            return Ok(());
+        }
+        let heard_before = duplicate_of.is_some_and(|sent| self.hosts[to].listens_since <= sent);
+        if !heard_before || !W::DUPLICATES_MEAN_NOTHING {
+            return self.hand_in(to, address, &datagram);
+        }
+        let before = self.summary(to);
+        self.hand_in(to, address, &datagram)?;
+        if before == self.summary(to) {
+            return Ok(());
+        }
+        let (from, to) = (self.label(from), self.label(to));
+        Err(Violation::new(format!("a duplicate from {from} changed {to}")))
+    }
+
+    /// What a duplicate must not change.
+    fn summary(&self, index: usize) -> impl PartialEq + use<W> {
+        let election = self.hosts[index].election.as_ref();
+        (election.map(|e| (e.role(), e.leader(), e.term())), self.sent)
+    }
+
+    fn hand_in(&mut self, to: usize, from: IpAddr, datagram: &[u8]) -> Result<(), Violation> {
+        let host = &mut self.hosts[to];
+        let Some(election) = &mut host.election else { return Ok(()) };
+        let message = self
+            .codec
+            .decode(datagram)
+            .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
+        if self.sabotage == Some(Sabotage::IgnoreBetterLeaders)
+            && matches!(message.body, Body::Declaration { .. })
+            && election.is_leader()
+            && message.sender < election.node_id()
+        {
+            return Ok(());
+        }
+        let now = host.clock.show(self.now);
+        let is_news = self.watch.note_delivery(to, self.now, now, &message, election);
+        election.handle_datagram(now, from, &message);
+        if is_news {
+            self.watch.check_reaction(&message, election)?;
+        }
+        self.drain(to)
+    }
+
+    /// Carries out what the election asks for, in order, and schedules its next wake.
+    pub(super) fn drain(&mut self, index: usize) -> Result<(), Violation> {
+        let mut outputs = VecDeque::new();
+        loop {
+            self.note_lease(index);
+            while let Some(output) =
+                self.hosts[index].election.as_mut().and_then(Election::poll_output)
+            {
+                self.note_decided(index, &output)?;
+                outputs.push_back(output);
+            }
+            let Some(output) = outputs.pop_front() else { break };
+            self.hiccup(index);
+            if let Some(held) = &mut self.hosts[index].held {
+                outputs.push_front(output);
+                held.in_hand = outputs;
+                return Ok(());
+            }
+            self.carry_out(index, output)?;
+        }
+        self.schedule_wake(index);
+        Ok(())
+    }
+
+    /// A daemon may be held, or killed, between two things that it does.
+    fn hiccup(&mut self, index: usize) {
+        if self.hiccups.chance > 0.0 && self.rng.f64() < self.hiccups.chance {
+            let duration = self.rng.u64(0..=self.hiccups.longest);
+            self.hold_for(index, duration);
+        }
+    }
+
+    fn note_lease(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        let lease = host.election.as_ref().and_then(Election::lease_end);
+        host.lease_seen = lease.or(host.lease_seen);
+    }
+
+    fn note_decided(&mut self, index: usize, output: &Output) -> Result<(), Violation> {
+        let decided = match output {
+            Output::Transmit(message) => Decided::Send(*message),
+            Output::RunHook(run) => Decided::Run(*run),
+            _ => return Ok(()),
+        };
+        self.watch.note_decided(index, self.now, &decided, &self.hosts)
+    }
+
+    fn carry_out(&mut self, index: usize, output: Output) -> Result<(), Violation> {
+        match output {
+            Output::Persist(state) => self.save(index, state),
+            Output::Transmit(message) => self.transmit(index, message),
+            Output::RunHook(run) => self.run_hook(index, run),
+            Output::CutHookShort { by } => {
+                self.cut_hook_short(index, by);
+                Ok(())
+            }
+            Output::Fence { term } => {
+                self.log(index, || format!("fences term {term}"));
+                self.watch.note_fence(index, self.now, term, &self.hosts)
+            }
+            Output::Notify(event) => self.note_event(index, event),
+            Output::Stopped(cause) => {
+                self.log(index, || format!("stopped: {cause:?}"));
+                self.watch.note_stopped(index);
+                self.check_that_it_is_over(index)?;
+                self.save_the_rest(index)?;
+                self.hosts[index].election = None;
+                self.hosts[index].life += 1;
+                self.speak_after_stop(index)
+            }
+        }
+    }
+
+    /// Whatever is done to an election that has stopped, nothing comes of it.
+    fn check_that_it_is_over(&mut self, index: usize) -> Result<(), Violation> {
+        let now = self.hosts[index].local(self.now);
+        let label = self.label(index);
+        let Some(election) = &mut self.hosts[index].election else { return Ok(()) };
+        let maintenance = election.in_maintenance();
+        election.set_maintenance(now, !maintenance);
+        election.handle_links(now, false);
+        election.handle_links(now, true);
+        election.handle_timeout(now);
+        if election.poll_output().is_none() && election.poll_timeout().is_none() {
+            return Ok(());
+        }
+        Err(Violation::new(format!("{label} goes on after it stopped")))
+    }
+
+    fn speak_after_stop(&mut self, index: usize) -> Result<(), Violation> {
+        match self.hosts[index].last_sent {
+            Some(mut last) if self.sabotage == Some(Sabotage::SpeakAfterStop) => {
+                last.sequence.0 += 1;
+                self.transmit(index, last)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a datagram, unless it declares a leadership that is over by now.
+    fn transmit(&mut self, index: usize, message: Message) -> Result<(), Violation> {
+        if self.is_outdated(index, &message) {
+            self.log(index, || "drops a declaration: its lease is over".into());
+            return Ok(());
+        }
+        self.log(index, || format!("sends {:?} term {}", message.body, message.term));
+        self.sent += 1;
+        self.watch.note_sent(index, self.now, &message, &self.hosts)?;
+        self.hosts[index].last_sent = Some(message);
+        let encoded = self.codec.encode(&message, &mut self.buffer);
+        encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
+        let datagram: Rc<[u8]> = Rc::from(self.buffer.as_slice());
+        self.archive.note(index, &datagram);
+        for to in 0..self.hosts.len() {
+            let delays = self.network.deliveries(&mut self.rng, index, to);
+            for (copy, delay) in delays.into_iter().flatten().enumerate() {
+                let duplicate_of = (copy > 0).then_some(self.now);
+                let datagram = datagram.clone();
+                self.schedule(delay, Action::Deliver { to, from: index, datagram, duplicate_of });
+            }
+        }
+        Ok(())
+    }
+
+    /// A declaration of a leader whose lease has run out since it decided to declare.
+    fn is_outdated(&self, index: usize, message: &Message) -> bool {
+        let host = &self.hosts[index];
+        if host.params.quorum.is_none()
+            || !matches!(message.body, Body::Declaration { .. })
+            || self.sabotage == Some(Sabotage::SendDeadDeclarations)
+        {
+            return false;
+        }
+        let lease_end = host.election.as_ref().and_then(Election::lease_end);
+        lease_end.is_none_or(|end| end <= host.local(self.now))
+    }
+
+    fn note_event(&mut self, index: usize, event: Event) -> Result<(), Violation> {
+        self.log(index, || format!("{event:?}"));
+        self.watch.note_event(index, self.now, &event, &self.hosts[index])
+    }
+
+    fn schedule_wake(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        let deadline = host.election.as_ref().and_then(Election::poll_timeout);
+        let Some(deadline) = deadline else { return };
+        let at = host.clock.true_time(deadline.at).max(self.now);
+        if at != host.wake_at {
+            host.wake_at = at;
+            let action = Action::Wake { host: index, life: host.life };
+            self.schedule(at - self.now, action);
+        }
+    }
+}

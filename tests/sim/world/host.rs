@@ -1,0 +1,181 @@
+//! One simulated machine: a clock, a disk, hooks, and at times a daemon.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use lanelect::core::Election;
+use lanelect::core::hook::HookEvent;
+use lanelect::core::output::Output;
+use lanelect::core::params::Params;
+use lanelect::core::persist::PersistentState;
+use lanelect::time::Time;
+use lanelect::types::{Incarnation, NodeId};
+use lanelect::wire::message::Message;
+
+/// One simulated machine.
+pub struct Host {
+    pub node_id: NodeId,
+    pub params: Params,
+    pub hooks: HookHabit,
+    pub clock: Clock,
+    pub disk: Disk,
+    pub election: Option<Election>,
+    /// Counts its lives, so that events of an earlier one are recognised.
+    pub life: u64,
+    /// The highest number that any of its lives had.
+    pub incarnation: Incarnation,
+    /// Whether its scripts hold what the leader holds: from the start of an `elected` to the end of
+    /// whatever makes them let go, over all its lives.
+    pub scripts_hold: bool,
+    /// When the latest lease of this life ends or ended, by its own clock.
+    pub lease_seen: Option<Time>,
+    /// True time from which on its daemon may be started again.
+    pub busy_until: u64,
+    /// True time at which it was last held and let go.
+    pub released_at: u64,
+    pub(super) hook: Option<RunningHook>,
+    pub(super) hooks_run: u64,
+    /// The wake that is scheduled; a later one makes it moot.
+    pub(super) wake_at: u64,
+    /// True time since when it has taken in every datagram that arrived.
+    pub(super) listens_since: u64,
+    /// What happens to it while it is held; none where it runs.
+    pub(super) held: Option<Held>,
+    pub(super) last_sent: Option<Message>,
+}
+
+/// How a host's hooks behave. Times in nanoseconds of its own clock.
+#[derive(Debug, Clone, Copy)]
+pub struct HookHabit {
+    /// Longest run.
+    pub longest: u64,
+    /// Longest run of `demoted`; every other one takes that long.
+    pub demoted_longest: u64,
+    /// Probability that a run fails.
+    pub failure: f64,
+    /// Probability that a run never starts.
+    pub absence: f64,
+}
+
+impl HookHabit {
+    /// Every hook takes up to `longest` and succeeds.
+    pub const fn of_length(longest: u64) -> Self {
+        HookHabit { longest, demoted_longest: longest, failure: 0.0, absence: 0.0 }
+    }
+}
+
+/// The hook that runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunningHook {
+    pub(super) number: u64,
+    pub(super) event: HookEvent,
+    pub(super) ends_at: u64,
+    /// Whether it started at all.
+    pub(super) ran: bool,
+}
+
+/// A daemon that is held, as by SIGSTOP.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// What it was about to carry out.
+    pub(super) in_hand: VecDeque<Output>,
+    /// What arrived meanwhile.
+    pub(super) inbox: VecDeque<(IpAddr, Rc<[u8]>)>,
+    /// Whether the hook that ended meanwhile had started at all.
+    pub(super) hook_ended: Option<bool>,
+}
+
+/// What a host keeps. Writing takes a while; until it is over, a crash leaves what was there before.
+#[derive(Debug, Clone, Default)]
+pub struct Disk {
+    pub kept: PersistentState,
+    /// The longest time that a write takes; zero where the daemon waits for it.
+    pub slowest: u64,
+    /// It holds something that cannot be read: no daemon starts on it.
+    pub torn: bool,
+    /// What is being written, what is to be written next, and what is there and was not reported.
+    pub(super) writing: Option<PersistentState>,
+    pub(super) waiting: Option<PersistentState>,
+    pub(super) unreported: Option<PersistentState>,
+}
+
+impl Disk {
+    pub(super) fn forget_writes(&mut self) {
+        (self.writing, self.waiting, self.unreported) = (None, None, None);
+    }
+}
+
+/// A clock that was `offset` at time zero and runs `drift` parts per billion fast.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    pub offset: u64,
+    pub drift: i64,
+}
+
+const BILLION: i128 = 1_000_000_000;
+
+impl Clock {
+    /// What it shows.
+    pub fn show(&self, now: u64) -> Time {
+        let gained = i128::from(now) * i128::from(self.drift) / BILLION;
+        Time::from_nanos((i128::from(self.offset) + i128::from(now) + gained) as u64)
+    }
+
+    /// The first true time at which it shows at least `local`.
+    pub fn true_time(&self, local: Time) -> u64 {
+        let ahead = i128::from(local.as_nanos()) - i128::from(self.offset);
+        let rate = BILLION + i128::from(self.drift);
+        ((ahead.max(0) * BILLION + rate - 1) / rate + 1) as u64
+    }
+
+    /// How much true time passes at the most while it shows `local` more nanoseconds.
+    pub fn span(&self, local: u64) -> u64 {
+        (i128::from(local) * BILLION / (BILLION + i128::from(self.drift))) as u64
+    }
+}
+
+impl Host {
+    pub(super) fn new(node_id: NodeId, params: Params, hooks: HookHabit, clock: Clock) -> Self {
+        Host {
+            node_id,
+            params,
+            hooks,
+            clock,
+            disk: Disk::default(),
+            election: None,
+            life: 0,
+            incarnation: Incarnation::default(),
+            scripts_hold: false,
+            lease_seen: None,
+            busy_until: 0,
+            released_at: 0,
+            hook: None,
+            hooks_run: 0,
+            wake_at: u64::MAX,
+            listens_since: 0,
+            held: None,
+            last_sent: None,
+        }
+    }
+
+    /// Whether its daemon runs and is not held.
+    pub fn is_up(&self) -> bool {
+        self.election.is_some() && self.held.is_none()
+    }
+
+    /// Whether its daemon runs, held or not.
+    pub fn is_alive(&self) -> bool {
+        self.election.is_some()
+    }
+
+    /// Whether its scripts are doing something.
+    pub fn runs_hook(&self) -> bool {
+        self.hook.is_some()
+    }
+
+    /// What its clock shows.
+    pub fn local(&self, now: u64) -> Time {
+        self.clock.show(now)
+    }
+}

@@ -1,0 +1,281 @@
+//! A deterministic world: virtual time, hosts with drifting clocks and disks, and a network, all
+//! driving the very core that the daemon drives, over the very bytes that it sends.
+//!
+//! `host` is what a machine is, `daemon` what its daemon does, `disk` how it saves, `scripts` how its
+//! hooks run, `network` who hears whom. A world does not judge: its [`Watch`] does.
+
+mod archive;
+mod daemon;
+mod disk;
+pub mod host;
+pub mod network;
+mod scripts;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use lanelect::core::params::Params;
+use lanelect::types::NodeId;
+use lanelect::wire::frame::Codec;
+
+use crate::watch::{Violation, Watch};
+use archive::Archive;
+pub use host::{Clock, HookHabit, Host};
+use network::Network;
+
+#[derive(Debug, Clone)]
+enum Action {
+    Deliver { to: usize, from: usize, datagram: Rc<[u8]>, duplicate_of: Option<u64> },
+    Wake { host: usize, life: u64 },
+    HookEnds { host: usize, number: u64 },
+    PostStopEnds { host: usize, number: u64 },
+    Written { host: usize, life: u64 },
+    TellKept { host: usize, life: u64 },
+    Start { host: usize, life: u64 },
+    Resume { host: usize, life: u64 },
+    Kill { host: usize, life: u64 },
+}
+
+struct Scheduled {
+    at: u64,
+    number: u64,
+    action: Action,
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+impl Eq for Scheduled {}
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// What the world does wrong on purpose, to show that the checkers notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sabotage {
+    /// Leaders do not get better leaders' declarations.
+    IgnoreBetterLeaders,
+    /// Disks forget terms.
+    ForgetPersisted,
+    /// The end of a hook is reported before its time, while it still runs.
+    ReportHooksEarly,
+    /// A stopped node goes on talking.
+    SpeakAfterStop,
+    /// A write is reported before it is done.
+    ReportWritesEarly,
+    /// A leader that was held sends what it was about to, without another look at the clock.
+    SendDeadDeclarations,
+}
+
+/// Daemons that are held in the middle of what they do.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hiccups {
+    /// Probability that it happens before an output is carried out.
+    pub chance: f64,
+    /// For how long at the most, in true nanoseconds.
+    pub longest: u64,
+}
+
+/// What sees to it that scripts let go where the daemon cannot. Times are by the host's own clock
+/// where nothing else is said, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Guard {
+    /// A daemon that is held for so long is killed.
+    pub watchdog: u64,
+    /// Whatever happens, the scripts have let go so long after the lease.
+    pub grace: Duration,
+    /// The least true time between two holds of one daemon.
+    pub between_holds: u64,
+}
+
+/// The whole simulation.
+pub struct World<W> {
+    /// True time, in nanoseconds.
+    pub now: u64,
+    pub hosts: Vec<Host>,
+    pub network: Network,
+    pub watch: W,
+    pub rng: Rng,
+    /// Prints everything that happens.
+    pub trace: bool,
+    pub sabotage: Option<Sabotage>,
+    pub hiccups: Hiccups,
+    /// None where nothing guards the scripts.
+    pub guard: Option<Guard>,
+    /// Datagrams sent so far.
+    pub sent: u64,
+    /// Datagrams that were sent before, to come again.
+    pub archive: Archive,
+    codec: Codec,
+    queue: BinaryHeap<Reverse<Scheduled>>,
+    scheduled: u64,
+    buffer: Vec<u8>,
+}
+
+impl<W: Watch> World<W> {
+    /// Hosts that are switched off, one for each of `settings`.
+    pub fn new(seed: u64, settings: Vec<(Params, HookHabit)>, drift_ppb: i64, watch: W) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let network = Network::new(settings.len());
+        let hosts: Vec<_> = settings
+            .into_iter()
+            .enumerate()
+            .map(|(index, (params, hooks))| {
+                let offset = rng.u64(1_000_000_000..1_000_000_000_000);
+                let clock = Clock { offset, drift: rng.i64(-drift_ppb..=drift_ppb) };
+                Host::new(node_id(index), params, hooks, clock)
+            })
+            .collect();
+        World {
+            now: 0,
+            watch,
+            hosts,
+            network,
+            rng,
+            trace: false,
+            sabotage: None,
+            hiccups: Hiccups::default(),
+            guard: None,
+            sent: 0,
+            archive: Archive::default(),
+            codec: Codec::new("sim".parse().expect("a valid name"), None),
+            queue: BinaryHeap::new(),
+            scheduled: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Runs until `end`, checking at every step.
+    pub fn run_until(&mut self, end: u64) -> Result<(), Violation> {
+        while self.queue.peek().is_some_and(|Reverse(next)| next.at <= end) {
+            let Some(Reverse(Scheduled { at, action, .. })) = self.queue.pop() else { break };
+            self.now = at;
+            self.perform(action)?;
+            self.watch.check_step(self.now, &self.hosts, &self.network)?;
+        }
+        self.now = end;
+        self.watch.check_step(self.now, &self.hosts, &self.network)
+    }
+
+    /// Runs for `duration` nanoseconds.
+    pub fn run_for(&mut self, duration: u64) -> Result<(), Violation> {
+        self.run_until(self.now + duration)
+    }
+
+    /// Takes a host's interface down or brings it up, and tells its daemon.
+    pub fn plug(&mut self, index: usize, up: bool) -> Result<(), Violation> {
+        self.network.set_unplugged(index, !up);
+        self.watch.disturb(self.now);
+        let what = if up { "is plugged in" } else { "is unplugged" };
+        self.command(index, what, |election, now| election.handle_links(now, up))
+    }
+
+    /// A datagram that was sent long ago arrives at every host, each at its own time.
+    pub fn replay(&mut self, latest: u64) {
+        let Some((from, datagram)) = self.archive.choose(&mut self.rng) else { return };
+        for to in (0..self.hosts.len()).filter(|to| *to != from) {
+            let delay = self.rng.u64(0..=latest);
+            let datagram = datagram.clone();
+            self.schedule(delay, Action::Deliver { to, from, datagram, duplicate_of: None });
+        }
+    }
+
+    /// Loses what has not arrived by so many nanoseconds from now.
+    pub fn lose_stragglers(&mut self, after: u64) {
+        let latest = self.now + after;
+        self.queue.retain(|Reverse(scheduled)| {
+            scheduled.at <= latest || !matches!(scheduled.action, Action::Deliver { .. })
+        });
+    }
+
+    fn perform(&mut self, action: Action) -> Result<(), Violation> {
+        let lives = |host: usize, life: u64| self.hosts[host].life == life;
+        match action {
+            Action::Deliver { to, from, datagram, duplicate_of } => {
+                self.deliver(to, from, datagram, duplicate_of)
+            }
+            Action::Wake { host, life } => {
+                let current = lives(host, life) && self.hosts[host].wake_at == self.now;
+                if current { self.wake(host) } else { Ok(()) }
+            }
+            Action::HookEnds { host, number } => self.end_hook(host, number),
+            Action::PostStopEnds { host, number } => {
+                self.end_post_stop(host, number);
+                Ok(())
+            }
+            Action::Written { host, life } if lives(host, life) => self.finish_write(host),
+            Action::TellKept { host, life } if lives(host, life) => self.tell_kept(host),
+            Action::Start { host, life } if lives(host, life) => {
+                if self.hosts[host].is_alive() {
+                    Ok(())
+                } else {
+                    self.start(host)
+                }
+            }
+            Action::Resume { host, life } if lives(host, life) && self.is_released(host) => {
+                self.resume(host)
+            }
+            Action::Kill { host, life } if lives(host, life) && self.is_released(host) => {
+                self.crash(host);
+                Ok(())
+            }
+            Action::Written { .. }
+            | Action::TellKept { .. }
+            | Action::Start { .. }
+            | Action::Resume { .. }
+            | Action::Kill { .. } => Ok(()),
+        }
+    }
+
+    fn is_released(&self, index: usize) -> bool {
+        !self.hosts[index].is_up() && self.hosts[index].released_at == self.now
+    }
+
+    fn schedule(&mut self, delay: u64, action: Action) {
+        self.scheduled += 1;
+        let at = self.now + delay;
+        self.queue.push(Reverse(Scheduled { at, number: self.scheduled, action }));
+    }
+
+    /// Prints what a host does, where a trace is wanted.
+    pub fn log(&self, index: usize, what: impl FnOnce() -> String) {
+        if self.trace {
+            let millis = self.now as f64 / 1e6;
+            println!("{millis:>14.3} ms  {:<5} {}", self.label(index), what());
+        }
+    }
+
+    /// What a host is called in messages: its id, with a mark where an earlier host has that too.
+    pub fn label(&self, index: usize) -> String {
+        label(&self.hosts, index)
+    }
+}
+
+/// What a host is called in messages: its id, with a mark where an earlier host has that too.
+pub fn label(hosts: &[Host], index: usize) -> String {
+    let id = hosts[index].node_id;
+    let is_clone = hosts[..index].iter().any(|other| other.node_id == id);
+    format!("{id}{}", if is_clone { "'" } else { "" })
+}
+
+/// The hosts' ids: `n0`, `n1`, …, so that byte order is the order of their indices.
+pub fn node_id(index: usize) -> NodeId {
+    format!("n{index:05}").parse().expect("a valid name")
+}
+
+fn address(index: usize) -> IpAddr {
+    Ipv4Addr::from(0x0a00_0001 + index as u32).into()
+}

@@ -1,0 +1,119 @@
+//! The hooks of a host, and what makes its scripts let go where its daemon cannot.
+
+use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
+use lanelect::time::Time;
+
+use super::host::RunningHook;
+use super::{Action, Guard, Sabotage, World};
+use crate::watch::{Violation, Watch};
+
+impl<W: Watch> World<W> {
+    pub(super) fn run_hook(&mut self, index: usize, run: HookRun) -> Result<(), Violation> {
+        let ran = self.rng.f64() >= self.hosts[index].hooks.absence;
+        self.log(index, || format!("hook {} {} term {}", run.event, run.reason, run.term));
+        if ran {
+            self.watch.note_hook_start(index, &run, &self.hosts)?;
+            self.hosts[index].scripts_hold |= run.event == HookEvent::Elected;
+        }
+        let takes = self.hook_length(index, run.event);
+        let ends_at = self.now + takes;
+        let number = self.next_hook_number(index);
+        self.hosts[index].hook = Some(RunningHook { number, event: run.event, ends_at, ran });
+        if self.sabotage == Some(Sabotage::ReportHooksEarly) {
+            let now = self.hosts[index].local(self.now);
+            if let Some(election) = &mut self.hosts[index].election {
+                election.handle_hook_finished(now, HookOutcome::Succeeded);
+            }
+        }
+        self.schedule(takes, Action::HookEnds { host: index, number });
+        Ok(())
+    }
+
+    fn hook_length(&mut self, index: usize, event: HookEvent) -> u64 {
+        let host = &self.hosts[index];
+        let clock = host.clock;
+        let takes = if event != HookEvent::Demoted {
+            self.rng.u64(0..=host.hooks.longest)
+        } else if self.rng.bool() {
+            host.hooks.demoted_longest
+        } else {
+            self.rng.u64(0..=host.hooks.demoted_longest)
+        };
+        clock.span(takes)
+    }
+
+    fn next_hook_number(&mut self, index: usize) -> u64 {
+        self.hosts[index].hooks_run += 1;
+        self.hosts[index].hooks_run
+    }
+
+    /// The hook that runs is told to end, and does so by `by`.
+    pub(super) fn cut_hook_short(&mut self, index: usize, by: Time) {
+        self.log(index, || "cuts its hook short".into());
+        let host = &self.hosts[index];
+        let Some(hook) = host.hook else { return };
+        let left = host.clock.span(by.since(host.local(self.now)).as_nanos() as u64);
+        let takes = self.rng.u64(0..=left);
+        let ends_at = hook.ends_at.min(self.now + takes);
+        let number = self.next_hook_number(index);
+        self.hosts[index].hook = Some(RunningHook { number, ends_at, ..hook });
+        self.schedule(ends_at - self.now, Action::HookEnds { host: index, number });
+    }
+
+    /// The hook has ended. A daemon that is held learns of it later.
+    pub(super) fn end_hook(&mut self, index: usize, number: u64) -> Result<(), Violation> {
+        let host = &mut self.hosts[index];
+        let Some(hook) = host.hook.take_if(|hook| hook.number == number) else { return Ok(()) };
+        if hook.ran {
+            host.scripts_hold &= !matches!(hook.event, HookEvent::Started | HookEvent::Demoted);
+            self.watch.note_hook_end(index, hook.event);
+        }
+        match &mut self.hosts[index].held {
+            Some(held) => held.hook_ended = Some(hook.ran),
+            None => self.report_hook_end(index, hook.ran)?,
+        }
+        Ok(())
+    }
+
+    pub(super) fn report_hook_end(&mut self, index: usize, ran: bool) -> Result<(), Violation> {
+        let failed = self.rng.f64() < self.hosts[index].hooks.failure;
+        let outcome = match (ran, failed) {
+            (false, _) => HookOutcome::NotRun,
+            (true, true) => HookOutcome::Failed,
+            (true, false) => HookOutcome::Succeeded,
+        };
+        self.log(index, || format!("hook {outcome:?}"));
+        if outcome != HookOutcome::Succeeded {
+            self.watch.disturb(self.now);
+        }
+        let host = &mut self.hosts[index];
+        let now = host.local(self.now);
+        if let Some(election) = &mut host.election {
+            election.handle_hook_finished(now, outcome);
+        }
+        self.drain(index)
+    }
+
+    /// A daemon died without a word. Its unit's `post-stop` ends what runs and has the scripts let
+    /// go, within the grace of the lease that it had.
+    pub(super) fn clean_up_after_crash(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        host.hook = None;
+        let Some(Guard { grace, .. }) = self.guard.filter(|_| host.scripts_hold) else { return };
+        let lease_seen = host.lease_seen.unwrap_or_default();
+        let left = (lease_seen + grace).since(host.local(self.now)).as_nanos() as u64;
+        let left = host.clock.span(left);
+        let takes = self.hook_length(index, HookEvent::Demoted).min(left);
+        let number = self.next_hook_number(index);
+        self.hosts[index].busy_until = self.now + takes;
+        self.log(index, || "runs post-stop".into());
+        self.schedule(takes, Action::PostStopEnds { host: index, number });
+    }
+
+    pub(super) fn end_post_stop(&mut self, index: usize, number: u64) {
+        if self.hosts[index].hooks_run == number {
+            self.log(index, || "has cleaned up after its daemon".into());
+            self.hosts[index].scripts_hold = false;
+        }
+    }
+}
