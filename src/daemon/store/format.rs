@@ -157,8 +157,10 @@ mod tests {
     #[test]
     fn people_can_read_the_file() {
         let body = "term = 7\nincarnation = 3\nmaintenance = true\nenrolment = \"enrolled\"\n\n\
-                    [ballot]\nterm = 6\ncandidate = \"web1\"\n\n\
-                    [pledge]\nto = \"web2\"\nterm = 7\nhold_us = 8162000\n";
+                    [ballot]\nterm = 6\n\n\
+                    [ballot.candidate]\nnode_id = \"web1\"\nincarnation = 3\n\n\
+                    [pledge]\nterm = 7\nhold_us = 8162000\n\n\
+                    [pledge.to]\nnode_id = \"web2\"\nincarnation = 3\n";
         let checksum = checksum(body);
         let expected = format!(
             "# lanelect's memory of group \"blue\". Do not edit: the checksum covers all below it.\n\
