@@ -236,7 +236,11 @@ impl Election {
     /// Whether this node leads at `now`, also where nothing has told it the time since its lease ran
     /// out.
     pub fn is_leader_at(&self, now: Time) -> bool {
-        self.is_leader() && self.lease_end().is_none_or(|end| now < end)
+        let may_act = match self.lease_end() {
+            Some(end) => now < end,
+            None => !self.in_quorum_mode(),
+        };
+        self.is_leader() && may_act
     }
 
     /// The leader that this node follows or is.
