@@ -293,6 +293,61 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
 }
 
 #[test]
+fn the_daemon_cuts_a_hook_short() {
+    let hook = "echo $LANELECT_EVENT $$ >> $DIR/runs; \
+                if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
+    let runner = Runner::start(hook);
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    hooks.start(&elected(1), clock::now());
+    runner.wait_for_lines("runs", 1);
+    hooks.cut_short(clock::now() + Duration::from_secs(60), clock::now());
+    let finished = finish(&mut hooks, &mut poll);
+    assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
+    assert_eq!(finished.forced, Some(Forced::CutShort));
+    let shell = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
+    assert!(!is_alive(&shell));
+    hooks.start(&demoted(2), clock::now());
+    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+}
+
+#[test]
+fn a_hook_that_is_cut_short_and_ignores_term_is_killed_when_it_is_due() {
+    let hook = "trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done";
+    let runner = Runner::start(hook);
+    let mut connection = runner.ask(elected(1));
+    runner.wait_for_lines("pid", 1);
+    connection.request(&Request::CutShort(Duration::from_millis(300)));
+    let finished = connection.finished();
+    assert_eq!((finished.exit, finished.forced), (Some(137), Some(Forced::CutShort)));
+    assert!(!is_alive(&runner.lines("pid")[0]));
+}
+
+#[test]
+fn a_run_that_is_cut_short_before_its_turn_is_not_begun() {
+    let runner = Runner::start(
+        "echo $LANELECT_TERM >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done",
+    );
+    let first = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    let mut second = runner.ask(demoted(2));
+    second.request(&Request::CutShort(Duration::ZERO));
+    let RunReply::Finished(finished) = second.reply() else { panic!("not finished") };
+    assert_eq!(finished.outcome, HookOutcome::NotRun);
+    File::create(runner.dir.path().join("go")).unwrap();
+    assert_eq!(first.finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(runner.lines("runs"), ["1"]);
+}
+
+#[test]
+fn a_message_out_of_turn_is_refused() {
+    let runner = Runner::start("echo ran >> $DIR/runs");
+    let mut early = runner.connect();
+    early.request(&Request::CutShort(Duration::ZERO));
+    assert!(matches!(early.reply(), RunReply::Refused(_)));
+    assert!(runner.lines("runs").is_empty());
+}
+
+#[test]
 fn the_time_limit_holds_for_the_whole_process_group() {
     let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait";
     let runner = Runner::start_with(hook, Duration::from_secs(2));
