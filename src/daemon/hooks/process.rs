@@ -33,7 +33,7 @@ impl From<&Config> for HookSettings {
     fn from(config: &Config) -> Self {
         HookSettings {
             command: config.hook.clone(),
-            fence: fence_command(config),
+            fence: config.fence.clone(),
             timeout: config.hook_timeout,
         }
     }
@@ -283,11 +283,6 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
             None
         }
     }
-}
-
-/// The fence command; none where none is configured.
-const fn fence_command(_config: &Config) -> Option<String> {
-    None
 }
 
 #[cfg(test)]
