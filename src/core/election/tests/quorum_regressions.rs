@@ -4,6 +4,7 @@ use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
 use crate::core::quorum::Voters;
+use crate::wire::message::DatagramId;
 
 fn quorum(voters: &[&str]) -> Params {
     let voters = Voters::new(voters.iter().map(|name| id(name))).unwrap();
@@ -37,4 +38,35 @@ fn one_of_two_voters_that_lost_its_disk_is_enrolled_again() {
     lan.pass(secs(30));
     assert_eq!(lan.host("b").disk.enrolment, Enrolment::Enrolled);
     assert_eq!(lan.leaders().len(), 1);
+}
+
+/// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave before.
+#[test]
+fn a_clone_does_not_vote_after_its_farewell() {
+    let voters = ["a", "b", "c"];
+    let params = quorum(&voters);
+    let digest = params.quorum.as_ref().map(|quorum| quorum.voters.digest());
+    let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
+    let mut holder = Peer { voters: digest, flags, ..Peer::new("c") };
+    let mut clone = Peer { incarnation: Incarnation(9), ..holder.clone() };
+    let mut lan = Lan::new();
+    let disk = PersistentState { enrolment: Enrolment::Enrolled, ..PersistentState::default() };
+    let hooks_end = Some(HookOutcome::Succeeded);
+    lan.hosts.insert(id("b"), Host { disk, hooks_end, ..Host::default() });
+    lan.start("b", params);
+    let heartbeat = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    lan.hear(holder.says(heartbeat));
+    lan.pass(secs(2));
+    lan.hear(holder.says(heartbeat));
+    lan.pass(ms(500));
+    let is_proposal = |(_, message): &(Time, Message)| message.body == Body::Proposal;
+    let proposal = lan.take("b").sent().find(is_proposal).unwrap().1;
+    let request = DatagramId { incarnation: proposal.incarnation, sequence: proposal.sequence };
+    let late = clone.says(Body::Vote { candidate: id("b"), request, granted: true });
+    lan.hear(clone.says(Body::Farewell { id_taken: true }));
+    lan.hear(late);
+    let asks = |body: &Body| matches!(body, Body::VoteRequest { .. });
+    assert!(!lan.take("b").bodies().iter().any(asks), "a clone's vote counts");
+    lan.hear(holder.says(Body::Vote { candidate: id("b"), request, granted: true }));
+    assert!(!lan.take("b").bodies().iter().any(asks), "nobody knows which of the two is meant");
 }
