@@ -58,7 +58,6 @@ pub trait Watch {
     fn note_delivery(
         &mut self,
         index: usize,
-        now: u64,
         local: Time,
         message: &Message,
         election: &Election,

@@ -23,8 +23,8 @@ use super::reigns::may_act;
 use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::watch::Violation;
-use crate::world::Hiccups;
 use crate::world::network::Weather;
+use crate::world::{Hiccups, Host};
 
 /// How many heartbeats a settled group is watched for without saving anything.
 const QUIET_HEARTBEATS: u64 = 1000;
@@ -54,14 +54,22 @@ impl Scenario {
             if self.is_outdated(host) {
                 self.world.crash(host);
             }
-            if !self.world.hosts[host].is_alive() {
-                self.world.start(host)?;
-            }
             let params = self.world.hosts[host].params.clone();
             self.world.command(host, "is back in service", |election, now| {
                 election.set_maintenance(now, false);
                 election.reconfigure(now, params);
             })?;
+        }
+        self.start_all()
+    }
+
+    /// Starts every daemon that is down, and may start.
+    fn start_all(&mut self) -> Result<(), Violation> {
+        for host in 0..self.settings.hosts {
+            let Host { busy_until, .. } = self.world.hosts[host];
+            if !self.world.hosts[host].is_alive() && busy_until <= self.world.now {
+                self.world.start(host)?;
+            }
         }
         Ok(())
     }
@@ -109,6 +117,8 @@ impl Scenario {
             if self.check_recovered().is_ok() {
                 break;
             }
+            // One that was just stopping is started again, too.
+            self.start_all()?;
             self.world.run_for(step)?;
         }
         self.check_recovered()?;

@@ -145,12 +145,11 @@ impl Watch for Guarantees {
     fn note_delivery(
         &mut self,
         index: usize,
-        now: u64,
         local: Time,
         message: &Message,
         _election: &Election,
     ) -> bool {
-        self.ledger.note_delivery(index, now, local, message);
+        self.ledger.note_delivery(index, local, message);
         if let Some(clones) = &mut self.clones {
             clones.note_delivery(index, local, message);
         }

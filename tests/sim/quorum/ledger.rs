@@ -41,6 +41,8 @@ pub struct Ledger {
     /// When a host took in the newest request of a node, by its own clock.
     taken_in: BTreeMap<(usize, NodeId), (DatagramId, Time)>,
     ballots: BTreeMap<(NodeId, Term), Life>,
+    /// Up to which term a host has heard that a life's candidacies and reigns are over.
+    ended: BTreeMap<(usize, Life), Term>,
     /// The newest promise of each host.
     promises: BTreeMap<usize, Promise>,
     /// Terms for which a life has asked for votes.
@@ -62,7 +64,7 @@ impl Ledger {
     }
 
     /// A host takes a datagram in.
-    pub fn note_delivery(&mut self, index: usize, now: u64, local: Time, message: &Message) {
+    pub fn note_delivery(&mut self, index: usize, local: Time, message: &Message) {
         match message.body {
             Body::VoteRequest { .. } | Body::Declaration { .. } => {
                 let entry = (datagram_id(message), local);
@@ -72,12 +74,8 @@ impl Ledger {
                 }
             }
             Body::Resignation { .. } | Body::Farewell { .. } => {
-                let ended = |promise: &&mut Promise| {
-                    promise.to == message.life() && promise.term <= message.term
-                };
-                if let Some(promise) = self.promises.get_mut(&index).filter(ended) {
-                    promise.until = promise.until.min(now);
-                }
+                let ended = self.ended.entry((index, message.life())).or_default();
+                *ended = message.term.max(*ended);
             }
             _ => {}
         }
@@ -217,8 +215,11 @@ impl Ledger {
     }
 
     fn check_promise(&self, index: usize, now: u64, to: Life, what: &str) -> Result<(), Violation> {
-        let promise = self.promises.get(&index);
-        let other = promise.filter(|promise| promise.to != to && now < promise.until);
+        let binds = |promise: &&Promise| {
+            let ended = self.ended.get(&(index, promise.to));
+            promise.to != to && now < promise.until && ended.is_none_or(|end| *end < promise.term)
+        };
+        let other = self.promises.get(&index).filter(binds);
         broken("pledges", other.is_some(), || {
             format!("host {index} {what} for {to:?} at {now}, and is bound by {other:?}")
         })

@@ -230,7 +230,7 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         let now = host.clock.show(self.now);
-        let is_news = self.watch.note_delivery(to, self.now, now, &message, election);
+        let is_news = self.watch.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
         if is_news {
             self.watch.check_reaction(&message, election)?;
