@@ -309,6 +309,7 @@ impl Election {
         self.act(now, |election| {
             let is_first = election.durable.incarnation != election.incarnation;
             election.durable = state;
+            election.quorum.pledge_moves &= election.asked_to_keep != Some(state);
             if is_first && matches!(election.state, State::Starting { .. }) {
                 election.say_hello(now);
             }
@@ -405,6 +406,8 @@ impl Election {
             pledge: self.voter.pledge(),
         };
         if self.asked_to_keep != Some(state) {
+            let on_the_way = self.asked_to_keep.unwrap_or(self.durable);
+            self.quorum.pledge_moves |= on_the_way.pledge != state.pledge;
             self.asked_to_keep = Some(state);
             self.outputs.push_back(Output::Persist(state));
         }

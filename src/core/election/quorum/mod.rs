@@ -37,6 +37,8 @@ pub(super) struct Quorum {
     poll: Option<Poll>,
     /// This leader's right to act. Once it is over there is none.
     pub(super) lease: Option<Lease>,
+    /// Whether the disk may hold another pledge than was last told: one was asked to be kept since.
+    pub(super) pledge_moves: bool,
     /// The request that got this voter's ballot and waits for it to be on disk.
     owed: Option<Request>,
     /// The newest declaration of the leader, where it is to be acknowledged.

@@ -83,7 +83,7 @@ impl Election {
     pub(super) fn pay_vote(&mut self) {
         let Some(request) = self.quorum.owed else { return };
         let (ballot, pledge) = (self.voter.ballot(), self.voter.pledge());
-        if self.durable.ballot != ballot || self.durable.pledge != pledge {
+        if self.durable.ballot != ballot || !self.pledge_is_kept() {
             return;
         }
         self.quorum.owed = None;
@@ -117,16 +117,22 @@ impl Election {
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
         let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from.node_id) && self.durable.pledge == self.voter.pledge()
+            self.leader == Some(request.from.node_id) && self.pledge_is_kept()
         });
         if waits {
             self.send_heartbeat(now);
         }
     }
 
+    /// Whether the pledge is on disk, and no other one can be: of what was asked to be kept before, the
+    /// end of a write may not have been told yet.
+    fn pledge_is_kept(&self) -> bool {
+        self.durable.pledge == self.voter.pledge() && !self.quorum.pledge_moves
+    }
+
     /// What the next heartbeat acknowledges; every declaration once.
     pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
-        if self.durable.pledge != self.voter.pledge() {
+        if !self.pledge_is_kept() {
             return None;
         }
         let request = self.quorum.acknowledging.take()?;
