@@ -55,10 +55,10 @@ impl Scenario {
                 self.world.crash(host);
             }
             let params = self.world.hosts[host].params.clone();
-            self.world.command(host, "is back in service", |election, now| {
-                election.set_maintenance(now, false);
+            self.world.command(host, "reloads", |election, now| {
                 election.reconfigure(now, params);
             })?;
+            self.take_back_into_service(host)?;
         }
         self.start_all()
     }
@@ -69,9 +69,16 @@ impl Scenario {
             let Host { busy_until, .. } = self.world.hosts[host];
             if !self.world.hosts[host].is_alive() && busy_until <= self.world.now {
                 self.world.start(host)?;
+                self.take_back_into_service(host)?;
             }
         }
         Ok(())
+    }
+
+    fn take_back_into_service(&mut self, host: usize) -> Result<(), Violation> {
+        self.world.command(host, "is back in service", |election, now| {
+            election.set_maintenance(now, false);
+        })
     }
 
     /// The group gets its leader in time, and keeps it.

@@ -209,15 +209,20 @@ impl Ledger {
         let Some((_, taken_in)) = taken_in else { return Ok(()) };
         let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
+        let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
         let until = renewed.map_or(until, |promise| promise.until.max(until));
         self.promises.insert(index, Promise { to, term, until });
         Ok(())
     }
 
+    /// Whether the host has heard that what it promised itself for is over.
+    fn has_ended(&self, index: usize, promise: &Promise) -> bool {
+        self.ended.get(&(index, promise.to)).is_some_and(|end| *end >= promise.term)
+    }
+
     fn check_promise(&self, index: usize, now: u64, to: Life, what: &str) -> Result<(), Violation> {
         let binds = |promise: &&Promise| {
-            let ended = self.ended.get(&(index, promise.to));
-            promise.to != to && now < promise.until && ended.is_none_or(|end| *end < promise.term)
+            promise.to != to && now < promise.until && !self.has_ended(index, promise)
         };
         let other = self.promises.get(&index).filter(binds);
         broken("pledges", other.is_some(), || {

@@ -280,6 +280,7 @@ impl<W: Watch> World<W> {
         let decided = match output {
             Output::Transmit(message) => Decided::Send(*message),
             Output::RunHook(run) => Decided::Run(*run),
+            Output::Fence { term } => Decided::Fence(*term),
             _ => return Ok(()),
         };
         self.watch.note_decided(index, self.now, &decided, &self.hosts)
@@ -296,7 +297,7 @@ impl<W: Watch> World<W> {
             }
             Output::Fence { term } => {
                 self.log(index, || format!("fences term {term}"));
-                self.watch.note_fence(index, self.now, term, &self.hosts)
+                Ok(())
             }
             Output::Notify(event) => self.note_event(index, event),
             Output::Stopped(cause) => {
