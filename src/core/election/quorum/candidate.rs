@@ -43,6 +43,7 @@ impl Election {
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
         self.state = State::Standing;
         self.quorum.poll = None;
+        self.quorum.acknowledging = None;
         self.term = self.term.next();
         self.voter.cast(self.term, self.life());
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());

@@ -13,6 +13,18 @@ fn quorum(voters: &[&str]) -> Params {
 
 const DECLARATION: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
 
+const HEARTBEAT: Body = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+
+fn acknowledges(body: &Body) -> bool {
+    matches!(body, Body::Heartbeat { acknowledged: Some(_), .. })
+}
+
+/// Names a proposal, where that is one.
+fn proposal((_, message): (Time, Message)) -> Option<DatagramId> {
+    let Message { incarnation, sequence, .. } = message;
+    (message.body == Body::Proposal).then_some(DatagramId { incarnation, sequence })
+}
+
 /// A voter of a, b and c that a scenario plays, and that remembers its votes.
 fn voter(name: &str) -> Peer {
     let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
@@ -79,11 +91,37 @@ fn a_pledge_that_comes_back_is_told_once_the_disk_holds_it_again() {
     let mut leader =
         Peer { role: Role::Leader, term: Term(5), sequence: Sequence(9), ..voter("a") };
     lan.hear(leader.says(DECLARATION));
-    let acknowledges = |body: &Body| matches!(body, Body::Heartbeat { acknowledged: Some(_), .. });
     lan.pass(secs(1));
     assert!(!lan.take("b").bodies().iter().any(acknowledges));
     lan.end_write("b");
     assert!(lan.take("b").bodies().iter().any(acknowledges));
+}
+
+/// What a declaration asked for is over once this voter stands itself, however slow its disk is.
+#[test]
+fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
+    let mut lan = lone_voter("b");
+    lan.pass(secs(2));
+    lan.set_slow_disk("b", true);
+    let mut leader = Peer { role: Role::Leader, term: Term(5), ..voter("a") };
+    lan.hear(leader.says(DECLARATION));
+    let mut supporter = Peer { term: Term(5), ..voter("c") };
+    for _ in 0..14 {
+        lan.hear(supporter.says(HEARTBEAT));
+        lan.pass(secs(1));
+        if let Some(request) = lan.take("b").sent().find_map(proposal) {
+            lan.hear(supporter.says(Body::Vote { candidate: id("b"), request, granted: true }));
+        }
+    }
+    assert_eq!((lan.at("b").role(), lan.at("b").term()), (Role::Candidate, Term(6)));
+    let mut namesake = Peer { incarnation: Incarnation(9), ..voter("b") };
+    lan.hear(namesake.says(HEARTBEAT));
+    lan.hear(leader.says(DECLARATION));
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "it follows, and has no vote to promise");
+    lan.take("b");
+    lan.end_write("b");
+    lan.pass(ms(500));
+    assert!(!lan.take("b").bodies().iter().any(acknowledges));
 }
 
 /// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave before.
@@ -91,14 +129,11 @@ fn a_pledge_that_comes_back_is_told_once_the_disk_holds_it_again() {
 fn a_clone_does_not_vote_after_its_farewell() {
     let (mut holder, mut clone) = (voter("c"), Peer { incarnation: Incarnation(9), ..voter("c") });
     let mut lan = lone_voter("b");
-    let heartbeat = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
-    lan.hear(holder.says(heartbeat));
+    lan.hear(holder.says(HEARTBEAT));
     lan.pass(secs(2));
-    lan.hear(holder.says(heartbeat));
+    lan.hear(holder.says(HEARTBEAT));
     lan.pass(ms(500));
-    let is_proposal = |(_, message): &(Time, Message)| message.body == Body::Proposal;
-    let proposal = lan.take("b").sent().find(is_proposal).unwrap().1;
-    let request = DatagramId { incarnation: proposal.incarnation, sequence: proposal.sequence };
+    let request = lan.take("b").sent().find_map(proposal).unwrap();
     let late = clone.says(Body::Vote { candidate: id("b"), request, granted: true });
     lan.hear(clone.says(Body::Farewell { id_taken: true }));
     lan.hear(late);
