@@ -16,9 +16,7 @@ use crate::wire::message::{Body, Message};
 impl Election {
     /// Whether this node may stand: its own promises and its scripts leave it free to.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
-        self.own_vote_counts(now)
-            && self.hooks.have_let_go()
-            && self.voter.bound_until(now, self.life()).is_none()
+        self.may_vote(now) && self.voter.bound_until(now, self.life()).is_none()
     }
 
     /// Opens a candidacy, or tries again later where this node may not vote for itself now.

@@ -169,8 +169,12 @@ impl Election {
         is_voter
             && !stands
             && !matches!(self.state, State::Leading | State::HandingOver { .. })
-            && self.own_vote_counts(now)
-            && self.hooks.have_let_go()
+            && self.may_vote(now)
+    }
+
+    /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
+    pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
+        self.own_vote_counts(now) && self.hooks.have_let_go()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {

@@ -124,6 +124,26 @@ fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
     assert!(!lan.take("b").bodies().iter().any(acknowledges));
 }
 
+/// It could not take over what it asks for: the leader would resign in vain, again and again.
+#[test]
+fn a_better_candidate_claims_nothing_before_its_scripts_have_let_go() {
+    let voters = ["a", "b", "c"];
+    let params = Params { preempt: true, ..quorum(&voters) };
+    let mut lan = Lan::settled(&["b", "c", "a"], &params);
+    lan.crash("a");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.set_hooks("a", None);
+    lan.start("a", params);
+    lan.pass(secs(30));
+    assert_eq!(lan.take("b").hooks(), []);
+    lan.set_hooks("a", Some(HookOutcome::Succeeded));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
 /// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave before.
 #[test]
 fn a_clone_does_not_vote_after_its_farewell() {
