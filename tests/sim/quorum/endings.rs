@@ -18,13 +18,19 @@ use std::time::Duration;
 use lanelect::core::Election;
 
 use super::broken;
+use lanelect::core::status::Ineligible;
+
 use super::guarantees::Settled;
 use super::reigns::may_act;
 use super::scenario::Scenario;
 use super::settings::nanos;
+use crate::available::checkers::rank;
 use crate::watch::Violation;
 use crate::world::network::Weather;
 use crate::world::{Hiccups, Host};
+
+/// How long the core waits before it tries a hook again that could not be started, in nanoseconds.
+const HOOK_RETRY: u64 = 1_000_000_000;
 
 /// How many heartbeats a settled group is watched for without saving anything.
 const QUIET_HEARTBEATS: u64 = 1000;
@@ -83,9 +89,9 @@ impl Scenario {
 
     /// The group gets its leader in time, and keeps it.
     pub fn recover(&mut self) -> Result<(), Violation> {
-        let bound = self.startup_bound() + self.recovery_bound();
+        let bound = self.startup_bound() + self.recovery_bound() + self.handover_bound();
         self.expect_leader_within(bound)?;
-        self.world.run_for(self.recovery_bound())?;
+        self.world.run_for(self.recovery_bound() + self.retry_bound())?;
         self.check_recovered()?;
         broken("enrolment", !self.all_enrolled(), || "a voter was never enrolled".into())
     }
@@ -111,9 +117,15 @@ impl Scenario {
         let out = if self.settings.gentle {
             0
         } else {
-            nanos(params.yield_time() + params.failure_holdoff * 64 + Duration::from_secs(1))
+            nanos(params.yield_time() + params.failure_holdoff * 64)
         };
-        slow(own + out)
+        slow(own + out) + self.retry_bound()
+    }
+
+    /// What a hook takes that could not be started the first time.
+    fn retry_bound(&self) -> u64 {
+        let hooks = &self.settings.hooks;
+        if hooks.absence == 0.0 { 0 } else { slow(HOOK_RETRY + hooks.longest * 2) }
     }
 
     /// Waits for the leader, and takes down how much of the bound that took.
@@ -143,9 +155,18 @@ impl Scenario {
             elections.iter().filter(|e| e.is_leader()).map(|e| e.node_id()).collect();
         let follows = |e: &&Election| (e.node_id(), e.role(), e.leader());
         let agree = elections.iter().all(|election| election.leader() == leaders.first().copied());
-        let all_up = elections.len() == hosts.len();
-        broken("liveness", leaders.len() != 1 || !agree || !all_up, || {
+        let stay = |(host, election): (&Host, &&Election)| {
+            election.ineligible(host.local(self.world.now)) != Some(Ineligible::Stopping)
+        };
+        let all_stay = elections.len() == hosts.len() && hosts.iter().zip(&elections).all(stay);
+        broken("liveness", leaders.len() != 1 || !agree || !all_stay, || {
             format!("{leaders:?} lead: {:?}", elections.iter().map(follows).collect::<Vec<_>>())
+        })?;
+        let best =
+            elections.iter().filter(|e| e.is_eligible()).map(|election| rank(election)).max();
+        let preempted = best.is_some_and(|best| best.node_id() != leaders[0]);
+        broken("liveness", self.settings.params[0].preempt && preempted, || {
+            format!("{leaders:?} lead though {best:?} preempts")
         })
     }
 
@@ -204,12 +225,13 @@ impl Scenario {
         }
         self.world.network.heal();
         self.expect_leader_within(self.recovery_bound() + self.handover_bound())?;
-        self.world.run_for(self.recovery_bound())?;
         self.stay_as_it_is()
     }
 
+    /// What it takes until the best candidate leads, where it preempts, by way of another.
     fn handover_bound(&self) -> u64 {
-        slow(self.settings.hooks.longest + self.settings.hooks.demoted_longest)
+        let hooks = self.settings.hooks.longest + self.settings.hooks.demoted_longest;
+        slow(nanos(self.settings.params[0].preempt_delay) + hooks * 2)
     }
 
     /// A minority that goes and comes back disturbs neither a healthy leader nor who stayed with it.

@@ -114,7 +114,8 @@ impl Guarantees {
     fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
         self.counts.fences += 1;
         let overran = host.lease_seen.is_some_and(|end| host.local(now) >= end + self.grace);
-        broken("fence", !(overran && host.scripts_hold), || {
+        let holds = host.scripts_hold || host.runs_hook();
+        broken("fence", !(overran && holds), || {
             format!("{} is fenced for term {term} without need", host.node_id)
         })?;
         broken("fence", self.guarded, || format!("{}'s scripts were late", host.node_id))

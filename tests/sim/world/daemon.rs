@@ -147,7 +147,19 @@ impl<W: Watch> World<W> {
             self.report_hook_end(index, ran)?;
         }
         self.tell_kept(index)?;
+        self.look_at_links(index)?;
         self.wake(index)
+    }
+
+    /// What happened to the interfaces while the daemon was held is noticed afterwards.
+    fn look_at_links(&mut self, index: usize) -> Result<(), Violation> {
+        let up = self.network.is_plugged(index);
+        let host = &mut self.hosts[index];
+        let now = host.local(self.now);
+        if let Some(election) = host.election.as_mut().filter(|_| host.held.is_none()) {
+            election.handle_links(now, up);
+        }
+        self.drain(index)
     }
 
     /// Does something to a running election, as the control socket or a signal would.
