@@ -281,13 +281,6 @@ impl Members {
         }
     }
 
-    /// Forgets a member altogether.
-    pub(crate) fn forget(&mut self, node_id: &NodeId) {
-        if self.table.remove(node_id).is_some() {
-            self.changes += 1;
-        }
-    }
-
     /// Takes in that a member no longer leads, or counts as silent.
     pub(crate) fn note_resigned(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
@@ -555,13 +548,14 @@ mod tests {
     }
 
     #[test]
-    fn to_be_forgotten_is_to_be_unknown() {
+    fn one_that_left_keeps_no_older_life_of_its_id_out_and_is_not_heard_late() {
         let mut members = with_a();
-        let joined = members.changes();
-        members.forget(&id("a"));
-        members.forget(&id("a"));
-        assert_eq!(members.changes(), joined + 1);
-        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 1)), Heard::Joined);
+        let newcomer = |sequence| heartbeat("a", 9, sequence);
+        assert_eq!(members.hear(START, ADDRESS, &newcomer(2)), Heard::Joined);
+        members.note_farewell(&id("a"));
+        assert_eq!(members.hear(START, ADDRESS, &newcomer(1)), Heard::Stale);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
+        assert!(members.get(&id("a")).unwrap().is_contested(START, THRESHOLD));
     }
 
     #[test]

@@ -147,10 +147,8 @@ impl Election {
     fn handle_farewell(&mut self, now: Time, message: &Message, id_taken: bool) {
         let sender = message.sender;
         self.handle_resignation(now, message, None);
-        if id_taken {
-            self.members.forget(&sender);
-        } else {
-            self.members.note_farewell(&sender);
+        self.members.note_farewell(&sender);
+        if !id_taken {
             self.notify(Event::MemberLeft { node_id: sender });
         }
         self.check_visible_candidates(now);

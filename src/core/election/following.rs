@@ -129,6 +129,7 @@ impl Election {
             && self.state == State::Following
             && self.is_eligible()
             && self.missing_candidates(now).is_none()
+            && (!self.in_quorum_mode() || self.may_vote(now))
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 

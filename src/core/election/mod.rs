@@ -417,6 +417,12 @@ impl Election {
         }
     }
 
+    /// Whether nothing waits for the disk. What is there may otherwise be replaced, by something that
+    /// was asked for in between, before the end of a write is told.
+    fn all_is_kept(&self) -> bool {
+        self.asked_to_keep == Some(self.durable)
+    }
+
     /// Takes a term above every known one, for a reign of this node.
     fn take_next_term(&mut self) {
         self.term = self.term.next();

@@ -16,9 +16,7 @@ use crate::wire::message::{Body, Message};
 impl Election {
     /// Whether this node may stand: its own promises and its scripts leave it free to.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
-        self.own_vote_counts(now)
-            && self.hooks.have_let_go()
-            && self.voter.bound_until(now, self.life()).is_none()
+        self.may_vote(now) && self.voter.bound_until(now, self.life()).is_none()
     }
 
     /// Opens a candidacy, or tries again later where this node may not vote for itself now.
@@ -43,6 +41,7 @@ impl Election {
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
         self.state = State::Standing;
         self.quorum.poll = None;
+        self.quorum.acknowledging = None;
         self.term = self.term.next();
         self.voter.cast(self.term, self.life());
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());

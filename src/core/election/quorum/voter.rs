@@ -83,7 +83,7 @@ impl Election {
     pub(super) fn pay_vote(&mut self) {
         let Some(request) = self.quorum.owed else { return };
         let (ballot, pledge) = (self.voter.ballot(), self.voter.pledge());
-        if self.durable.ballot != ballot || self.durable.pledge != pledge {
+        if self.durable.ballot != ballot || !self.all_is_kept() {
             return;
         }
         self.quorum.owed = None;
@@ -117,7 +117,7 @@ impl Election {
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
         let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from.node_id) && self.durable.pledge == self.voter.pledge()
+            self.leader == Some(request.from.node_id) && self.all_is_kept()
         });
         if waits {
             self.send_heartbeat(now);
@@ -126,7 +126,7 @@ impl Election {
 
     /// What the next heartbeat acknowledges; every declaration once.
     pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
-        if self.durable.pledge != self.voter.pledge() {
+        if !self.all_is_kept() {
             return None;
         }
         let request = self.quorum.acknowledging.take()?;
@@ -163,8 +163,12 @@ impl Election {
         is_voter
             && !stands
             && !matches!(self.state, State::Leading | State::HandingOver { .. })
-            && self.own_vote_counts(now)
-            && self.hooks.have_let_go()
+            && self.may_vote(now)
+    }
+
+    /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
+    pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
+        self.own_vote_counts(now) && self.hooks.have_let_go()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {
