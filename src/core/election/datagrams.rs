@@ -71,7 +71,7 @@ impl Election {
     /// sides agree.
     fn take_in_for_quorum(&mut self, now: Time, rank: Rank, message: &Message, agrees: bool) {
         let sender = message.sender;
-        self.learn_term(message.term);
+        self.learn_term_in_quorum(now, message.term);
         match message.body {
             Body::Farewell { id_taken } => return self.handle_farewell(now, message, id_taken),
             _ if !agrees => return,

@@ -10,7 +10,7 @@ use crate::core::quorum::lease::Cover;
 use crate::core::quorum::{Lease, Poll, Question};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::NodeId;
+use crate::types::{NodeId, Term};
 use crate::wire::message::{Body, Message};
 
 impl Election {
@@ -162,6 +162,22 @@ impl Election {
         self.await_leader_for(now, turn + Duration::from_nanos(chance));
     }
 
+    /// Takes in a term that another node knows. One that asks for votes in a lower term has lost: the
+    /// votes would come in that term, and what it says from now on is said in this one.
+    pub(in crate::core::election) fn learn_term_in_quorum(&mut self, now: Time, term: Term) {
+        let outdated = self.asks_for_votes() && term > self.term;
+        self.learn_term(term);
+        if outdated {
+            self.lose_election(now);
+        }
+    }
+
+    /// Whether it has taken a term to be voted for in.
+    fn asks_for_votes(&self) -> bool {
+        self.state == State::Standing
+            && self.quorum.poll.as_ref().is_none_or(|poll| poll.question() == Question::Vote)
+    }
+
     /// Forgets its question, and is free to vote for others.
     pub(in crate::core::election) fn drop_question(&mut self) {
         self.quorum.poll = None;
@@ -174,9 +190,7 @@ impl Election {
         if !self.in_quorum_mode() {
             return true;
         }
-        let asks_for_votes = self.state == State::Standing
-            && self.quorum.poll.as_ref().is_none_or(|poll| poll.question() == Question::Vote);
-        if asks_for_votes || self.quorum.deferred_to.contains(&candidate) {
+        if self.asks_for_votes() || self.quorum.deferred_to.contains(&candidate) {
             return false;
         }
         self.quorum.deferred_to.push(candidate);

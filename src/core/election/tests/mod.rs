@@ -11,6 +11,7 @@ mod following;
 mod handover;
 mod identity;
 mod quorum;
+mod quorum_model_regressions;
 mod regressions;
 mod startup;
 mod statics;

@@ -1,0 +1,81 @@
+//! Situations in which quorum mode once went wrong, each found by the model checker.
+
+use super::*;
+use crate::core::params::QuorumParams;
+use crate::core::persist::Enrolment;
+use crate::core::quorum::Voters;
+use crate::wire::message::DatagramId;
+
+const VOTERS: [&str; 3] = ["a", "b", "c"];
+
+fn voters() -> Voters {
+    Voters::new(VOTERS.map(id)).unwrap()
+}
+
+fn quorum() -> Params {
+    let quorum = QuorumParams { voters: voters(), demote_grace: secs(5) };
+    Params { quorum: Some(quorum), ..Params::default() }
+}
+
+/// A voter that remembers its votes.
+fn voter(name: &str) -> Peer {
+    let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
+    Peer { flags, ..Peer::new(name) }
+}
+
+/// What a voter says to others of the same group.
+fn says(peer: &mut Peer, body: Body) -> Message {
+    let mut message = peer.says(body);
+    message.standing.voters = Some(voters().digest());
+    message
+}
+
+const HEARTBEAT: Body = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+
+/// A network on which `b`, which remembers its votes, has just asked for votes in term 1 with the
+/// support of `voter`; with what asked for them.
+fn asking_for_votes(voter: &mut Peer) -> (Lan, DatagramId) {
+    let mut lan = Lan::new();
+    let disk = PersistentState { enrolment: Enrolment::Enrolled, ..PersistentState::default() };
+    let hooks_end = Some(HookOutcome::Succeeded);
+    lan.hosts.insert(id("b"), Host { disk, hooks_end, ..Host::default() });
+    lan.start("b", quorum());
+    lan.pass(secs(1));
+    lan.hear(says(voter, HEARTBEAT));
+    lan.pass(secs(2));
+    let proposal = asked(&lan.take("b"), |body| matches!(body, Body::Proposal));
+    lan.hear(says(voter, Body::Vote { candidate: id("b"), request: proposal, granted: true }));
+    let request = asked(&lan.take("b"), |body| matches!(body, Body::VoteRequest { .. }));
+    assert_eq!((lan.at("b").role(), lan.at("b").term()), (Role::Candidate, Term(1)));
+    (lan, request)
+}
+
+/// The last datagram that `asks`.
+fn asked(outputs: &Outputs, asks: impl Fn(Body) -> bool) -> DatagramId {
+    let message = outputs.sent().filter(|(_, message)| asks(message.body)).last().unwrap().1;
+    DatagramId { incarnation: message.incarnation, sequence: message.sequence }
+}
+
+/// A vote that was asked for in one term makes no leader in another, which may have one already.
+#[test]
+fn a_candidate_that_learns_of_a_higher_term_wins_no_more() {
+    let (mut c, mut a) = (voter("c"), voter("a"));
+    let (mut lan, request) = asking_for_votes(&mut c);
+    a.term = Term(2);
+    lan.hear(says(&mut a, HEARTBEAT));
+    lan.hear(says(&mut c, Body::Vote { candidate: id("b"), request, granted: true }));
+    assert_eq!(lan.at("b").role(), Role::Follower);
+}
+
+/// Nor does it ask again for the votes of another term than the one that it voted for itself in.
+#[test]
+fn a_candidate_that_learns_of_a_higher_term_asks_for_no_votes_in_it() {
+    let (mut c, mut a) = (voter("c"), voter("a"));
+    let (mut lan, _) = asking_for_votes(&mut c);
+    a.term = Term(2);
+    lan.hear(says(&mut a, HEARTBEAT));
+    lan.pass(secs(10));
+    let outputs = lan.take("b");
+    assert!(!outputs.bodies().iter().any(|body| matches!(body, Body::VoteRequest { .. })));
+    assert!(outputs.bodies().contains(&Body::Resignation { successor: None }), "who voted is free");
+}
