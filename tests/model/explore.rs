@@ -1,9 +1,12 @@
 //! Visits every state that can be reached, the nearest first, and none twice.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use crate::fair;
-use crate::group::{Action, Breach, Group, InWords, State};
+use crate::group::{Action, Breach, Group, State};
+use crate::schedule;
+use crate::words::InWords;
 
 /// What an exploration has seen.
 #[derive(Debug, Default)]
@@ -16,15 +19,22 @@ pub struct Tally {
     /// States of single hosts.
     pub nodes: usize,
     /// States at the last tick that differ in their hosts; from each of them somebody was elected.
-    pub last: usize,
+    pub ends: usize,
     /// Ticks until then, at the most.
-    pub longest_vacancy: u8,
+    pub vacancy: u8,
 }
 
 /// What must not happen and did, with the way to it.
 pub struct Failure {
     pub breach: Breach,
     pub way: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.way.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        write!(f, "  {}", self.breach)
+    }
 }
 
 /// Everything that `group` can come to from one state until the clock shows the last tick.
@@ -78,13 +88,8 @@ impl Exploration {
         state: &State,
         found: &mut Vec<(u32, State)>,
     ) -> Result<usize, Failure> {
-        let mut actions = Vec::new();
-        self.group.actions(state, &mut actions);
-        if state.tick < self.last_tick {
-            actions.push(Action::Tick);
-        }
         let mut steps = 0;
-        for action in actions {
+        for action in schedule::actions(&self.group, state, self.last_tick) {
             let next = self.group.next(state, action);
             let next = next.map_err(|breach| self.explain(breach, id, Some(action)))?;
             let Some(next) = next else { continue };
@@ -98,22 +103,18 @@ impl Exploration {
     }
 
     /// Demands that from each of these states somebody is elected where nothing goes wrong any more.
-    fn demand_election(
-        &mut self,
-        last: &[(u32, State)],
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
+    fn demand_election(&mut self, last: &[(u32, State)], tally: &mut Tally) -> Result<(), Failure> {
         let mut distinct = HashSet::new();
-        let mut elects = fair::Elects::default();
+        let mut vacancies = fair::Vacancies::default();
         for (id, state) in last {
             if !distinct.insert(state.nodes()) {
                 continue;
             }
-            let vacancy = elects.within(&mut self.group, state);
+            let vacancy = vacancies.from(&mut self.group, state);
             let vacancy = vacancy.map_err(|breach| self.explain(breach, *id, None))?;
-            tally.longest_vacancy = tally.longest_vacancy.max(vacancy);
+            tally.vacancy = tally.vacancy.max(vacancy);
         }
-        tally.last = distinct.len();
+        tally.ends = distinct.len();
         Ok(())
     }
 

@@ -265,10 +265,9 @@ impl Node {
             return Err(format!("it told a term or a life that is not on disk: {message:?}"));
         }
         match message.body {
-            Body::VoteRequest { .. } => self.check_vote(Ballot {
-                term: message.term,
-                candidate: host.node_id,
-            }),
+            Body::VoteRequest { .. } => {
+                self.check_vote(Ballot { term: message.term, candidate: host.node_id })
+            }
             Body::Vote { candidate, request, granted: true } => {
                 let asked = |(from, id, _): &&(NodeId, DatagramId, Term)| {
                     (*from, *id) == (candidate, request)

@@ -14,3 +14,14 @@ pub enum Sabotage {
     /// Clocks are five percent off, each in the worse direction.
     WrongClocks,
 }
+
+impl Sabotage {
+    /// Each way.
+    pub const ALL: [Sabotage; 5] = [
+        Sabotage::LoseBallots,
+        Sabotage::LosePledges,
+        Sabotage::ReportWritesEarly,
+        Sabotage::AnswerWithoutClock,
+        Sabotage::WrongClocks,
+    ];
+}
