@@ -107,7 +107,7 @@ impl Exploration {
         let mut distinct = HashSet::new();
         let mut vacancies = fair::Vacancies::default();
         for (id, state) in last {
-            if !distinct.insert(state.nodes()) {
+            if !distinct.insert(state.nodes) {
                 continue;
             }
             let vacancy = vacancies.from(&mut self.group, state);

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::group::{Action, Breach, Group, State};
+use lanelect::types::Role;
+
+use crate::group::{Action, Breach, Group, State, host_indices};
 use crate::schedule;
 
 /// Longer than any election takes, in ticks.
@@ -53,6 +55,24 @@ pub fn run_until(
 /// Lets everything happen that is to happen in this tick.
 pub fn rest(group: &mut Group, state: State) -> Result<State, Breach> {
     settle(group, state, &|_, _| false)
+}
+
+/// Lets nothing get through until somebody stands, and returns the beginning of that tick, from when
+/// on everything does.
+pub fn silence(group: &mut Group, mut state: State) -> Result<State, Breach> {
+    state.cut = u16::MAX;
+    for _ in 0..PATIENCE {
+        let next = pass(group, &state)?;
+        state = rest(group, next.clone())?;
+        let stands = |host: u8| {
+            let election = group.node(&state, host).election();
+            election.is_some_and(|election| election.role() == Role::Candidate)
+        };
+        if host_indices().any(stands) {
+            return Ok(State { cut: 0, ..next });
+        }
+    }
+    Err(Breach("nobody stands though nobody leads".into()))
 }
 
 /// How long it takes from a state until somebody is elected, remembered for every state passed.

@@ -105,7 +105,7 @@ pub enum Action {
 /// One state of the group.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
-    nodes: [u32; HOSTS],
+    pub nodes: [u32; HOSTS],
     pub tick: u8,
     pub budget: Budget,
     pub wire: Vec<Datagram>,
@@ -113,9 +113,9 @@ pub struct State {
     /// The links that are cut, one bit each.
     pub cut: u16,
     /// Who has declared itself in each term, from term 1 on; where nobody has, it is `HOSTS`.
-    reigns: Vec<u8>,
+    pub reigns: Vec<u8>,
     /// The highest term with which any scripts took over.
-    told: u8,
+    pub told: u8,
 }
 
 /// What must not happen and did.
@@ -302,7 +302,7 @@ impl Group {
 
     fn deliver(&mut self, state: &mut State, message: u32, host: u8) -> Result<(), Breach> {
         let heard = *self.message(message);
-        self.put_in(state, host, Input::Hear(heard))?;
+        self.put_in(state, host, Input::Hear(message))?;
         // What the same life has sent before is old news from now on.
         for datagram in &mut state.wire {
             let other = &self.messages[datagram.message as usize];
@@ -344,7 +344,7 @@ impl Group {
         }
         let of_host = &self.hosts[usize::from(host)];
         let mut next = self.nodes[node as usize].clone();
-        let effects = next.take(of_host, of_host.clock.at(tick), input);
+        let effects = next.take(of_host, of_host.clock.at(tick), input, &self.messages);
         let outcome = self.record(host, next, effects);
         self.outcomes.insert(key, outcome.clone());
         outcome
@@ -399,16 +399,6 @@ impl State {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
-    }
-
-    /// Identifies what the hosts are, whatever goes on around them.
-    pub const fn nodes(&self) -> [u32; HOSTS] {
-        self.nodes
-    }
-
-    /// The same, where that much may go wrong from now on.
-    pub fn with_budget(self, budget: Budget) -> State {
-        State { budget, ..self }
     }
 
     /// The same hosts with nothing under way, nothing wrong, and no past.

@@ -30,8 +30,8 @@ pub struct Host {
 pub enum Input {
     /// It is woken.
     Wake,
-    /// A datagram reaches it.
-    Hear(Message),
+    /// The datagram of this number reaches it.
+    Hear(u32),
     /// Of what it asked to be written, this is on disk, and what is older is skipped.
     Written(usize),
     /// Its hook ends well.
@@ -142,15 +142,15 @@ impl Node {
         hasher.finish()
     }
 
-    /// Takes in what happens at `now`.
-    pub fn take(&mut self, host: &Host, now: Time, input: Input) -> Effects {
+    /// Takes in what happens at `now`; `messages` are the datagrams by their numbers.
+    pub fn take(&mut self, host: &Host, now: Time, input: Input, messages: &[Message]) -> Effects {
         let mut effects = Effects::default();
         match input {
             Input::Crash | Input::LoseDisk => self.end_life(input == Input::LoseDisk),
             Input::Start => self.begin_life(host, now),
             Input::HookEnds => self.end_hook(now),
             Input::Written(index) => self.finish_write(host, now, index),
-            Input::Hear(message) => self.hear(now, &message),
+            Input::Hear(message) => self.hear(now, &messages[message as usize]),
             Input::Wake => self.ask(|election| election.handle_timeout(now)),
             Input::Yield => self.ask(|election| {
                 let _ = election.yield_leadership(now);
@@ -181,7 +181,7 @@ impl Node {
         self.incarnation.0 += 1;
         let mut persisted = self.disk;
         match host.sabotage {
-            Some(Sabotage::LoseBallots) => persisted.ballot = None,
+            Some(Sabotage::LoseVotes) => (persisted.ballot, persisted.pledge) = (None, None),
             Some(Sabotage::LosePledges) => persisted.pledge = None,
             _ => {}
         }

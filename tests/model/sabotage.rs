@@ -3,8 +3,8 @@
 /// What is wrong with the world on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// Disks keep no ballot over a restart.
-    LoseBallots,
+    /// Disks keep neither ballot nor pledge over a restart.
+    LoseVotes,
     /// Disks keep no pledge over a restart.
     LosePledges,
     /// Disks tell that they have written what they never do.
@@ -18,7 +18,7 @@ pub enum Sabotage {
 impl Sabotage {
     /// Each way.
     pub const ALL: [Sabotage; 5] = [
-        Sabotage::LoseBallots,
+        Sabotage::LoseVotes,
         Sabotage::LosePledges,
         Sabotage::ReportWritesEarly,
         Sabotage::AnswerWithoutClock,

@@ -1,5 +1,7 @@
 //! What is explored.
 
+#![expect(clippy::expect_used, reason = "a test may fail where its own footing gives way")]
+
 use std::time::Duration;
 
 use lanelect::core::params::{Params, QuorumParams};
@@ -24,6 +26,8 @@ pub enum Beginning {
     Leaderless,
     /// The best candidate leads, and all follow it.
     Led,
+    /// Nobody has heard of anybody for so long that all stand at the next moment.
+    Vacant,
 }
 
 /// Everything that may happen in a number of ticks.
@@ -91,17 +95,19 @@ impl Scenario {
         let state = match self.beginning {
             Beginning::Unfounded => off,
             Beginning::Leaderless => fair::run_until(group, off, &|group, state| {
-                group
-                    .node(state, 0)
-                    .election()
-                    .is_some_and(|election| election.role() != Role::Starting)
+                let election = group.node(state, 0).election();
+                election.is_some_and(|election| election.role() != Role::Starting)
             })?,
-            Beginning::Led => {
+            Beginning::Led | Beginning::Vacant => {
                 let led = fair::run_until(group, off, &Group::is_led)?;
                 fair::rest(group, led)?
             }
         };
-        Ok(state.with_budget(self.budget))
+        let state = match self.beginning {
+            Beginning::Vacant => fair::silence(group, state)?,
+            _ => state,
+        };
+        Ok(State { budget: self.budget, ..state })
     }
 }
 
@@ -118,17 +124,17 @@ const NOTHING: Budget =
 
 /// What is explored: in CI, or with wider bounds where it may take long.
 pub fn all(deep: bool) -> Vec<Scenario> {
-    let mut all = in_any_order();
-    all.extend(with_slips());
+    let mut all = with_slips();
+    all.extend([election(), reign()]);
     if deep {
         all.extend(wider());
     }
     all
 }
 
-/// All interleavings of everything, for as long as that can be explored.
-fn in_any_order() -> Vec<Scenario> {
-    let election = Scenario {
+/// All interleavings of everything, from when the best candidate is about to stand.
+const fn election() -> Scenario {
+    Scenario {
         name: "an election, in any order",
         beginning: Beginning::Leaderless,
         schedule: Schedule::AnyOrder,
@@ -138,81 +144,103 @@ fn in_any_order() -> Vec<Scenario> {
         lease_ms: 200,
         grace_ms: 0,
         lifetime: 0,
-    };
-    let reign = Scenario {
+    }
+}
+
+/// All interleavings of everything while somebody leads, until the lease may have run out.
+const fn reign() -> Scenario {
+    Scenario {
         name: "a reign, in any order",
         beginning: Beginning::Led,
         ticks: 2,
-        ..election.clone()
-    };
-    vec![election, reign]
+        drift: [0; HOSTS],
+        ..election()
+    }
 }
 
-/// The expected with slips, over longer times.
-fn with_slips() -> Vec<Scenario> {
-    let failover = Scenario {
-        name: "failover: a crash, a cut",
+/// Somebody leads, and what is expected happens but for what `budget` allows.
+const fn failover(name: &'static str, budget: Budget) -> Scenario {
+    Scenario {
+        name,
+        budget,
         beginning: Beginning::Led,
         schedule: Schedule::WithSlips,
         ticks: 8,
-        budget: Budget { crashes: 1, downtime: 1, cuts: 1, ..NOTHING },
-        drift: WORST_DRIFT,
-        lease_ms: 200,
-        grace_ms: 0,
         lifetime: 1,
+        ..election()
+    }
+}
+
+fn with_slips() -> Vec<Scenario> {
+    let crash = Budget { crashes: 1, ..NOTHING };
+    let slip = Budget { slips: 1, ..NOTHING };
+    let (crash_and_cut, crash_and_slip) =
+        (Budget { cuts: 1, ..crash }, Budget { slips: 1, ..crash });
+    let cut_and_slip = Budget { cuts: 1, ..slip };
+    let handover =
+        |name, budget| Scenario { grace_ms: 100, ..failover(name, Budget { yields: 1, ..budget }) };
+    let unfounded = |name, budget| Scenario {
+        beginning: Beginning::Unfounded,
+        ticks: 6,
+        ..failover(name, Budget { downtime: 1, ..budget })
     };
-    let of = |name, budget| Scenario { name, budget, ..failover.clone() };
     vec![
+        failover("failover: a crash, a cut", Budget { downtime: 1, ..crash_and_cut }),
+        failover("failover: a cut, a slip", cut_and_slip),
+        Scenario { ticks: 7, ..failover("failover: two slips", Budget { slips: 2, ..NOTHING }) },
         Scenario {
             beginning: Beginning::Leaderless,
             ticks: 3,
-            ..of("election: a crash, a slip", Budget { crashes: 1, slips: 1, ..NOTHING })
+            ..failover("election: a crash, a slip", crash_and_slip)
         },
         Scenario {
             beginning: Beginning::Leaderless,
             ticks: 2,
-            ..of("election: three slips", Budget { slips: 3, ..NOTHING })
-        },
-        of("failover: a cut, a slip", Budget { cuts: 1, slips: 1, ..NOTHING }),
-        Scenario { ticks: 7, ..of("failover: two slips", Budget { slips: 2, ..NOTHING }) },
-        Scenario {
-            lease_ms: 300,
-            ticks: 6,
-            ..of("restart: a crash, a cut", Budget { crashes: 1, cuts: 1, ..NOTHING })
+            ..failover("election: three slips", Budget { slips: 3, ..NOTHING })
         },
         Scenario {
-            grace_ms: 100,
-            ..of("handover: a slip", Budget { yields: 1, slips: 1, ..NOTHING })
+            beginning: Beginning::Vacant,
+            ticks: 3,
+            ..failover("race: a crash, a slip", crash_and_slip)
         },
-        Scenario {
-            grace_ms: 100,
-            ticks: 5,
-            ..of("handover: a crash", Budget { yields: 1, crashes: 1, ..NOTHING })
-        },
-        Scenario {
-            lease_ms: 150,
-            grace_ms: 50,
-            ..of("grace: a cut, a slip", Budget { cuts: 1, slips: 1, ..NOTHING })
-        },
-        Scenario {
-            ticks: 6,
-            ..of("lost disk: a slip", Budget { lost_disks: 1, slips: 1, ..NOTHING })
-        },
-        Scenario {
-            beginning: Beginning::Unfounded,
-            ticks: 6,
-            ..of("unfounded: a late start, a slip", Budget { downtime: 1, slips: 1, ..NOTHING })
-        },
-        Scenario {
-            beginning: Beginning::Unfounded,
-            ticks: 6,
-            ..of("unfounded: a crash", Budget { crashes: 1, downtime: 1, ..NOTHING })
-        },
-        failover,
+        Scenario { lease_ms: 300, ticks: 6, ..failover("restart: a crash, a cut", crash_and_cut) },
+        handover("handover: a slip", slip),
+        Scenario { ticks: 5, ..handover("handover: a crash", crash) },
+        Scenario { lease_ms: 150, grace_ms: 50, ..failover("grace: a cut, a slip", cut_and_slip) },
+        Scenario { ticks: 6, ..failover("lost disk: a slip", Budget { lost_disks: 1, ..slip }) },
+        unfounded("unfounded: a late start, a slip", slip),
+        unfounded("unfounded: a crash", crash),
     ]
 }
 
 /// What takes minutes.
 fn wider() -> Vec<Scenario> {
-    Vec::new()
+    let slips = |slips| Budget { slips, ..NOTHING };
+    vec![
+        Scenario { name: "a reign, in any order, a pause", budget: slips(1), ..reign() },
+        Scenario { ticks: 6, ..failover("failover: three slips", slips(3)) },
+        failover("failover: a crash, a cut, a slip", Budget { crashes: 1, cuts: 1, ..slips(1) }),
+        Scenario {
+            beginning: Beginning::Vacant,
+            ticks: 2,
+            ..failover("race: a crash, two slips", Budget { crashes: 1, ..slips(2) })
+        },
+        Scenario {
+            grace_ms: 100,
+            ticks: 6,
+            ..failover("handover: a crash, two slips", Budget { yields: 1, crashes: 1, ..slips(2) })
+        },
+        Scenario {
+            beginning: Beginning::Unfounded,
+            ticks: 7,
+            ..failover(
+                "unfounded: a crash, two slips",
+                Budget { crashes: 1, downtime: 2, ..slips(2) },
+            )
+        },
+        Scenario {
+            ticks: 7,
+            ..failover("lost disk: a cut, a slip", Budget { lost_disks: 1, cuts: 1, ..slips(1) })
+        },
+    ]
 }
