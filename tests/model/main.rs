@@ -3,9 +3,16 @@
 //!
 //! ```text
 //! cargo test --test model                                 what CI runs
-//! cargo test --release --test model -- --deep             wider bounds; takes minutes and gigabytes
+//! cargo test --release --test model -- --deep --threads 1 wider bounds; minutes, and some gigabytes
 //! cargo test --test model -- --only "failover: two slips"
 //! ```
+//!
+//! The bounds are a number of ticks, and what may go wrong meanwhile. Within them a scenario explores
+//! either all interleavings of everything, which a few ticks of one election are enough for, or the
+//! expected course with every combination of a few exceptions from it, over whole failovers. The
+//! exceptions: a daemon crashes, before any step that it is about to take, and starts again at once
+//! or later; its disk is lost as well; links are cut; a datagram is lost, late, out of order or comes
+//! twice; a write or a hook takes its time; a daemon is held.
 //!
 //! Checked in every state: at most one node leads, asked with a fresh clock; the scripts of at most
 //! one hold what is for one, within the grace that is theirs; no term has two leaders, and terms told
@@ -62,6 +69,10 @@ fn main() -> ExitCode {
     let mut scenarios = scenarios::all(arguments.deep);
     if let Some(name) = &arguments.only {
         scenarios.retain(|scenario| scenario.name == name);
+        if scenarios.is_empty() {
+            println!("there is no scenario {name:?}");
+            return ExitCode::FAILURE;
+        }
     }
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.unwrap_or(processors);

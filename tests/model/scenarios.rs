@@ -204,9 +204,21 @@ fn with_slips() -> Vec<Scenario> {
             ..failover("race: a crash, a slip", crash_and_slip)
         },
         Scenario { lease_ms: 300, ticks: 6, ..failover("restart: a crash, a cut", crash_and_cut) },
+        Scenario {
+            beginning: Beginning::Vacant,
+            ticks: 0,
+            ..failover("race: three slips", Budget { slips: 3, ..NOTHING })
+        },
         handover("handover: a slip", slip),
         Scenario { ticks: 5, ..handover("handover: a crash", crash) },
         Scenario { lease_ms: 150, grace_ms: 50, ..failover("grace: a cut, a slip", cut_and_slip) },
+        Scenario {
+            beginning: Beginning::Leaderless,
+            lease_ms: 150,
+            grace_ms: 150,
+            ticks: 3,
+            ..failover("grace: an election, a cut, a slip", cut_and_slip)
+        },
         Scenario { ticks: 6, ..failover("lost disk: a slip", Budget { lost_disks: 1, ..slip }) },
         unfounded("unfounded: a late start, a slip", slip),
         unfounded("unfounded: a crash", crash),
@@ -219,7 +231,13 @@ fn wider() -> Vec<Scenario> {
     vec![
         Scenario { name: "a reign, in any order, a pause", budget: slips(1), ..reign() },
         Scenario { ticks: 6, ..failover("failover: three slips", slips(3)) },
-        failover("failover: a crash, a cut, a slip", Budget { crashes: 1, cuts: 1, ..slips(1) }),
+        Scenario {
+            ticks: 5,
+            ..failover(
+                "failover: a crash, a cut, a slip",
+                Budget { crashes: 1, cuts: 1, ..slips(1) },
+            )
+        },
         Scenario {
             beginning: Beginning::Vacant,
             ticks: 2,

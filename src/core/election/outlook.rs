@@ -4,9 +4,9 @@ use std::hash::{Hash, Hasher};
 
 use super::Election;
 
-/// Elections that will do the same hash alike, as long as chance is the same for them. Left out is
-/// the state of the generator, and what is only ever reported; so whoever explores what may happen
-/// can tell by the hash where two ways have met.
+/// Elections that will do the same hash alike, as long as chance is the same for them; so whoever
+/// explores what may happen can tell by the hash where two ways have met. Left out is the state of
+/// the generator, what is only ever reported, and the outputs, which are to be taken before.
 impl Hash for Election {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Election {
