@@ -219,6 +219,12 @@ fn with_slips() -> Vec<Scenario> {
             ticks: 3,
             ..failover("grace: an election, a cut, a slip", cut_and_slip)
         },
+        Scenario {
+            lease_ms: 150,
+            grace_ms: 150,
+            ticks: 6,
+            ..failover("grace: a crash, a slip", Budget { downtime: 4, ..crash_and_slip })
+        },
         Scenario { ticks: 6, ..failover("lost disk: a slip", Budget { lost_disks: 1, ..slip }) },
         unfounded("unfounded: a late start, a slip", slip),
         unfounded("unfounded: a crash", crash),
