@@ -156,7 +156,7 @@ impl Node {
                 let _ = election.yield_leadership(now);
             }),
         }
-        self.carry_out(host, &mut effects);
+        self.carry_out(host, now, &mut effects);
         self.note_cover(host);
         effects
     }
@@ -220,11 +220,11 @@ impl Node {
         self.ask(|election| election.handle_hook_finished(now, HookOutcome::Succeeded));
     }
 
-    fn carry_out(&mut self, host: &Host, effects: &mut Effects) {
+    fn carry_out(&mut self, host: &Host, now: Time, effects: &mut Effects) {
         while let Some(output) = self.election.as_mut().and_then(Election::poll_output) {
             match output {
                 Output::Persist(state) => self.writes.push(state),
-                Output::Transmit(message) => self.transmit(host, message, effects),
+                Output::Transmit(message) => self.transmit(host, now, message, effects),
                 Output::RunHook(run) => {
                     self.hook = Some(run.event);
                     if run.event == HookEvent::Elected {
@@ -248,14 +248,25 @@ impl Node {
         }
     }
 
-    fn transmit(&mut self, host: &Host, message: Message, effects: &mut Effects) {
-        if let Err(breach) = self.check_promises(host, &message) {
+    fn transmit(&mut self, host: &Host, now: Time, message: Message, effects: &mut Effects) {
+        let lawful = self.check_lease(now, &message);
+        if let Err(breach) = lawful.and_then(|()| self.check_promises(host, &message)) {
             effects.breach.get_or_insert(breach);
         }
         if let Body::Declaration { .. } = message.body {
             effects.declared = Some(message.term);
         }
         effects.sent.push(message);
+    }
+
+    /// Only under a lease does anybody say that it leads.
+    fn check_lease(&self, now: Time, message: &Message) -> Result<(), String> {
+        let lease_end = self.election.as_ref().and_then(Election::lease_end);
+        let claims = matches!(message.body, Body::Declaration { .. });
+        if claims && lease_end.is_none_or(|end| end <= now) {
+            return Err("it declared itself without a lease".into());
+        }
+        Ok(())
     }
 
     /// What a datagram promises must be on disk, and must not be against what was promised before.

@@ -187,6 +187,11 @@ fn with_slips() -> Vec<Scenario> {
     vec![
         failover("failover: a crash, a cut", Budget { downtime: 1, ..crash_and_cut }),
         failover("failover: a cut, a slip", cut_and_slip),
+        Scenario {
+            ticks: 5,
+            ..failover("failover: a cut, two slips", Budget { cuts: 1, slips: 2, ..NOTHING })
+        },
+        Scenario { drift: [0; HOSTS], ..failover("steady clocks: a cut, a slip", cut_and_slip) },
         Scenario { ticks: 7, ..failover("failover: two slips", Budget { slips: 2, ..NOTHING }) },
         Scenario {
             beginning: Beginning::Leaderless,
