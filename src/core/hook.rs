@@ -98,7 +98,7 @@ impl fmt::Display for Reason {
 }
 
 /// One run of the hook that the core asks for, with all that its environment says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HookRun {
     /// `LANELECT_EVENT`.
     pub event: HookEvent,

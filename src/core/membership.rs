@@ -28,7 +28,7 @@ const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 const GONE_AFTER_THRESHOLDS: u32 = 2;
 
 /// One other node, as it last presented itself.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(crate) struct Member {
     pub(crate) address: IpAddr,
     pub(crate) standing: Standing,
@@ -124,7 +124,7 @@ pub(crate) struct Fading {
 }
 
 /// The table of members. This node is not in it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(crate) struct Members {
     table: BTreeMap<NodeId, Member>,
     alive_threshold: Duration,

@@ -19,7 +19,7 @@ const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
 const HOOK_RETRY: Duration = Duration::from_secs(1);
 
 /// What keeps a node from standing. Any of them is enough.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Exclusions {
     pub(super) observer: bool,
     pub(super) static_follower: bool,

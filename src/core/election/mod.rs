@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
-//! `datagrams` says what each kind of datagram does.
+//! `datagrams` says what each kind of datagram does, `outlook` which elections will do the same.
 
 mod candidacy;
 mod commands;
@@ -28,6 +28,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod leadership;
+mod outlook;
 mod quorum;
 mod report;
 mod startup;
@@ -84,7 +85,7 @@ pub struct Ignored {
 }
 
 /// Where in its life an election is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
     /// Listens; `sampled` is the membership's state at the last sample.
     Starting { sampled: Option<u64> },

@@ -31,7 +31,7 @@ use crate::wire::message::{DatagramId, Message};
 
 /// What an election keeps in mind for quorum mode, and forgets with the daemon. Unused in available
 /// mode. What must be remembered is in [`Voter`](crate::core::quorum::Voter).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Quorum {
     /// The question that this candidate has put to the voters.
     poll: Option<Poll>,
@@ -55,7 +55,7 @@ pub(super) struct Quorum {
 }
 
 /// A datagram that is to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Request {
     from: Life,
     sequence: Sequence,
