@@ -37,6 +37,8 @@ pub(crate) struct Member {
     pub(crate) last_declared: Option<Time>,
     /// How often it declares.
     pub(crate) declares_every: Duration,
+    /// When this life of it was first heard.
+    since: Time,
     /// Its newest datagram.
     newest: (Incarnation, Sequence),
     /// The newest datagram of a life that still starts under this id.
@@ -59,6 +61,7 @@ impl Member {
             last_heard: now,
             last_declared: None,
             declares_every: Duration::ZERO,
+            since: now,
             newest: number(message),
             knocked: Default::default(),
             settled: None,
@@ -214,6 +217,11 @@ impl Members {
         }
     }
 
+    /// For how long the member has been known in its present life; zero where it is not.
+    pub(crate) fn known_for(&self, now: Time, node_id: &NodeId) -> Duration {
+        self.table.get(node_id).map_or(Duration::ZERO, |member| now.since(member.since))
+    }
+
     /// Remembers that a member's disagreement about the voters was reported, or is over; true where
     /// that is news.
     pub(crate) fn note_disagreement(&mut self, node_id: &NodeId, disagrees: bool) -> bool {
@@ -353,6 +361,7 @@ impl Member {
         *self = Member {
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
+            since: if restarted { now } else { self.since },
             knocked: self.knocked,
             settled: self.settled,
             other_life_heard: self.other_life_heard,

@@ -81,6 +81,7 @@ impl Election {
                 self.handle_acknowledgement(now, message);
                 self.handle_heartbeat(now, message);
             }
+            _ if !self.has_vote(&sender) => return,
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
                 self.handle_proposal(now, sender, rank);
@@ -95,7 +96,6 @@ impl Election {
             Body::Inquiry => self.handle_inquiry(now, message),
             Body::Objection { .. } => {}
         }
-        self.consider_founding(now);
     }
 
     /// Another node leads. The best-ranked leader is followed; a worse one is told so.

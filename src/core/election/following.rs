@@ -24,6 +24,7 @@ impl Election {
         self.timers.clear(Timer::Candidacy);
         self.state = State::Following;
         self.quorum.deferred_to.clear();
+        self.quorum.refused.clear();
         self.set_leader(Some(leader));
         if started {
             self.send_heartbeat(now);
@@ -59,7 +60,7 @@ impl Election {
         self.timers.clear(Timer::Silence);
         self.timers.clear(Timer::Claim);
         if self.in_quorum_mode() {
-            return;
+            return self.forget_declaration();
         }
         if let Some(active) = self.members.best_active_leader(now) {
             self.follow(now, active.node_id());

@@ -300,9 +300,7 @@ impl Election {
             if let Some(run) = election.hooks.finish() {
                 election.judge_hook(now, run, outcome);
             }
-            if !election.hooks.hold() {
-                election.timers.clear(Timer::GraceEnd);
-            }
+            election.note_scripts();
             election.start_next_hook();
             election.advance_handover(now);
             election.advance_stop(now);
@@ -319,6 +317,7 @@ impl Election {
             }
             if is_first && matches!(election.state, State::Starting { .. }) {
                 election.say_hello(now);
+                election.inquire(now);
             }
             election.go_on_persisted(now);
         });
@@ -358,10 +357,15 @@ impl Election {
         }
     }
 
-    /// Sends `body` with the next sequence number. Nothing is sent once the election is over, nor
-    /// before this life's number is on disk: a later life might take it again.
+    /// Nothing is sent once the election is over, nor before this life's number is on disk: a later
+    /// life might take it again.
+    fn may_send(&self) -> bool {
+        self.state != State::Stopped && self.durable.incarnation == self.incarnation
+    }
+
+    /// Sends `body` with the next sequence number, where anything may be sent.
     fn send(&mut self, body: Body) {
-        if self.state == State::Stopped || self.durable.incarnation != self.incarnation {
+        if !self.may_send() {
             return;
         }
         self.sequence.0 += 1;

@@ -254,7 +254,7 @@ impl HookClient {
         let took = now.since(exchange.started);
         self.finished = Some(if exchange.may_have_begun(error) {
             log::error!("{} failed: {error}", exchange.name);
-            HookFinished::failed(took)
+            HookFinished::lost(took)
         } else {
             log::error!("{} did not run: {error}", exchange.name);
             HookFinished::not_run(took)

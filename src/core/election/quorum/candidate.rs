@@ -7,7 +7,7 @@ use super::{Election, whole_micros};
 use crate::core::election::State;
 use crate::core::hook::Reason;
 use crate::core::quorum::lease::Cover;
-use crate::core::quorum::{Lease, Poll, Question};
+use crate::core::quorum::{Census, Lease, Poll, Question};
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::{NodeId, Term};
@@ -41,6 +41,7 @@ impl Election {
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
         self.state = State::Standing;
         self.quorum.poll = None;
+        self.quorum.acknowledging = None;
         self.quorum.acknowledging = None;
         self.term = self.term.next();
         self.voter.cast(self.term, self.life());
@@ -99,14 +100,18 @@ impl Election {
     pub(in crate::core::election) fn handle_vote(&mut self, now: Time, message: &Message) {
         let Body::Vote { candidate, request, granted } = message.body else { return };
         let concerns_us = candidate == self.node_id && request.incarnation == self.incarnation;
-        if !concerns_us || !granted || !self.counts(now, &message.sender) {
+        if !concerns_us {
             return;
         }
-        let asked_that = |poll: &Poll| poll.was_asked_by(request.sequence);
-        if self.quorum.poll.as_ref().is_some_and(asked_that) {
+        let asked = |poll: &Poll| poll.was_asked_by(request.sequence);
+        let inquired = |census: &Census| census.was_asked_by(request.sequence);
+        if self.quorum.census.as_ref().is_some_and(inquired) {
+            self.note_answer(now, message, granted);
+        } else if granted
+            && self.counts(now, &message.sender)
+            && self.quorum.poll.as_ref().is_some_and(asked)
+        {
             self.count_grant(now, message.sender);
-        } else if self.quorum.inquiry.as_ref().is_some_and(asked_that) {
-            self.count_testimony(message.sender);
         }
     }
 
@@ -139,9 +144,12 @@ impl Election {
         }
         self.quorum.poll = None;
         self.quorum.lease = Some(Lease::new(cover));
-        self.become_leader(now, Reason::Election);
+        self.timers.set(Timer::Lease, cover.lease_end);
+        let reason = if self.quorum.named { Reason::Handover } else { Reason::Election };
+        self.become_leader(now, reason);
         if self.state != State::Leading {
             self.quorum.lease = None;
+            self.timers.clear(Timer::Lease);
         }
     }
 
@@ -179,6 +187,7 @@ impl Election {
     /// Forgets its question, and is free to vote for others.
     pub(in crate::core::election) fn drop_question(&mut self) {
         self.quorum.poll = None;
+        self.quorum.named = false;
         self.voter.release(self.life(), self.term);
     }
 
