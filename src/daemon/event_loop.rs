@@ -195,7 +195,8 @@ impl Daemon {
     }
 
     fn do_what_is_due(&mut self) {
-        // First, because a lease may have run out: a hook that waits to be handed over must not begin.
+        // Before any hook is begun: a lease may have run out. What has ended meanwhile ended in time.
+        self.report_finished_hooks();
         self.let_time_pass();
         if self.transport.next_rescan() <= clock::now() {
             self.rescan();

@@ -10,7 +10,7 @@ use lanelect::core::output::Output;
 use lanelect::core::params::Params;
 use lanelect::core::persist::{Ballot, PersistentState};
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId, Term};
+use lanelect::types::{Incarnation, Life, NodeId, Term};
 use lanelect::wire::message::{Body, DatagramId, Message};
 
 use crate::clock::Clock;
@@ -277,20 +277,24 @@ impl Node {
         }
         match message.body {
             Body::VoteRequest { .. } => {
-                self.check_vote(Ballot { term: message.term, candidate: host.node_id })
+                self.check_vote(Ballot { term: message.term, candidate: message.life() })
             }
             Body::Vote { candidate, request, granted: true } => {
                 let asked = |(from, id, _): &&(NodeId, DatagramId, Term)| {
                     (*from, *id) == (candidate, request)
                 };
                 match self.requests.iter().find(asked) {
-                    Some((_, _, term)) => self.check_vote(Ballot { term: *term, candidate }),
+                    Some((_, _, term)) => {
+                        let incarnation = request.incarnation;
+                        let candidate = Life { node_id: candidate, incarnation };
+                        self.check_vote(Ballot { term: *term, candidate })
+                    }
                     None => Ok(()),
                 }
             }
             Body::Heartbeat { leader: Some(leader), acknowledged: Some(_), .. } => {
                 let hold = host.params.declaration_hold();
-                let kept = disk.pledge.filter(|pledge| pledge.to == leader);
+                let kept = disk.pledge.filter(|pledge| pledge.to.node_id == leader);
                 match kept.filter(|pledge| pledge.hold() >= hold) {
                     Some(_) => Ok(()),
                     None => Err(format!("it acknowledged {leader} without a pledge on disk")),

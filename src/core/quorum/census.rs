@@ -49,6 +49,11 @@ impl Census {
         self.answers.insert(voter, answer);
     }
 
+    /// What `voter` answered last.
+    pub fn answer(&self, voter: &NodeId) -> Option<Answer> {
+        self.answers.get(voter).copied()
+    }
+
     /// How many voters testify.
     pub fn testimonies(&self) -> usize {
         self.answers.values().filter(|answer| **answer == Answer::Testifies).count()

@@ -333,7 +333,8 @@ fn a_leader_that_was_stopped_shows_nothing_of_a_lease_that_is_over() {
         let [is_leader, status] = &mut clients;
         assert_eq!(is_leader.response(), Response::Leader(false));
         let Response::Status(status) = status.response() else { panic!("no status") };
-        assert_eq!(status.role, Role::Follower);
+        // It may stand again by now.
+        assert_ne!(status.role, Role::Leader);
         let told = watcher.lines();
         assert_eq!(told[1]["role"], "follower", "{told:?}");
         assert_eq!(told[1]["reason"], "lease-lost");

@@ -59,21 +59,27 @@ impl Election {
         self.judge_census();
     }
 
+    /// What this voter knows of `message`'s sender is outdated, as while a group is being founded: it
+    /// asks again soon.
+    pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
+        let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
+        let told = memory(message.standing.flags);
+        if self.lacks_memory() && told != Answer::Remembers && known != Some(told) {
+            self.timers.set_no_later(Timer::Inquiry, now + self.params.declaration_gap());
+        }
+    }
+
     /// A voter has answered an inquiry of this life.
     pub(super) fn note_answer(&mut self, now: Time, message: &Message, testifies: bool) {
         let Some(params) = self.quorum_params() else { return };
-        let standing =
-            self.members.voter_standing(now, &message.sender, params.voters.digest());
+        let standing = self.members.voter_standing(now, &message.sender, params.voters.digest());
         let heeded = matches!(standing, VoterStanding::Counts | VoterStanding::Unenrolled);
         if !heeded || !params.voters.contains(&message.sender) {
             return;
         }
-        let flags = message.standing.flags;
-        let answer = match (flags.contains(Flags::ENROLLED), flags.contains(Flags::FOUNDING)) {
-            (true, _) if testifies => Answer::Testifies,
-            (true, _) => Answer::Remembers,
-            (false, true) => Answer::Founding,
-            (false, false) => Answer::Nothing,
+        let answer = match memory(message.standing.flags) {
+            Answer::Remembers if testifies => Answer::Testifies,
+            other => other,
         };
         if let Some(census) = &mut self.quorum.census {
             census.note(message.sender, answer);
@@ -83,7 +89,9 @@ impl Election {
 
     /// Looks whether the answers say that this voter may vote, or that the group is new.
     pub(super) fn judge_census(&mut self) {
-        let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else { return };
+        let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else {
+            return;
+        };
         let others = || params.voters.ids().iter().copied().filter(|id| *id != self.node_id);
         let testified = census.testimonies() >= params.voters.needed_to_testify();
         let nobody_remembers =
@@ -126,5 +134,19 @@ impl Election {
         self.quorum.census = None;
         self.notify(Event::Enrolled { above: self.durable.term });
         self.change_exclusions(now, Reason::Startup, |exclusions| exclusions.unenrolled = false);
+        // Of a new group everyone is enrolled about now, and the best is to stand first.
+        let turn = self.turn(now);
+        self.await_leader_for(now, self.params.leader_election_duration + turn);
+    }
+}
+
+/// What a voter's flags say of its memory.
+fn memory(flags: Flags) -> Answer {
+    if flags.contains(Flags::ENROLLED) {
+        Answer::Remembers
+    } else if flags.contains(Flags::FOUNDING) {
+        Answer::Founding
+    } else {
+        Answer::Nothing
     }
 }
