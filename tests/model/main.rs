@@ -16,9 +16,10 @@
 //!
 //! Checked in every state: at most one node leads, asked with a fresh clock; the scripts of at most
 //! one hold what is for one, within the grace that is theirs; no term has two leaders, and terms told
-//! to scripts only grow; nobody says that it leads without a lease; nobody votes twice in a term, and no vote, acknowledgement, term or life is
-//! told before it is on disk. And from wherever an exploration ends somebody is elected once nothing
-//! goes wrong any more; as time can always go on to there, an election is in reach from every state.
+//! to scripts only grow; nobody says that it leads without a lease; nobody votes twice in a term, and
+//! no vote, acknowledgement, term or life is told before it is on disk. And from wherever an
+//! exploration ends somebody is elected once nothing goes wrong any more; as time can always go on to
+//! there, an election is in reach from every state.
 //!
 //! The search is breadth-first over hashes, so what is found first has the shortest way to it.
 

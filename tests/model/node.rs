@@ -273,7 +273,8 @@ impl Node {
     fn check_promises(&mut self, host: &Host, message: &Message) -> Result<(), String> {
         let disk = &self.disk;
         if message.term > disk.term || message.incarnation != disk.incarnation {
-            return Err(format!("it told a term or a life that is not on disk: {message:?}"));
+            let (term, life) = (message.term, message.incarnation.0);
+            return Err(format!("it told term {term} or life {life}, which is not on disk"));
         }
         match message.body {
             Body::VoteRequest { .. } => {

@@ -177,6 +177,7 @@ fn with_slips() -> Vec<Scenario> {
     let (crash_and_cut, crash_and_slip) =
         (Budget { cuts: 1, ..crash }, Budget { slips: 1, ..crash });
     let cut_and_slip = Budget { cuts: 1, ..slip };
+    let cut_and_two_slips = Budget { slips: 2, ..cut_and_slip };
     let handover =
         |name, budget| Scenario { grace_ms: 100, ..failover(name, Budget { yields: 1, ..budget }) };
     let unfounded = |name, budget| Scenario {
@@ -187,10 +188,7 @@ fn with_slips() -> Vec<Scenario> {
     vec![
         failover("failover: a crash, a cut", Budget { downtime: 1, ..crash_and_cut }),
         failover("failover: a cut, a slip", cut_and_slip),
-        Scenario {
-            ticks: 5,
-            ..failover("failover: a cut, two slips", Budget { cuts: 1, slips: 2, ..NOTHING })
-        },
+        Scenario { ticks: 5, ..failover("failover: a cut, two slips", cut_and_two_slips) },
         Scenario { drift: [0; HOSTS], ..failover("steady clocks: a cut, a slip", cut_and_slip) },
         Scenario { ticks: 7, ..failover("failover: two slips", Budget { slips: 2, ..NOTHING }) },
         Scenario {
@@ -221,8 +219,8 @@ fn with_slips() -> Vec<Scenario> {
             beginning: Beginning::Leaderless,
             lease_ms: 150,
             grace_ms: 150,
-            ticks: 3,
-            ..failover("grace: an election, a cut, a slip", cut_and_slip)
+            ticks: 2,
+            ..failover("grace: a cut, two slips", cut_and_two_slips)
         },
         Scenario {
             lease_ms: 150,
