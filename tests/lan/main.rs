@@ -22,6 +22,7 @@ mod failures;
 mod hooks;
 mod interfaces;
 mod partition;
+mod quorum;
 mod selftest;
 mod settings;
 mod startup;

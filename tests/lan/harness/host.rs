@@ -35,9 +35,9 @@ pub(crate) struct Host {
     pub(crate) number: usize,
     /// `hN`, also the hostname and the node id.
     pub(crate) name: String,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     networks: Rc<[Switch]>,
-    journal: Journal,
+    pub(super) journal: Journal,
     inside: Rc<Inside>,
     daemon: RefCell<Option<Child>>,
     last_status: RefCell<Value>,
@@ -240,6 +240,11 @@ impl Host {
         fs::write(self.dir.join("hook-seconds"), seconds).unwrap();
     }
 
+    /// Makes the hook for one event last so long from now on.
+    pub(crate) fn slow_hook_on(&self, event: &str, seconds: &str) {
+        fs::write(self.dir.join(format!("hook-seconds-{event}")), seconds).unwrap();
+    }
+
     /// Makes the hook fail for one event from now on.
     pub(crate) fn fail_hook_on(&self, event: &str) {
         fs::write(self.dir.join(format!("fail-on-{event}")), "").unwrap();
@@ -362,7 +367,8 @@ impl Host {
         kill(pid, signal).unwrap();
     }
 
-    fn path(&self, file: &str) -> String {
+    /// A file of the host's own directory: `state` and `control.sock` among them.
+    pub(crate) fn path(&self, file: &str) -> String {
         self.dir.join(file).display().to_string()
     }
 
