@@ -138,6 +138,9 @@ pub struct StatusReport {
     pub interfaces: Vec<InterfaceReport>,
     /// The hook's last run.
     pub hook: HookReport,
+    /// Why the state could not be saved, in words; null where it could.
+    #[serde(default)]
+    pub state_failure: Option<String>,
     /// Counts since the daemon started.
     pub counters: Counters,
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use lanelect::daemon::clock;
-use lanelect::daemon::hooks::protocol::{Request, RunReply, RunRequest};
+use lanelect::daemon::hooks::protocol::{FenceRequest, Request, RunReply, RunRequest};
 use lanelect::daemon::hooks::{Forced, HookClient, HookFinished, HookNode, Hooks};
 use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
@@ -37,6 +37,24 @@ impl Runner {
     fn start_with(hook: &str, timeout: Duration) -> Self {
         let dir = TempDir::new().unwrap();
         let child = command(&dir, hook, timeout).spawn().unwrap();
+        let runner = Runner { child, dir };
+        wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
+        runner
+    }
+
+    /// Runs `hook`, and `fence` beside it.
+    fn start_with_fence(hook: &str, fence: &str) -> Self {
+        let dir = TempDir::new().unwrap();
+        let mut config = config(&dir, hook, Duration::from_secs(60));
+        let fence = fence.replace("$DIR", text(dir.path()));
+        let quorum: [(_, toml::Value); 4] = [
+            ("hook_socket", text(&dir.path().join("hook.sock")).into()),
+            ("mode", "quorum".into()),
+            ("voters", vec!["web1"].into()),
+            ("fence", fence.into()),
+        ];
+        config.extend(quorum.map(|(key, value)| (key.to_owned(), value)));
+        let child = command_with(&dir, &config).spawn().unwrap();
         let runner = Runner { child, dir };
         wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
         runner
@@ -290,6 +308,94 @@ fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
     runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
     hooks.start(&demoted(2), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+}
+
+#[test]
+fn the_daemon_cuts_a_hook_short() {
+    let hook = "echo $LANELECT_EVENT $$ >> $DIR/runs; \
+                if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
+    let runner = Runner::start(hook);
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    hooks.start(&elected(1), clock::now());
+    runner.wait_for_lines("runs", 1);
+    hooks.cut_short(clock::now() + Duration::from_secs(60), clock::now());
+    let finished = finish(&mut hooks, &mut poll);
+    assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
+    assert_eq!(finished.forced, Some(Forced::CutShort));
+    let shell = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
+    assert!(!is_alive(&shell));
+    hooks.start(&demoted(2), clock::now());
+    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+}
+
+#[test]
+fn a_hook_that_is_cut_short_and_ignores_term_is_killed_when_it_is_due() {
+    let hook = "trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done";
+    let runner = Runner::start(hook);
+    let mut connection = runner.ask(elected(1));
+    runner.wait_for_lines("pid", 1);
+    connection.request(&Request::CutShort(Duration::from_millis(300)));
+    let finished = connection.finished();
+    assert_eq!((finished.exit, finished.forced), (Some(137), Some(Forced::CutShort)));
+    assert!(!is_alive(&runner.lines("pid")[0]));
+}
+
+#[test]
+fn a_run_that_is_cut_short_before_its_turn_is_not_begun() {
+    let runner = Runner::start(
+        "echo $LANELECT_TERM >> $DIR/runs; while [ ! -e $DIR/go ]; do sleep 0.05; done",
+    );
+    let first = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    let mut second = runner.ask(demoted(2));
+    second.request(&Request::CutShort(Duration::ZERO));
+    let RunReply::Finished(finished) = second.reply() else { panic!("not finished") };
+    assert_eq!(finished.outcome, HookOutcome::NotRun);
+    File::create(runner.dir.path().join("go")).unwrap();
+    assert_eq!(first.finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(runner.lines("runs"), ["1"]);
+}
+
+#[test]
+fn the_fence_command_runs_beside_the_hook() {
+    let fence =
+        "echo $LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM $LANELECT_NODE_ID >> $DIR/fenced";
+    let runner = Runner::start_with_fence("echo begun >> $DIR/runs; exec sleep 1000", fence);
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    hooks.start(&demoted(6), clock::now());
+    runner.wait_for_lines("runs", 1);
+    hooks.fence(Term(7), clock::now());
+    runner.wait_for_lines("fenced", 1);
+    assert_eq!(runner.lines("fenced"), ["fence grace-overrun 7 web1"]);
+    assert_eq!(hooks.poll_finished(), None);
+    hooks.cut_short(clock::now(), clock::now());
+    assert_eq!(finish(&mut hooks, &mut poll).forced, Some(Forced::CutShort));
+    // The daemon's next one finds its turn free.
+    hooks.fence(Term(8), clock::now());
+    wait_for("the second fence", || {
+        poll.poll(&mut Events::with_capacity(4), Some(Duration::from_millis(10))).unwrap();
+        hooks.handle_fence_socket(clock::now());
+        hooks.handle_timeout(clock::now());
+        (runner.lines("fenced").len() == 2).then_some(())
+    });
+}
+
+#[test]
+fn without_a_fence_command_fencing_is_refused() {
+    let runner = Runner::start("exit 0");
+    let mut connection = runner.connect();
+    connection.request(&Request::Fence(FenceRequest { term: Term(7), node: node("blue") }));
+    let RunReply::Refused(reason) = connection.reply() else { panic!("not refused") };
+    assert!(reason.contains("no fence"), "{reason}");
+}
+
+#[test]
+fn a_message_out_of_turn_is_refused() {
+    let runner = Runner::start("echo ran >> $DIR/runs");
+    let mut early = runner.connect();
+    early.request(&Request::CutShort(Duration::ZERO));
+    assert!(matches!(early.reply(), RunReply::Refused(_)));
+    assert!(runner.lines("runs").is_empty());
 }
 
 #[test]

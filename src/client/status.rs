@@ -136,6 +136,7 @@ fn notes(report: &StatusReport) -> String {
         let text = format!("{} datagrams could not be sent", report.counters.send_errors);
         notes.push(("send errors", text));
     }
+    notes.extend(report.state_failure.iter().map(|why| ("not saved", why.clone())));
     notes.extend(rejected(report).map(|text| ("rejected", text)));
     notes.extend(hook(&report.hook).map(|text| ("hook", text)));
     if let Some(quorum) = &report.quorum {
@@ -325,6 +326,7 @@ mod tests {
                 last_exit: Some(0),
                 last_ms: Some(3),
             },
+            state_failure: None,
             counters: Counters::default(),
         }
     }
@@ -338,6 +340,14 @@ mod tests {
             hook: HookReport::default(),
             ..follower()
         }
+    }
+
+    #[test]
+    fn a_state_that_is_not_saved_is_told() {
+        let why = "cannot write the state file /x: no space left".to_owned();
+        let report = StatusReport { state_failure: Some(why.clone()), ..follower() };
+        assert!(render(&report).contains(&format!("not saved  {why}\n")));
+        assert!(!render(&follower()).contains("not saved"));
     }
 
     #[test]

@@ -21,12 +21,14 @@ pub(super) struct Surroundings {
     pub(super) uptime: Duration,
     pub(super) interfaces: Vec<crate::control_api::InterfaceReport>,
     pub(super) hook: crate::control_api::HookReport,
+    pub(super) state_failure: Option<String>,
     pub(super) counters: crate::control_api::Counters,
 }
 
 /// The whole status.
 pub(super) fn status(status: Status, surroundings: Surroundings) -> StatusReport {
-    let Surroundings { group, own_address, uptime, interfaces, hook, counters } = surroundings;
+    let Surroundings { group, own_address, uptime, interfaces, hook, state_failure, counters } =
+        surroundings;
     let own = (status.node_id, own_address);
     StatusReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -45,6 +47,7 @@ pub(super) fn status(status: Status, surroundings: Surroundings) -> StatusReport
         members: status.members.into_iter().map(|member| member_report(member, own)).collect(),
         interfaces,
         hook,
+        state_failure,
         counters,
     }
 }

@@ -134,6 +134,7 @@ pub(crate) fn report() -> StatusReport {
         members: Vec::new(),
         interfaces: Vec::new(),
         hook: HookReport::default(),
+        state_failure: None,
         counters: Counters::default(),
     }
 }

@@ -60,7 +60,7 @@ impl Daemon {
         }
     }
 
-    fn transmit(&mut self, message: &Message) {
+    pub(super) fn transmit(&mut self, message: &Message) {
         if let Err(error) = self.codec.encode(message, &mut self.outgoing) {
             log::error!("cannot encode {message:?}: {error}");
             return;

@@ -37,8 +37,8 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
         }
-        let Config { election, hook, hook_timeout, .. } = new;
-        self.config = Config { election, hook, hook_timeout, ..self.config.clone() };
+        let Config { election, hook, hook_timeout, fence, .. } = new;
+        self.config = Config { election, hook, hook_timeout, fence, ..self.config.clone() };
         self.control.set_access(access);
         self.hooks.reconfigure(HookSettings::from(&self.config));
         self.election.reconfigure(clock::now(), self.config.election.clone());

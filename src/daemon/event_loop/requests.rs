@@ -157,14 +157,15 @@ impl Daemon {
                 uptime: now.since(self.started_at),
                 interfaces: self.transport.reports(),
                 hook: self.hooks.report().clone(),
+                state_failure: self.writer.failure().map(str::to_owned),
                 counters: Counters {
                     datagrams_sent: self.transport.sent(),
                     datagrams_received: self.received,
                     send_errors: self.transport.send_errors(),
                     rejected,
                     transitions: self.transitions,
-                    state_saves: 0,
-                    fences: 0,
+                    state_saves: self.writer.saves(),
+                    fences: self.hooks.fences(),
                 },
             },
         )

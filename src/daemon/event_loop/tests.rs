@@ -1,1 +1,695 @@
+//! Whole daemons in one process, turned by the test. While it does not turn one, that one is as a process
+//! that was stopped. Each test has a process and a loopback of its own.
 
+#[path = "../../../tests/common/mod.rs"]
+#[expect(unreachable_pub, reason = "integration tests share it")]
+mod common;
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::sleep;
+
+use mio::Interest;
+use tempfile::TempDir;
+
+use super::*;
+use crate::control_api::{Done, RefusalKind, Response};
+use crate::core::hook::HookEvent;
+use crate::core::output::Output;
+use crate::core::params::QuorumParams;
+use crate::core::persist::PersistentState;
+use crate::core::quorum::Voters;
+use crate::core::status::Ineligible;
+use crate::daemon::hooks::HookSettings;
+use crate::daemon::store::{self, OnFailure, StoreError};
+use crate::daemon::transport::Settings;
+use crate::types::{NodeId, Role, Term};
+use crate::wire::message::{Body, Message};
+
+/// How long a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Short enough for a test to sit through, and long against a stall of the machine.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+const LEASE: Duration = Duration::from_millis(800);
+
+/// Runs `body` in a process with a network of its own, and with the right to mount.
+fn alone(test: &str, body: impl FnOnce()) {
+    common::run_inside(
+        &format!("daemon::event_loop::tests::{test}"),
+        &["-Urnmpf", "--mount-proc", "--kill-child"],
+        || {
+            assert!(
+                Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success()
+            );
+            body();
+        },
+    );
+}
+
+/// What a daemon is started with.
+struct Plan {
+    name: &'static str,
+    voters: &'static [&'static str],
+    grace: Duration,
+    /// `$LOG` stands for a file of the node's.
+    hook: &'static str,
+    fence: Option<&'static str>,
+}
+
+impl Plan {
+    fn of(name: &'static str, voters: &'static [&'static str]) -> Self {
+        let hook = "echo $LANELECT_EVENT $LANELECT_REASON >> $LOG";
+        Plan { name, voters, grace: Duration::from_secs(30), hook, fence: None }
+    }
+
+    fn config(&self, dir: &Path) -> Config {
+        let file = dir.join("lanelect.toml");
+        let text = format!(
+            "node_id = \"{}\"\ninterface = [\"lo\"]\nmulticast = \"239.255.0.9:7709\"\n\
+             heartbeat_interval = \"{}ms\"\nleader_alive_threshold = \"{}ms\"\n\
+             state_dir = '{dir}/state'\nsocket = '{dir}/control.sock'\nhook = '{}'\n",
+            self.name,
+            HEARTBEAT.as_millis(),
+            LEASE.as_millis(),
+            self.in_dir(self.hook, dir),
+            dir = dir.display(),
+        );
+        fs::write(&file, text).unwrap();
+        let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+        let mut config = source.load().unwrap();
+        if !self.voters.is_empty() {
+            let voters = Voters::new(self.voters.iter().map(|name| id(name))).unwrap();
+            config.election.quorum = Some(QuorumParams { voters, demote_grace: self.grace });
+        }
+        config
+    }
+
+    fn in_dir(&self, command: &str, dir: &Path) -> String {
+        command.replace("$LOG", dir.join("log").to_str().unwrap())
+    }
+}
+
+fn id(name: &str) -> NodeId {
+    name.parse().unwrap()
+}
+
+/// A daemon, and its directory.
+struct Node {
+    daemon: Daemon,
+    events: Events,
+    dir: TempDir,
+    /// What a held disk wakes the event loop by.
+    waker: Option<mio::net::UnixStream>,
+}
+
+impl Node {
+    fn start(plan: &Plan) -> Self {
+        Node::start_in(plan, TempDir::new().unwrap()).unwrap()
+    }
+
+    fn start_in(plan: &Plan, dir: TempDir) -> Result<Self, RunError> {
+        let config = plan.config(dir.path());
+        let mut daemon = Daemon::new(ConfigSource::default(), config, None)?;
+        let mut settings = HookSettings::from(&daemon.config);
+        settings.fence = plan.fence.map(|fence| plan.in_dir(fence, dir.path()));
+        daemon.hooks.reconfigure(settings);
+        daemon.rescan();
+        let events = Events::with_capacity(EVENTS_PER_TURN);
+        Ok(Node { daemon, events, dir, waker: None })
+    }
+
+    fn turn(&mut self) {
+        self.daemon.sleep(&mut self.events).unwrap();
+        self.daemon.turn(&self.events);
+    }
+
+    fn turn_until(&mut self, what: &str, mut done: impl FnMut(&mut Node) -> bool) {
+        let end = clock::now() + PATIENCE;
+        while !done(self) {
+            assert!(clock::now() < end, "waited in vain: {what}");
+            self.turn();
+        }
+    }
+
+    fn lead(&mut self) {
+        self.turn_until("it leads and has said so", |node| {
+            node.daemon.election.is_leader()
+                && node.hooks().iter().any(|run| run.starts_with("elected"))
+        });
+    }
+
+    /// Stands still until the lease is over.
+    fn hold_beyond_lease(&self) {
+        let end = self.daemon.election.lease_end().unwrap();
+        pass_until("the lease is over", || clock::now() >= end);
+    }
+
+    /// Replaces the disk by one that answers when the test says how.
+    fn hold_disk(&mut self, on_failure: OnFailure) -> Disk {
+        let ((begin, begun), (answers, to_answer)) = (mpsc::channel(), mpsc::channel());
+        let save = move |state: &PersistentState| {
+            // The test may be over.
+            let _ = begin.send(*state);
+            to_answer.recv().unwrap_or(Ok(()))
+        };
+        let (far, mut near) = mio::net::UnixStream::pair().unwrap();
+        self.daemon.poll.registry().register(&mut near, STORE, Interest::READABLE).unwrap();
+        let wake = move || {
+            // The test may be over.
+            let _ = (&far).write_all(&[0]);
+        };
+        self.settle_disk();
+        self.waker = Some(near);
+        self.daemon.writer = Writer::start(save, wake, on_failure, None).unwrap();
+        Disk { begun, answers }
+    }
+
+    /// Has everything that was asked of the disk done, without any other turn of the loop.
+    fn settle_disk(&mut self) {
+        while self.daemon.writer.insist().is_some() {
+            self.daemon.finish_saving();
+            self.daemon.note_settled();
+            self.daemon.carry_out();
+        }
+    }
+
+    fn ask(&self, request: &str) -> Client {
+        let mut stream = UnixStream::connect(self.dir.path().join("control.sock")).unwrap();
+        writeln!(stream, "{request}").unwrap();
+        stream.set_nonblocking(true).unwrap();
+        Client { stream, text: Vec::new() }
+    }
+
+    fn answer(&mut self, request: &str) -> Response {
+        let mut client = self.ask(request);
+        self.turn_until(request, |_| client.line().is_some());
+        client.response()
+    }
+
+    /// What the hooks wrote, a line each.
+    fn hooks(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn state_file(&self) -> PathBuf {
+        self.dir.path().join("state/default.state")
+    }
+}
+
+/// The test's end of a disk.
+struct Disk {
+    begun: Receiver<PersistentState>,
+    answers: Sender<Result<(), StoreError>>,
+}
+
+/// A connection to the control socket.
+struct Client {
+    stream: UnixStream,
+    text: Vec<u8>,
+}
+
+impl Client {
+    /// The first line, once it is whole.
+    fn line(&mut self) -> Option<&str> {
+        match self.stream.read_to_end(&mut self.text) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),
+            _ => {}
+        }
+        let end = self.text.iter().position(|&byte| byte == b'\n')?;
+        Some(str::from_utf8(&self.text[..end]).unwrap())
+    }
+
+    fn response(&mut self) -> Response {
+        serde_json::from_str(self.line().unwrap()).unwrap()
+    }
+
+    fn lines(&mut self) -> Vec<serde_json::Value> {
+        self.line();
+        let text = str::from_utf8(&self.text).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// Listens to the group.
+struct Listener {
+    transport: Transport,
+    poll: Poll,
+    codec: Codec,
+}
+
+impl Listener {
+    fn new(node: &Node) -> Self {
+        let config = &node.daemon.config;
+        let poll = Poll::new().unwrap();
+        let settings = Settings { group: config.multicast, interfaces: config.interfaces.clone() };
+        let mut transport = Transport::new(poll.registry(), Token(0), settings).unwrap();
+        transport.rescan(clock::now()).unwrap();
+        Listener { transport, poll, codec: Codec::new(config.group, None) }
+    }
+
+    /// What was sent since the last call.
+    fn heard(&mut self) -> Vec<Message> {
+        let mut events = Events::with_capacity(8);
+        self.poll.poll(&mut events, Some(Duration::ZERO)).unwrap();
+        for event in &events {
+            self.transport.handle_event(event.token());
+        }
+        let mut messages = Vec::new();
+        let mut buffer = [0; DATAGRAM_MAX + 1];
+        while let Some(received) = self.transport.receive(&mut buffer) {
+            messages.push(self.codec.decode(received.datagram).unwrap());
+        }
+        messages
+    }
+
+    fn heard_as_leader(&mut self) -> usize {
+        let heard = self.heard();
+        heard.iter().filter(|message| message.standing.role == Role::Leader).count()
+    }
+}
+
+/// Lets time pass, within reason, until `check` holds.
+#[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
+fn pass_until(what: &str, mut check: impl FnMut() -> bool) {
+    let end = clock::now() + PATIENCE;
+    while !check() {
+        assert!(clock::now() < end, "waited in vain: {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Turns several daemons until `done`.
+fn turn_all_until(what: &str, nodes: &mut [Node], mut done: impl FnMut(&mut [Node]) -> bool) {
+    let end = clock::now() + PATIENCE;
+    while !done(nodes) {
+        assert!(clock::now() < end, "waited in vain: {what}");
+        for node in &mut *nodes {
+            match node.daemon.poll.poll(&mut node.events, Some(Duration::from_millis(2))) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                polled => polled.unwrap(),
+            }
+            for event in node.events.iter() {
+                node.daemon.transport.handle_event(event.token());
+            }
+            node.daemon.turn(&node.events);
+        }
+    }
+}
+
+/// Two voters, of which the first leads.
+fn two(first: Plan) -> [Node; 2] {
+    let mut nodes = [Node::start(&first), Node::start(&Plan::of("b", first.voters))];
+    turn_all_until("a leads", &mut nodes, |nodes| {
+        nodes[0].daemon.election.is_leader()
+            && nodes[0].hooks().iter().any(|run| run.starts_with("elected"))
+            && nodes[1].daemon.election.leader() == Some(id("a"))
+    });
+    nodes
+}
+
+const LONE: &[&str] = &["a"];
+const PAIR: &[&str] = &["a", "b"];
+
+#[test]
+fn a_leader_that_was_stopped_shows_nothing_of_a_lease_that_is_over() {
+    alone("a_leader_that_was_stopped_shows_nothing_of_a_lease_that_is_over", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        let mut listener = Listener::new(&node);
+        let mut watcher = node.ask(r#"{"command":"watch"}"#);
+        node.turn_until("it watches", |_| watcher.line().is_some());
+        let mut clients =
+            [node.ask(r#"{"command":"is-leader"}"#), node.ask(r#"{"command":"status"}"#)];
+        node.hold_beyond_lease();
+        listener.heard();
+
+        node.turn_until("all are answered", |_| clients.iter_mut().all(|c| c.line().is_some()));
+        let [is_leader, status] = &mut clients;
+        assert_eq!(is_leader.response(), Response::Leader(false));
+        let Response::Status(status) = status.response() else { panic!("no status") };
+        assert_eq!(status.role, Role::Follower);
+        let told = watcher.lines();
+        assert_eq!(told[1]["role"], "follower", "{told:?}");
+        assert_eq!(told[1]["reason"], "lease-lost");
+        assert_eq!(listener.heard_as_leader(), 0);
+
+        // A lone voter gets a new lease, in a new reign.
+        node.turn_until("it leads again", |node| node.hooks().len() == 4);
+        let hooks = node.hooks();
+        assert_eq!(hooks[1..], ["elected election", "demoted lease-lost", "elected election"]);
+    });
+}
+
+#[test]
+fn what_was_asked_for_under_a_lease_does_not_leave_after_it() {
+    alone("what_was_asked_for_under_a_lease_does_not_leave_after_it", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        let mut listener = Listener::new(&node);
+        // Stopped between the election's wish to declare and its being carried out.
+        pass_until("a declaration is due", || {
+            let due = node.daemon.election.poll_timeout().unwrap().at;
+            due <= clock::now()
+        });
+        node.daemon.election.handle_timeout(clock::now());
+        let mut outputs = Vec::new();
+        while let Some(output) = node.daemon.election.poll_output() {
+            outputs.push(output);
+        }
+        let declaration = outputs.iter().find_map(|output| match output {
+            Output::Transmit(message) => Some(*message),
+            _ => None,
+        });
+        let declaration = declaration.unwrap();
+        assert!(matches!(declaration.body, Body::Declaration { .. }));
+        node.daemon.transmit(&declaration);
+        pass_until("it is heard", || listener.heard_as_leader() == 1);
+
+        node.hold_beyond_lease();
+        let sent = node.daemon.transport.sent();
+        node.daemon.transmit(&declaration);
+        assert_eq!((node.daemon.transport.sent(), listener.heard().len()), (sent, 0));
+    });
+}
+
+#[test]
+fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
+    alone("a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        let disk = node.hold_disk(OnFailure::Retry);
+        let mut kept = PersistentState::default();
+        node.turn_until("it has voted for itself", |_| {
+            if let Ok(state) = disk.begun.try_recv() {
+                kept = state;
+                if state.ballot.is_none() {
+                    disk.answers.send(Ok(())).unwrap();
+                }
+            }
+            kept.ballot.is_some()
+        });
+        node.turn_until("its scripts are free", |node| node.hooks() == ["started startup"]);
+        node.turn_until("its scripts are idle", |node| !node.daemon.hooks.report().running);
+        // The vote is on disk; the daemon is stopped before it has done anything about it.
+        node.daemon.election.handle_persisted(clock::now(), kept);
+        assert!(node.daemon.election.is_leader());
+        let mut listener = Listener::new(&node);
+        node.hold_beyond_lease();
+        node.daemon.carry_out();
+        let mut heard = Vec::new();
+        pass_until("the vote request is heard", || {
+            heard.extend(listener.heard());
+            heard.iter().any(|message| matches!(message.body, Body::VoteRequest { .. }))
+        });
+        assert!(heard.iter().all(|message| message.standing.role != Role::Leader), "{heard:?}");
+        assert!(!node.daemon.hooks.report().running);
+
+        disk.answers.send(Ok(())).unwrap();
+        drop(disk);
+        node.turn_until("it is elected after all", |node| node.hooks().len() == 2);
+        assert_eq!(node.hooks(), ["started startup", "elected election"]);
+    });
+}
+
+#[test]
+fn a_slow_disk_delays_no_declaration() {
+    alone("a_slow_disk_delays_no_declaration", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        let disk = node.hold_disk(OnFailure::Retry);
+        let (mut listener, mut declared) = (Listener::new(&node), 0);
+        let term = node.daemon.election.term();
+        node.daemon.writer.save(PersistentState { term, ..PersistentState::default() });
+        node.turn_until("it declares on and on", |_| {
+            declared += listener.heard_as_leader();
+            declared >= 20
+        });
+        assert!(node.daemon.writer.insist().is_some(), "the disk is still at it");
+        assert!(node.daemon.election.is_leader());
+        assert_eq!(node.hooks().len(), 2, "it never stopped leading");
+        drop(disk);
+    });
+}
+
+#[test]
+fn a_settled_group_saves_nothing() {
+    alone("a_settled_group_saves_nothing", || {
+        let mut nodes = two(Plan::of("a", PAIR));
+        let mut listener = Listener::new(&nodes[0]);
+        let saves = |nodes: &mut [Node]| {
+            [0, 1].map(|n| {
+                assert_eq!(nodes[n].daemon.writer.insist(), None);
+                nodes[n].daemon.writer.saves()
+            })
+        };
+        turn_all_until("the first pledge is kept", &mut nodes, |nodes| {
+            nodes.iter_mut().all(|node| node.daemon.writer.insist().is_none())
+                && listener.heard_as_leader() > 0
+        });
+        let before = saves(&mut nodes);
+        let mut declared = 0;
+        turn_all_until("it declares on and on", &mut nodes, |_| {
+            declared += listener.heard_as_leader();
+            declared >= 30
+        });
+        assert_eq!(saves(&mut nodes), before);
+        assert!(before.iter().all(|saves| *saves > 0), "{before:?}");
+    });
+}
+
+#[test]
+fn maintenance_is_answered_once_it_is_on_disk_and_keeps_nobody_else_waiting() {
+    alone("maintenance_is_answered_once_it_is_on_disk_and_keeps_nobody_else_waiting", || {
+        let mut node = Node::start(&Plan::of("a", &[]));
+        node.lead();
+        let disk = node.hold_disk(OnFailure::GoOn);
+        let mut on = node.ask(r#"{"command":"maintenance","on":true}"#);
+        node.turn_until("the disk is at it", |_| disk.begun.try_recv().is_ok());
+        let Response::Status(status) = node.answer(r#"{"command":"status"}"#) else {
+            panic!("no status")
+        };
+        assert_eq!(status.ineligible_reason, Some(Ineligible::Maintenance));
+        assert_eq!(on.line(), None);
+        disk.answers.send(Ok(())).unwrap();
+        node.turn_until("it is answered", |_| on.line().is_some());
+        assert_eq!(on.response(), Response::Ok(Done::MaintenanceOn));
+        // What is on disk already is confirmed at once.
+        let again = node.answer(r#"{"command":"maintenance","on":true}"#);
+        assert_eq!(again, Response::Ok(Done::MaintenanceOn));
+    });
+}
+
+#[test]
+fn maintenance_that_the_disk_never_answers_is_refused_in_time() {
+    alone("maintenance_that_the_disk_never_answers_is_refused_in_time", || {
+        let mut node = Node::start(&Plan::of("a", &[]));
+        node.lead();
+        let disk = node.hold_disk(OnFailure::GoOn);
+        let Response::Refused(refusal) = node.answer(r#"{"command":"maintenance","on":true}"#)
+        else {
+            panic!("not refused")
+        };
+        assert_eq!(refusal.kind, RefusalKind::Failed);
+        assert!(refusal.message.contains("has not answered"), "{}", refusal.message);
+        drop(disk);
+    });
+}
+
+#[test]
+fn a_lost_lease_cuts_a_slow_elected_hook_short_and_lets_the_demote_hook_run() {
+    alone("a_lost_lease_cuts_a_slow_elected_hook_short_and_lets_the_demote_hook_run", || {
+        let hook = "echo $LANELECT_EVENT $LANELECT_REASON >> $LOG; \
+                    if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
+        let [mut node, silent] = two(Plan { hook, ..Plan::of("a", PAIR) });
+        node.turn_until("it has let go", |node| {
+            node.hooks().last().is_some_and(|run| run == "demoted lease-lost")
+                && !node.daemon.hooks.report().running
+        });
+        assert_eq!(node.daemon.hooks.fences(), 0);
+        drop(silent);
+    });
+}
+
+#[test]
+fn a_demote_hook_that_overruns_its_grace_is_fenced() {
+    alone("a_demote_hook_that_overruns_its_grace_is_fenced", || {
+        let hook = "echo $LANELECT_EVENT $LANELECT_REASON >> $LOG; \
+                    if [ $LANELECT_EVENT = demoted ]; then exec sleep 1000; fi";
+        let fence = "echo $LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM >> $LOG";
+        let grace = Duration::from_millis(300);
+        let [mut node, silent] =
+            two(Plan { hook, fence: Some(fence), grace, ..Plan::of("a", PAIR) });
+        let term = node.daemon.election.term();
+        let fenced = format!("fence grace-overrun {term}");
+        node.turn_until("the fence ran", |node| node.hooks().last() == Some(&fenced));
+        assert!(node.daemon.hooks.report().running, "beside the hook that hangs");
+        let hooks = node.hooks();
+        assert_eq!(hooks[hooks.len() - 2], "demoted lease-lost");
+        assert_eq!(node.daemon.hooks.fences(), 1);
+        drop(silent);
+    });
+}
+
+/// A directory whose state is on a file system of 16 KiB.
+fn tiny() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let state = dir.path().join("state");
+    fs::create_dir(&state).unwrap();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=16k", "none"]).arg(&state);
+    assert!(mount.status().unwrap().success());
+    dir
+}
+
+/// Leaves no room in a [`tiny`] directory.
+fn fill(dir: &Path) -> PathBuf {
+    let filler = dir.join("state/filler");
+    let error = fs::write(&filler, vec![0; 1 << 20]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
+    filler
+}
+
+#[test]
+fn in_quorum_mode_nothing_starts_on_a_disk_that_cannot_be_written() {
+    alone("in_quorum_mode_nothing_starts_on_a_disk_that_cannot_be_written", || {
+        let refusal = |dir: TempDir| {
+            let error = Node::start_in(&Plan::of("a", LONE), dir).err().unwrap();
+            assert!(!error.is_config());
+            error.to_string()
+        };
+        let full = tiny();
+        fill(full.path());
+        let text = refusal(full);
+        assert!(text.contains("free some space"), "{text}");
+        assert!(text.contains("remember what it promises"), "{text}");
+
+        let read_only = tiny();
+        let mut remount = Command::new("mount");
+        remount.args(["-o", "remount,ro"]).arg(read_only.path().join("state"));
+        assert!(remount.status().unwrap().success());
+        let text = refusal(read_only);
+        assert!(text.contains("writable file system"), "{text}");
+
+        let damaged = TempDir::new().unwrap();
+        fs::create_dir(damaged.path().join("state")).unwrap();
+        fs::write(damaged.path().join("state/default.state"), "version = 1\n").unwrap();
+        let text = refusal(damaged);
+        assert!(text.contains("is damaged"), "{text}");
+    });
+}
+
+#[test]
+fn a_voter_whose_disk_is_full_does_not_stand_until_there_is_room() {
+    alone("a_voter_whose_disk_is_full_does_not_stand_until_there_is_room", || {
+        let mut node = Node::start_in(&Plan::of("a", LONE), tiny()).unwrap();
+        node.settle_disk();
+        // The note of a hook that runs takes room, too.
+        pass_until("the hook has ended", || {
+            node.daemon.hooks.handle_child_signal(clock::now());
+            node.daemon.report_finished_hooks();
+            !node.daemon.hooks.report().running
+        });
+        let filler = fill(node.dir.path());
+        node.turn_until("the disk refused", |node| node.daemon.writer.failure().is_some());
+        let retry = node.daemon.writer.poll_timeout().unwrap() + store::RETRY_PAUSE;
+        node.turn_until("it was tried again", |_| clock::now() > retry);
+        assert!(!node.daemon.election.is_leader());
+        assert!(node.daemon.writer.failure().unwrap().contains("free some space"));
+        assert_eq!(node.hooks(), ["started startup"]);
+        fs::remove_file(filler).unwrap();
+        node.lead();
+        assert_eq!(node.daemon.writer.failure(), None);
+    });
+}
+
+#[test]
+fn in_quorum_mode_maintenance_is_refused_while_the_disk_is_full_and_saved_once_it_is_not() {
+    let test =
+        "in_quorum_mode_maintenance_is_refused_while_the_disk_is_full_and_saved_once_it_is_not";
+    alone(test, || {
+        let mut node = Node::start_in(&Plan::of("a", LONE), tiny()).unwrap();
+        node.lead();
+        node.turn_until("its scripts are idle", |node| !node.daemon.hooks.report().running);
+        node.settle_disk();
+        let filler = fill(node.dir.path());
+        let Response::Refused(refusal) = node.answer(r#"{"command":"maintenance","on":true}"#)
+        else {
+            panic!("not refused")
+        };
+        assert!(refusal.message.contains("free some space"), "{}", refusal.message);
+        fs::remove_file(filler).unwrap();
+        node.turn_until("it is saved", |node| node.daemon.writer.failure().is_none());
+        assert!(fs::read_to_string(node.state_file()).unwrap().contains("maintenance = true"));
+    });
+}
+
+#[test]
+fn a_state_directory_that_was_deleted_is_written_anew_with_all_that_was_promised() {
+    alone("a_state_directory_that_was_deleted_is_written_anew_with_all_that_was_promised", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        fs::remove_dir_all(node.dir.path().join("state")).unwrap();
+        node.hold_beyond_lease();
+        node.turn_until("another reign is on disk", |node| {
+            node.daemon.election.is_leader() && node.state_file().exists()
+        });
+        let text = fs::read_to_string(node.state_file()).unwrap();
+        let term = node.daemon.election.term();
+        assert!(text.contains("enrolment = \"enrolled\""), "{text}");
+        assert!(text.contains(&format!("[ballot]\nterm = {term}\n")), "{text}");
+        assert!(term >= Term(2));
+    });
+}
+
+#[test]
+fn a_daemon_that_stops_saves_what_the_disk_did_not_take_before() {
+    alone("a_daemon_that_stops_saves_what_the_disk_did_not_take_before", || {
+        let mut node = Node::start(&Plan::of("a", &[]));
+        node.lead();
+        let disk = node.hold_disk(OnFailure::GoOn);
+        let mut on = node.ask(r#"{"command":"maintenance","on":true}"#);
+        node.turn_until("the disk is at it", |_| disk.begun.try_recv().is_ok());
+        node.daemon.stop();
+        node.turn_until("it is over", |node| node.daemon.stopped.is_some());
+        assert_eq!(on.line(), None);
+        disk.answers.send(Ok(())).unwrap();
+        node.daemon.finish_saving();
+        assert_eq!(on.response(), Response::Ok(Done::MaintenanceOn));
+        assert_eq!(node.daemon.writer.insist(), None);
+    });
+}
+
+#[test]
+fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
+    alone("a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late", || {
+        let hook = "echo $$ > $LOG.pid; echo $LANELECT_EVENT $LANELECT_REASON >> $LOG";
+        let fence = "echo fenced >> $LOG";
+        let grace = Duration::from_millis(300);
+        let [mut node, silent] =
+            two(Plan { hook, fence: Some(fence), grace, ..Plan::of("a", PAIR) });
+        node.turn_until("its demote hook begins", |node| {
+            let report = node.daemon.hooks.report();
+            report.running && report.last_event == Some(HookEvent::Demoted)
+        });
+        // Stopped until the hook has ended, and the grace as well.
+        pass_until("the hook has ended", || {
+            let shell = fs::read_to_string(node.dir.path().join("log.pid")).unwrap();
+            // That of the hook before may still be in the file.
+            let stat =
+                fs::read_to_string(format!("/proc/{}/stat", shell.trim())).unwrap_or_default();
+            let ended = node.hooks().last().is_some_and(|run| run == "demoted lease-lost");
+            ended && stat.contains(") Z ")
+        });
+        let end = clock::now() + grace * 2;
+        pass_until("the grace is over", || clock::now() > end);
+        node.turn_until("its end is noticed", |node| !node.daemon.hooks.report().running);
+        node.turn();
+        assert_eq!(node.daemon.hooks.fences(), 0);
+        drop(silent);
+    });
+}

@@ -545,6 +545,56 @@ mod tests {
         assert_eq!(bench.time_out().0.outcome, HookOutcome::Failed);
     }
 
+    /// What the daemon says next on a connection.
+    fn next_request(stream: &StdStream) -> Request {
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_is_cut_short_is_told_so_and_its_end_is_waited_for() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        bench.client.start(&elected(7), &node(), START);
+        let (stream, _) = accept(&listener);
+        protocol::send(&stream, &RunReply::Started).unwrap();
+        let by = START + Duration::from_secs(2);
+        bench.client.cut_short(by, START);
+        assert_eq!(next_request(&stream), Request::CutShort(Duration::from_secs(2)));
+        // Its beginning, told before, gives it no more time.
+        bench.client.handle_socket(START);
+        assert_eq!(bench.client.poll_timeout(), Some(by + KILL_WAIT + ANSWER_MARGIN));
+        assert_eq!(bench.client.poll_finished(), None);
+        let told = HookFinished { took: Duration::ZERO, ..HookFinished::failed(Duration::ZERO) };
+        protocol::send(&stream, &RunReply::Finished(told)).unwrap();
+        assert_eq!(bench.finish(START), told);
+    }
+
+    #[test]
+    fn a_hook_runner_that_does_not_cut_a_run_short_is_given_up() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        bench.client.start(&elected(7), &node(), START);
+        let (stream, _) = accept(&listener);
+        protocol::send(&stream, &RunReply::Started).unwrap();
+        bench.client.cut_short(START, START + LIMIT / 2);
+        let (finished, now) = bench.time_out();
+        assert_eq!(finished.outcome, HookOutcome::Failed);
+        assert_eq!(now, START + LIMIT / 2 + KILL_WAIT + ANSWER_MARGIN);
+    }
+
+    #[test]
+    fn a_run_that_is_cut_short_before_the_hook_runner_was_reached_did_not_run() {
+        let mut bench = Bench::new();
+        bench.client.start(&elected(7), &node(), START);
+        bench.client.cut_short(START + LIMIT, START);
+        assert_eq!(bench.client.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
+        assert_eq!(bench.client.poll_timeout(), None);
+        bench.client.cut_short(START, START);
+        assert_eq!(bench.client.poll_finished(), None);
+    }
+
     #[test]
     fn calls_without_a_run_are_harmless() {
         let mut client = Bench::new().client;

@@ -351,6 +351,41 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
+    fn a_fence_that_is_due_while_one_runs_follows_it() {
+        let (mut hooks, dir) = local(None);
+        let path = dir.path().display();
+        let fence = format!(
+            "echo $LANELECT_TERM >> {path}/fenced; while [ ! -e {path}/go ]; do sleep 0.05; done"
+        );
+        hooks.reconfigure(HookSettings { fence: Some(fence), ..settings(None) });
+        let fenced = || std::fs::read_to_string(dir.path().join("fenced")).unwrap_or_default();
+        for term in [7, 8, 9] {
+            hooks.fence(Term(term), NOW);
+        }
+        assert_eq!(hooks.fences(), 3);
+        std::fs::write(dir.path().join("go"), "").unwrap();
+        for _ in 0..3000 {
+            hooks.handle_child_signal(NOW);
+            if hooks.fencing.is_none() {
+                assert_eq!(fenced(), "7\n9\n", "the newest of those that waited");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the fence did not end");
+    }
+
+    #[test]
+    fn without_a_fence_command_an_overrun_is_counted_and_nothing_runs() {
+        let (mut hooks, _dir) = local(None);
+        hooks.fence(Term(7), NOW);
+        hooks.fence(Term(8), NOW);
+        assert_eq!((hooks.fences(), hooks.fencing), (2, None));
+        assert_eq!(hooks.poll_timeout(), None);
+    }
+
+    #[test]
     fn a_new_command_counts_from_the_next_run_on() {
         let (mut hooks, _dir) = local(Some("exit 4"));
         hooks.start(&elected(7), NOW);

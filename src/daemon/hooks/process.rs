@@ -33,7 +33,7 @@ impl From<&Config> for HookSettings {
     fn from(config: &Config) -> Self {
         HookSettings {
             command: config.hook.clone(),
-            fence: fence_command(config),
+            fence: config.fence.clone(),
             timeout: config.hook_timeout,
         }
     }
@@ -285,11 +285,6 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
     }
 }
 
-/// The fence command; none where none is configured.
-const fn fence_command(_config: &Config) -> Option<String> {
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -469,6 +464,131 @@ mod tests {
         process.handle_timeout(START + LIMIT);
         let finished = finish(&mut process, START + LIMIT);
         assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(0)));
+    }
+
+    #[test]
+    fn a_hook_that_is_cut_short_gets_term_and_has_failed() {
+        let (mut process, _dir) = start("exec sleep 100");
+        let by = START + Duration::from_secs(2);
+        process.cut_short(by, START);
+        assert_eq!(process.poll_timeout(), Some(by));
+        let finished = finish(&mut process, START);
+        let expected = HookFinished {
+            outcome: HookOutcome::Failed,
+            exit: Some(128 + 15),
+            took: Duration::ZERO,
+            forced: Some(Forced::CutShort),
+        };
+        assert_eq!(finished, expected);
+    }
+
+    #[test]
+    fn a_hook_that_is_cut_short_and_ignores_term_gets_kill_in_time() {
+        let (mut process, dir) =
+            start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let shell = pid_in(&dir);
+        // It has overrun its limit already: KILL would come later.
+        process.handle_timeout(START + LIMIT);
+        let by = START + LIMIT + Duration::from_secs(1);
+        process.cut_short(by, START + LIMIT);
+        assert_eq!(process.poll_timeout(), Some(by));
+        assert!(is_alive(shell));
+        process.handle_timeout(by);
+        let finished = finish(&mut process, by);
+        assert_eq!((finished.exit, finished.forced), (Some(137), Some(Forced::Overran)));
+    }
+
+    #[test]
+    fn a_hook_that_is_cut_short_too_late_gets_kill_at_once() {
+        let (mut process, dir) =
+            start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        pid_in(&dir);
+        process.cut_short(START, START);
+        assert_eq!(finish(&mut process, START).exit, Some(137));
+    }
+
+    #[test]
+    fn a_hook_that_ended_before_it_was_cut_short_has_succeeded() {
+        let (mut process, dir) = start("echo $$ > $DIR/pid");
+        let shell = pid_in(&dir);
+        wait_for("the end of the shell", || (state(shell) == Some('Z')).then_some(()));
+        process.cut_short(START, START);
+        let finished = process.poll_finished().unwrap();
+        assert_eq!((finished.outcome, finished.forced), (HookOutcome::Succeeded, None));
+        process.cut_short(START, START);
+        assert_eq!(process.poll_finished(), None, "nothing runs");
+    }
+
+    #[test]
+    fn a_hook_that_waits_and_is_cut_short_is_not_begun() {
+        let (killed, dir) = start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        pid_in(&dir);
+        drop(killed);
+        let mut process = process("echo ran > $DIR/ran", &dir);
+        process.start(&elected(8), &node(), START);
+        let by = START + Duration::from_secs(1);
+        process.cut_short(by, START);
+        assert_eq!(process.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
+        // What it waited for has no more time than it would have had.
+        wait_for("the end of what was left", || {
+            process.handle_timeout(by);
+            (!process.is_running()).then_some(())
+        });
+        assert!(!dir.path().join("ran").exists());
+    }
+
+    /// Runs `fence`, in which `$DIR` stands for the directory, beside a hook that hangs.
+    fn start_fence(fence: &str) -> (HookProcess, TempDir) {
+        let (mut process, dir) = start("exec sleep 100");
+        let fence = fence.replace("$DIR", dir.path().to_str().unwrap());
+        process.reconfigure(HookSettings { fence: Some(fence), ..settings("exec sleep 100") });
+        process.fence(Term(7), &node(), START);
+        (process, dir)
+    }
+
+    fn finish_fence(process: &mut HookProcess, now: Time) -> HookFinished {
+        wait_for("the end of the fence command", || {
+            process.handle_child_signal(now);
+            process.poll_fenced()
+        })
+    }
+
+    #[test]
+    fn the_fence_command_runs_beside_the_hook_and_is_told_what_for() {
+        let (mut process, dir) = start_fence("env | grep ^LANELECT_ | sort > $DIR/env; exit 3");
+        let finished = finish_fence(&mut process, START);
+        assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(3)));
+        let expected = "LANELECT_EVENT=fence\n\
+                        LANELECT_GROUP=blue\n\
+                        LANELECT_INTERFACE=eth0 bond0.7\n\
+                        LANELECT_NODE_ID=web1\n\
+                        LANELECT_REASON=grace-overrun\n\
+                        LANELECT_TERM=7\n";
+        assert_eq!(fs::read_to_string(dir.path().join("env")).unwrap(), expected);
+        assert_eq!(process.poll_finished(), None);
+        assert!(process.is_running() && !process.is_fencing());
+    }
+
+    #[test]
+    fn a_fence_command_that_overruns_the_limit_is_ended_and_does_not_end_the_hook() {
+        let (mut process, _dir) = start_fence("exec sleep 100");
+        process.fence(Term(8), &node(), START);
+        assert_eq!(process.poll_fenced(), None, "one at a time");
+        process.handle_timeout(START + LIMIT / 2);
+        assert!(process.is_fencing() && process.is_running());
+        process.cut_short(START + LIMIT, START);
+        finish(&mut process, START);
+        assert!(process.is_fencing(), "only the hook is cut short");
+        process.handle_timeout(START + LIMIT);
+        let finished = finish_fence(&mut process, START + LIMIT);
+        assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
+        assert_eq!(process.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_fence_command_that_cannot_be_started_did_not_run() {
+        let (mut process, _dir) = start_fence("a command with a \0");
+        assert_eq!(process.poll_fenced(), Some(HookFinished::not_run(Duration::ZERO)));
     }
 
     #[test]

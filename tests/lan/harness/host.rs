@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::rc::Rc;
@@ -209,6 +210,13 @@ impl Host {
         members.into_iter().find(|m| m["node_id"] == other.name.as_str()).unwrap_or_default()
     }
 
+    /// Starts a client command, which may have to wait for its answer.
+    pub(crate) fn begin(&self, words: &[&str]) -> Child {
+        let mut command = Command::new(LANELECT);
+        command.args(words).arg("--socket").arg(self.path("control.sock"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
     /// The exit status of a client command, such as `["maintenance", "on"]`.
     pub(crate) fn command(&self, words: &[&str]) -> Option<i32> {
         self.ask(words).status.code()
@@ -255,6 +263,32 @@ impl Host {
         let status = self.status();
         let leads = journal::leads(&self.journal.entries(), &self.name);
         status["hook"]["running"] == false && leads == (status["role"] == "leader")
+    }
+
+    // Its disk.
+
+    /// Puts the daemon's state on a file system of 16 KiB.
+    pub(crate) fn use_tiny_disk(&self) {
+        fs::create_dir(self.path("state")).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=16k", "none", &self.path("state")]);
+        assert!(mount.status().unwrap().success());
+    }
+
+    /// Leaves no room on the tiny disk.
+    pub(crate) fn fill_disk(&self) {
+        let error = fs::write(self.path("state/filler"), vec![0; 1 << 20]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+    }
+
+    /// Makes room on it again.
+    pub(crate) fn free_disk(&self) {
+        fs::remove_file(self.path("state/filler")).unwrap();
+    }
+
+    /// Leaves a state that no daemon wrote.
+    pub(crate) fn damage_state(&self) {
+        fs::write(self.path("state/default.state"), "version = 1\nterm = 7\n").unwrap();
     }
 
     // Its cables.
@@ -367,7 +401,7 @@ impl Host {
         kill(pid, signal).unwrap();
     }
 
-    /// A file of the host's own directory: `state` and `control.sock` among them.
+    /// A file in the host's directory.
     pub(crate) fn path(&self, file: &str) -> String {
         self.dir.join(file).display().to_string()
     }

@@ -3,6 +3,7 @@
 
 mod cost;
 mod elections;
+mod failures;
 mod memory;
 mod partitions;
 mod pauses;

@@ -17,7 +17,9 @@ fn only_the_majority_of_a_split_has_a_leader() {
         let leader = lan.sole_leader_of(&majority);
         lan.assert_leaderless_for(&minority, 20);
         assert_eq!(old.hooks().last().unwrap(), "demoted lease-lost");
-        assert_eq!(minority[1].status()["quorum"]["reachable"], 2);
+        wait_until("they count each other", || {
+            minority.iter().all(|host| host.status()["quorum"]["reachable"] == 2)
+        });
 
         let before = lan.journal().text();
         lan.heal();
