@@ -74,7 +74,10 @@ mod tests {
     fn a_start_before_the_other_has_let_go_is_an_overlap() {
         let story = ["h1 start elected 1", "h1 start demoted 1", "h2 start elected 2"];
         assert_eq!(count(&story), (1, 0));
-        assert_eq!(count(&["h1 start elected 1", "h1 end elected 1", "h2 start elected 2"]), (1, 0));
+        assert_eq!(
+            count(&["h1 start elected 1", "h1 end elected 1", "h2 start elected 2"]),
+            (1, 0)
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ const REQUIRED: &str = "LANELECT_LAN_REQUIRED";
 /// What the inside prints last. Its absence shows that nothing ran, whatever the exit status.
 const FINISHED: &str = "lan: the scenario ran to its end";
 
-/// The longest a whole scenario may take.
+/// The longest a whole scenario may take, a campaign's own duration aside.
 const SCENARIO_LIMIT: Duration = Duration::from_secs(300);
 
 /// What a scenario needs of the machine, tried once before the first test.
@@ -125,12 +125,13 @@ fn spawn_inside(test: &str, output: &File) -> ExitStatus {
         .spawn()
         .unwrap();
     let mut status = None;
-    patience::holds_within(SCENARIO_LIMIT, || {
+    let limit = SCENARIO_LIMIT + patience::campaign_duration();
+    patience::holds_within(limit, || {
         status = child.try_wait().unwrap();
         status.is_some()
     });
     status.unwrap_or_else(|| {
-        println!("{test} took longer than {SCENARIO_LIMIT:?}; stopping it");
+        println!("{test} took longer than {limit:?}; stopping it");
         // The end of its input is what it stops at.
         drop(child.stdin.take());
         child.wait().unwrap()

@@ -20,6 +20,8 @@ const SEED: &str = "LANELECT_LAN_SEED";
 
 /// Hosts on one network, or on two.
 pub(crate) struct Lan {
+    /// What everything random is drawn from.
+    pub(crate) seed: u64,
     hosts: Vec<Host>,
     networks: Rc<[Switch]>,
     journal: Journal,
@@ -65,7 +67,7 @@ impl Lan {
         let networks: Rc<[Switch]> = (0..networks).map(|_| Switch::new(seed)).collect();
         let (journal, inside) = (Journal::new(dir), Rc::new(inside));
         let host = |n| Host::new(n, dir, Rc::clone(&networks), journal.clone(), Rc::clone(&inside));
-        Lan { hosts: (1..=hosts).map(host).collect(), networks, journal }
+        Lan { seed, hosts: (1..=hosts).map(host).collect(), networks, journal }
     }
 
     // Daemons.
