@@ -17,6 +17,7 @@
 
 mod harness;
 
+mod campaign;
 mod commands;
 mod failures;
 mod hooks;

@@ -26,6 +26,11 @@ pub(crate) fn complete_udp_checksum(frame: &mut [u8]) -> bool {
     }
 }
 
+/// What an unfragmented UDP datagram carries; none where the frame holds none.
+pub(crate) fn udp_payload(frame: &mut [u8]) -> Option<&[u8]> {
+    udp_datagram(frame).map(|(_, udp)| &udp[UDP_HEADER..])
+}
+
 /// The two IP addresses, and the datagram with its header.
 fn udp_datagram(frame: &mut [u8]) -> Option<(Vec<u8>, &mut [u8])> {
     let ether_type: [u8; 2] = frame.get(12..ETHERNET_HEADER)?.try_into().ok()?;
@@ -82,6 +87,13 @@ mod tests {
         let mut partial = frame([0xab, 0xcd]);
         assert!(complete_udp_checksum(&mut partial));
         assert_eq!(partial, frame([0x83, 0x6b]));
+    }
+
+    #[test]
+    fn the_payload_is_what_follows_the_header() {
+        let mut whole = frame([1, 2]);
+        assert_eq!(udp_payload(&mut whole), Some(&b"hi"[..]));
+        assert_eq!(udp_payload(&mut whole[..40]), None);
     }
 
     #[test]

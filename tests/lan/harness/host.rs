@@ -36,9 +36,9 @@ pub(crate) struct Host {
     pub(crate) number: usize,
     /// `hN`, also the hostname and the node id.
     pub(crate) name: String,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     networks: Rc<[Switch]>,
-    journal: Journal,
+    pub(super) journal: Journal,
     inside: Rc<Inside>,
     daemon: RefCell<Option<Child>>,
     last_status: RefCell<Value>,
@@ -246,6 +246,11 @@ impl Host {
     /// Makes each hook from now on last so long.
     pub(crate) fn slow_hooks(&self, seconds: &str) {
         fs::write(self.dir.join("hook-seconds"), seconds).unwrap();
+    }
+
+    /// Makes the hook for one event last so long from now on.
+    pub(crate) fn slow_hook_on(&self, event: &str, seconds: &str) {
+        fs::write(self.dir.join(format!("hook-seconds-{event}")), seconds).unwrap();
     }
 
     /// Makes the hook fail for one event from now on.

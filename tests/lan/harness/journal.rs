@@ -10,13 +10,16 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The hook of every host, `hook.sh HOST`. Beside it lies the journal, and each host's directory
-/// with what a test asks of the hook: `hook-seconds` to last, `fail-on-EVENT` to exit with 1.
+/// with what a test asks of the hook: `hook-seconds-EVENT` or else `hook-seconds` to last,
+/// `fail-on-EVENT` to exit with 1.
 const HOOK: &str = r#"dir=${0%/*}
 line="$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM"
 trap 'echo "$1 end $line" >> "$dir/journal"' EXIT
 trap 'exit 143' TERM
 echo "$1 start $line" >> "$dir/journal"
-if [ -e "$dir/$1/hook-seconds" ]; then sleep "$(cat "$dir/$1/hook-seconds")"; fi
+for seconds in "$dir/$1/hook-seconds-$LANELECT_EVENT" "$dir/$1/hook-seconds"; do
+    if [ -e "$seconds" ]; then sleep "$(cat "$seconds")"; break; fi
+done
 [ ! -e "$dir/$1/fail-on-$LANELECT_EVENT" ]
 "#;
 
@@ -201,7 +204,7 @@ fn runs<'a>(entries: &'a [Entry], host: &'a str) -> impl Iterator<Item = &'a Run
     })
 }
 
-fn parse(text: &str) -> Vec<Entry> {
+pub(super) fn parse(text: &str) -> Vec<Entry> {
     text.lines().map(|line| parse_line(line).unwrap_or_else(|| panic!("journal: {line}"))).collect()
 }
 

@@ -7,6 +7,8 @@ use std::process::Command;
 use std::rc::Rc;
 use std::thread;
 
+use super::claims::{Claim, Interrogation, contradictions};
+use super::group;
 use super::host::Host;
 use super::inside::{self, Inside, isolated};
 use super::journal::{self, Journal};
@@ -18,6 +20,8 @@ const SEED: &str = "LANELECT_LAN_SEED";
 
 /// Hosts on one network, or on two.
 pub(crate) struct Lan {
+    /// What everything random is drawn from.
+    pub(crate) seed: u64,
     hosts: Vec<Host>,
     networks: Rc<[Switch]>,
     journal: Journal,
@@ -32,6 +36,16 @@ pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
 /// A [`scenario`] whose hosts have a second interface on a second network.
 pub(crate) fn dual_homed_scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
     run(2, inside::test_name(&body), body);
+}
+
+/// A [`scenario`] in quorum mode: afterwards also checks what the group as a whole was promised.
+pub(crate) fn quorum_scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
+    run(1, inside::test_name(&body), |lan, hosts| {
+        body(lan, hosts);
+        lan.check_hooks();
+        lan.stop_all();
+        lan.check_group();
+    });
 }
 
 fn run<const N: usize>(networks: usize, test: &str, body: impl FnOnce(&Lan, [&Host; N])) {
@@ -53,7 +67,7 @@ impl Lan {
         let networks: Rc<[Switch]> = (0..networks).map(|_| Switch::new(seed)).collect();
         let (journal, inside) = (Journal::new(dir), Rc::new(inside));
         let host = |n| Host::new(n, dir, Rc::clone(&networks), journal.clone(), Rc::clone(&inside));
-        Lan { hosts: (1..=hosts).map(host).collect(), networks, journal }
+        Lan { seed, hosts: (1..=hosts).map(host).collect(), networks, journal }
     }
 
     // Daemons.
@@ -79,6 +93,17 @@ impl Lan {
         leader.unwrap()
     }
 
+    /// [`Lan::sole_leader`] among these hosts only.
+    #[track_caller]
+    pub(crate) fn sole_leader_of<'a>(&self, hosts: &[&'a Host]) -> &'a Host {
+        let mut leader = None;
+        wait_until("one of them leads and the others follow it", || {
+            leader = agreed_leader(hosts);
+            leader.is_some()
+        });
+        leader.unwrap()
+    }
+
     /// Waits until `host` is the sole leader.
     #[track_caller]
     pub(crate) fn wait_for_leader(&self, host: &Host) {
@@ -98,6 +123,36 @@ impl Lan {
         });
         assert_eq!(self.view(), view, "something changed while nothing happened");
         assert_eq!(self.journal.text(), hooks, "a hook ran while nothing happened");
+    }
+
+    /// Waits until none of these hosts leads or follows, and panics where one does again while each
+    /// of them sends and receives `count` more datagrams, together.
+    #[track_caller]
+    pub(crate) fn assert_leaderless_for(&self, hosts: &[&Host], count: u64) {
+        let leaderless = || {
+            hosts.iter().all(|host| {
+                let status = host.status();
+                status["role"] != "leader" && status["leader"].is_null() && !status.is_null()
+            })
+        };
+        wait_until("nobody leads", leaderless);
+        let start: Vec<u64> = hosts.iter().map(|host| traffic_of(host)).collect();
+        wait_until(&format!("{count} more datagrams passed"), || {
+            assert!(leaderless(), "somebody leads");
+            hosts.iter().zip(&start).all(|(host, start)| traffic_of(host) >= start + count)
+        });
+    }
+
+    // What the hosts say of themselves.
+
+    /// The datagrams that said "I lead", in the order in which they were sent.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.networks.iter().flat_map(Switch::claims).collect()
+    }
+
+    /// Starts asking every host all the time whether it leads.
+    pub(crate) fn interrogate(&self) -> Interrogation {
+        Interrogation::start(self.hosts.iter().map(|h| h.path("control.sock").into()).collect())
     }
 
     // The networks. Without a number, all of them.
@@ -174,12 +229,7 @@ impl Lan {
     }
 
     fn agreed_leader(&self) -> Option<&Host> {
-        let running: Vec<&Host> = self.running().collect();
-        let leaders: Vec<&&Host> = running.iter().filter(|host| host.leads()).collect();
-        let [leader] = leaders.as_slice() else { return None };
-        let agreed = |host: &&Host| host.name == leader.name || host.follows(leader);
-        let settled = running.iter().all(agreed) && running.iter().all(|h| h.hooks_match_role());
-        settled.then_some(**leader)
+        agreed_leader(&self.running().collect::<Vec<_>>())
     }
 
     /// What each running host sees: its role, its leader, the term.
@@ -194,12 +244,7 @@ impl Lan {
 
     /// Datagrams that each running host has sent and received.
     fn traffic(&self) -> Vec<u64> {
-        let count = |host: &Host| {
-            let counters = host.status()["counters"].take();
-            let count = |name: &str| counters[name].as_u64().unwrap();
-            count("datagrams_sent") + count("datagrams_received")
-        };
-        self.running().map(count).collect()
+        self.running().map(traffic_of).collect()
     }
 
     /// Panics where any host's hooks broke the rules, or do not come to match its role.
@@ -223,7 +268,16 @@ impl Lan {
         self.check_violations();
     }
 
-    fn check_violations(&self) {
+    /// Panics where the hosts together broke a promise of quorum mode.
+    pub(crate) fn check_group(&self) {
+        let group::Verdict { overlaps, terms } = group::judge(&self.journal.entries());
+        assert!(overlaps.is_empty() && terms.is_empty(), "{overlaps:#?}\n{terms:#?}");
+        let wrong = contradictions(&self.claims());
+        assert!(wrong.is_empty(), "{wrong}");
+    }
+
+    /// Panics where a host's hooks broke the rules.
+    pub(crate) fn check_violations(&self) {
         let entries = self.journal.entries();
         let wrong: String =
             self.hosts.iter().map(|host| journal::violations(&entries, &host.name)).collect();
@@ -241,6 +295,22 @@ impl Drop for Lan {
             }
         }
     }
+}
+
+/// The one of these hosts that leads, where all the others follow it and no hook runs.
+fn agreed_leader<'a>(hosts: &[&'a Host]) -> Option<&'a Host> {
+    let leaders: Vec<&&Host> = hosts.iter().filter(|host| host.leads()).collect();
+    let [leader] = leaders.as_slice() else { return None };
+    let agreed = |host: &&Host| host.name == leader.name || host.follows(leader);
+    let settled = hosts.iter().all(agreed) && hosts.iter().all(|host| host.hooks_match_role());
+    settled.then_some(**leader)
+}
+
+/// Datagrams that a running host has sent and received.
+fn traffic_of(host: &Host) -> u64 {
+    let counters = host.status()["counters"].take();
+    let count = |name: &str| counters[name].as_u64().unwrap();
+    count("datagrams_sent") + count("datagrams_received")
 }
 
 /// A directory that no other process sees and that ends with this one. Below `/run`, where `ip`

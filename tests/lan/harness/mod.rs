@@ -1,13 +1,16 @@
 //! What the scenarios are written with.
 
+pub(crate) mod claims;
 pub(crate) mod frame;
+pub(crate) mod group;
 pub(crate) mod host;
 pub(crate) mod inside;
 pub(crate) mod journal;
 pub(crate) mod lan;
 pub(crate) mod patience;
+pub(crate) mod service;
 pub(crate) mod switch;
 
 pub(crate) use host::Host;
-pub(crate) use lan::{dual_homed_scenario, scenario};
+pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario};
 pub(crate) use patience::wait_until;

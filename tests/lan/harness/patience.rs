@@ -1,5 +1,6 @@
 //! The only clock and the only sleep of these tests: they wait for conditions, not for times.
 
+use std::env;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,23 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Between two looks at a condition.
 const POLL: Duration = Duration::from_millis(30);
+
+/// How long a campaign lasts, such as `10m`; short where it is not set.
+const CAMPAIGN: &str = "LANELECT_CAMPAIGN";
+
+/// Short enough for every run of the tests.
+const SHORT_CAMPAIGN: Duration = Duration::from_secs(15);
+
+/// How long a campaign is to last, before it is healed.
+pub(crate) fn campaign_duration() -> Duration {
+    let asked = env::var(CAMPAIGN).ok();
+    asked.map_or(SHORT_CAMPAIGN, |text| humantime::parse_duration(&text).expect("a duration"))
+}
+
+/// Lets time pass between the faults of a campaign; no condition is waited for so.
+pub(crate) fn pass(duration: Duration) {
+    thread::sleep(duration);
+}
 
 /// The time, for printed measurements and for frames that the switch holds back.
 pub(crate) fn now() -> Instant {

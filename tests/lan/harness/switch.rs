@@ -14,6 +14,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use lanelect::types::Role;
+use lanelect::wire::frame::Codec;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::libc::PACKET_OUTGOING;
@@ -22,7 +24,8 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvfrom, sendto, socket,
 };
 
-use super::frame::complete_udp_checksum;
+use super::claims::{Claim, How};
+use super::frame::{complete_udp_checksum, udp_payload};
 use super::patience;
 
 /// Longest frame: more than any MTU used here.
@@ -75,6 +78,9 @@ struct Table {
     rules: BTreeMap<(usize, usize), Rule>,
     /// UDP datagrams that each host sent.
     datagrams: BTreeMap<usize, u64>,
+    /// The datagrams that said "I lead", in the order in which they were sent.
+    claims: Vec<Claim>,
+    codec: Codec,
     random: Rng,
 }
 
@@ -105,6 +111,8 @@ impl Switch {
             ports: Vec::new(),
             rules: BTreeMap::new(),
             datagrams: BTreeMap::new(),
+            claims: Vec::new(),
+            codec: Codec::new("default".parse().unwrap(), None),
             random: Rng::with_seed(seed),
         };
         let shared = Arc::new(Shared { table: Mutex::new(table), stop: AtomicBool::new(false) });
@@ -138,6 +146,11 @@ impl Switch {
         self.table().datagrams.get(&host).copied().unwrap_or(0)
     }
 
+    /// The datagrams of hosts that said they lead, in order.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        self.table().claims.clone()
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.shared.table.lock().unwrap()
     }
@@ -153,14 +166,16 @@ impl Drop for Switch {
 }
 
 impl Table {
-    /// Puts what becomes of a frame that came in by interface `ifindex` into the queue.
-    fn switch(&mut self, ifindex: usize, frame: &mut [u8], queue: &mut Queue) {
+    /// Puts what becomes of a frame that came in by interface `ifindex` into the queue. It was sent
+    /// after `drained`.
+    fn switch(&mut self, ifindex: usize, frame: &mut [u8], drained: Instant, queue: &mut Queue) {
         let Some(from) = self.ports.iter().find(|p| p.link.ifindex() == ifindex) else {
             return;
         };
         let from = from.host;
         if complete_udp_checksum(frame) {
             *self.datagrams.entry(from).or_default() += 1;
+            self.note_claim(from, frame, drained);
         }
         let now = patience::now();
         for to in self.ports.iter().filter(|p| p.host != from) {
@@ -169,6 +184,16 @@ impl Table {
                 let due = now + delay(&rule, &mut self.random);
                 queue.push(due, to.link, frame.to_vec());
             }
+        }
+    }
+}
+
+impl Table {
+    fn note_claim(&mut self, host: usize, frame: &mut [u8], after: Instant) {
+        let message = udp_payload(frame).and_then(|payload| self.codec.decode(payload).ok());
+        if let Some(message) = message.filter(|message| message.standing.role == Role::Leader) {
+            let (term, by) = (Some(message.term.0), patience::now());
+            self.claims.push(Claim { host, term, after, by, how: How::Datagram });
         }
     }
 }
@@ -212,17 +237,24 @@ fn forward(socket: &OwnedFd, shared: &Shared) {
     epoll.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0)).unwrap();
     let mut queue = Queue::default();
     let mut buffer = vec![0; FRAME_MAX];
+    // What was sent before has been taken in.
+    let mut drained = patience::now();
     while !shared.stop.load(Ordering::Relaxed) {
         while let Some((to, frame)) = queue.pop_due(patience::now()) {
             // A port that is down loses the frame, as a cable would.
             let _ = sendto(socket.as_raw_fd(), &frame, &to, MsgFlags::empty());
         }
         wait(&epoll, queue.pause(patience::now()));
-        while let Some((length, from)) = receive(socket, &mut buffer) {
+        loop {
+            let looked = patience::now();
+            let Some((length, from)) = receive(socket, &mut buffer) else {
+                drained = looked;
+                break;
+            };
             // What the ports themselves send is not from a host.
             if from.pkttype() != PACKET_OUTGOING {
                 let mut table = shared.table.lock().unwrap();
-                table.switch(from.ifindex(), &mut buffer[..length], &mut queue);
+                table.switch(from.ifindex(), &mut buffer[..length], drained, &mut queue);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Quorum mode: leases by the clock, fences, and disks that fail.
+//! Leases by the clock, fences, and disks that fail.
 
 use std::fs;
 

@@ -1,0 +1,64 @@
+//! What a service manager does for a daemon that dies: what the unit file asks systemd for.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::host::{Host, ip};
+use super::journal;
+use super::patience::{holds_within, wait_until};
+
+/// How long what the daemon left running may take to end, before it is killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Host {
+    /// Kills the daemon without warning, ends what it left running, and runs the demote hook where
+    /// the scripts were last told to take over.
+    pub(crate) fn crash_under_service_manager(&self) {
+        self.crash();
+        self.end_leftovers();
+        if journal::leads(&self.journal.entries(), &self.name) {
+            self.run_demote_hook();
+        }
+    }
+
+    fn end_leftovers(&self) {
+        self.signal_all(Signal::SIGTERM);
+        if !holds_within(PATIENCE, || self.processes().is_empty()) {
+            self.signal_all(Signal::SIGKILL);
+            let what = format!("everything on {} has ended", self.name);
+            wait_until(&what, || self.processes().is_empty());
+        }
+    }
+
+    fn run_demote_hook(&self) {
+        let mut hook = Command::new("/bin/sh");
+        hook.arg("-c").arg(self.journal.hook(&self.name));
+        hook.env("LANELECT_EVENT", "demoted").env("LANELECT_REASON", "crashed");
+        hook.env("LANELECT_TERM", self.hook_term().to_string());
+        assert!(hook.status().unwrap().success(), "{}'s demote hook failed", self.name);
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        for process in self.processes() {
+            // It may have ended by itself.
+            let _ = kill(process, signal);
+        }
+    }
+
+    /// Every process on this host.
+    fn processes(&self) -> Vec<Pid> {
+        let listed = ip(&format!("netns pids {}", self.name));
+        listed.split_whitespace().filter_map(own_pid).collect()
+    }
+}
+
+/// A process's number in this process namespace; `/proc` is that of the machine.
+fn own_pid(listed: &str) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{listed}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_whitespace().next_back()?.parse().ok().map(Pid::from_raw)
+}
