@@ -62,8 +62,7 @@ impl Election {
     /// A voter has answered an inquiry of this life.
     pub(super) fn note_answer(&mut self, now: Time, message: &Message, testifies: bool) {
         let Some(params) = self.quorum_params() else { return };
-        let standing =
-            self.members.voter_standing(now, &message.sender, params.voters.digest());
+        let standing = self.members.voter_standing(now, &message.sender, params.voters.digest());
         let heeded = matches!(standing, VoterStanding::Counts | VoterStanding::Unenrolled);
         if !heeded || !params.voters.contains(&message.sender) {
             return;
@@ -83,7 +82,9 @@ impl Election {
 
     /// Looks whether the answers say that this voter may vote, or that the group is new.
     pub(super) fn judge_census(&mut self) {
-        let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else { return };
+        let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else {
+            return;
+        };
         let others = || params.voters.ids().iter().copied().filter(|id| *id != self.node_id);
         let testified = census.testimonies() >= params.voters.needed_to_testify();
         let nobody_remembers =

@@ -28,7 +28,8 @@ impl Election {
         if self.follows_another(request.from) {
             return;
         }
-        let free = !self.stands_before(request.from.node_id, rank) && self.is_free_to_vote(now, request.from);
+        let free = !self.stands_before(request.from.node_id, rank)
+            && self.is_free_to_vote(now, request.from);
         let bound_until = self.voter.bound_until(now, request.from);
         if let Some(end) = bound_until.filter(|_| free) {
             self.quorum.postponed = Some(request);
@@ -126,9 +127,10 @@ impl Election {
 
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
-        let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from.node_id) && self.all_is_kept()
-        });
+        let waits = self
+            .quorum
+            .acknowledging
+            .is_some_and(|request| self.leader == Some(request.from.node_id) && self.all_is_kept());
         if waits {
             self.send_heartbeat(now);
         }
