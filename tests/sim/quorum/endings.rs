@@ -19,6 +19,7 @@ use lanelect::core::Election;
 
 use super::broken;
 use lanelect::core::status::Ineligible;
+use lanelect::types::Term;
 
 use super::guarantees::Settled;
 use super::reigns::may_act;
@@ -215,6 +216,7 @@ impl Scenario {
             colours[*host] = index / most;
         }
         self.world.log(0, || format!("the network falls apart: {colours:?}"));
+        let term = self.highest_term();
         self.world.network.partition(&colours);
         let lease = slow(nanos(self.settings.params[0].lease_term()));
         self.world.run_for(lease)?;
@@ -223,6 +225,7 @@ impl Scenario {
             let leader = self.world.hosts.iter().find(|host| may_act(host, self.world.now));
             broken("leadership", leader.is_some(), || "somebody leads a minority".into())?;
         }
+        self.check_that_no_term_was_taken(term)?;
         self.world.network.heal();
         self.expect_leader_within(self.recovery_bound() + self.handover_bound())?;
         self.stay_as_it_is()
@@ -251,6 +254,7 @@ impl Scenario {
         }
         self.world.log(leader, || format!("leads, and {leave:?} go away"));
         self.settle(stay.clone(), "though only a minority was away");
+        let term = self.highest_term();
         let (deaf, mute) =
             [(true, true), (true, true), (true, false), (false, true)][self.rng.usize(0..4)];
         for (gone, here) in
@@ -268,7 +272,19 @@ impl Scenario {
         self.world.network.heal();
         self.world.run_for(self.recovery_bound())?;
         self.check_recovered()?;
+        self.check_that_no_term_was_taken(term)?;
         broken("liveness", !self.leads(leader), || "a returning minority deposed a leader".into())
+    }
+
+    /// Who cannot win asks for support first, and takes no term.
+    fn check_that_no_term_was_taken(&self, before: Term) -> Result<(), Violation> {
+        let now = self.highest_term();
+        broken("terms", now > before, || format!("a minority took term {now} after {before}"))
+    }
+
+    fn highest_term(&self) -> Term {
+        let elections = self.world.hosts.iter().filter_map(|host| host.election.as_ref());
+        elections.map(Election::term).max().unwrap_or_default()
     }
 
     fn leads(&self, host: usize) -> bool {

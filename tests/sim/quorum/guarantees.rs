@@ -20,6 +20,7 @@ use lanelect::core::election::Election;
 use lanelect::core::hook::{HookEvent, HookRun};
 use lanelect::core::output::{Event, Transition};
 use lanelect::core::persist::PersistentState;
+use lanelect::core::status::Ineligible;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Message};
@@ -109,15 +110,16 @@ impl Guarantees {
         })
     }
 
-    /// The fence command is for scripts that have not let go when the grace is over. Where they are
-    /// guarded that does not happen.
+    /// The fence command is for scripts that have not let go when the grace is over, and for those of a
+    /// daemon that stops and cannot run their demote hook. Where they are guarded neither happens.
     fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
         self.counts.fences += 1;
-        let overran = host.lease_seen.is_some_and(|end| host.local(now) >= end + self.grace);
+        let local = host.local(now);
+        let overran = host.lease_seen.is_some_and(|end| local >= end + self.grace);
+        let why = host.election.as_ref().and_then(|election| election.ineligible(local));
         let holds = host.scripts_hold || host.runs_hook();
-        broken("fence", !(overran && holds), || {
-            format!("{} is fenced for term {term} without need", host.node_id)
-        })?;
+        let needed = holds && (overran || why == Some(Ineligible::Stopping));
+        broken("fence", !needed, || format!("{} is fenced for term {term} in vain", host.node_id))?;
         broken("fence", self.guarded, || format!("{}'s scripts were late", host.node_id))
     }
 

@@ -42,7 +42,6 @@ impl Election {
         self.state = State::Standing;
         self.quorum.poll = None;
         self.quorum.acknowledging = None;
-        self.quorum.acknowledging = None;
         self.term = self.term.next();
         self.voter.cast(self.term, self.life());
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());
