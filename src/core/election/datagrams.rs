@@ -75,13 +75,13 @@ impl Election {
             self.learn_term_in_quorum(now, message.term);
         }
         match message.body {
-            Body::Farewell { id_taken } => return self.handle_farewell(now, message, id_taken),
-            _ if !agrees => return,
+            Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
+            _ if !agrees => {}
             Body::Heartbeat { .. } => {
                 self.handle_acknowledgement(now, message);
                 self.handle_heartbeat(now, message);
             }
-            _ if !self.has_vote(&sender) => return,
+            _ if !self.has_vote(&sender) => {}
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
                 self.handle_proposal(now, sender, rank);
