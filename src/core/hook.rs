@@ -98,7 +98,7 @@ impl fmt::Display for Reason {
 }
 
 /// One run of the hook that the core asks for, with all that its environment says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HookRun {
     /// `LANELECT_EVENT`.
     pub event: HookEvent,
@@ -122,8 +122,10 @@ pub struct HookRun {
 pub enum HookOutcome {
     /// It exited with status 0, or no hook is configured.
     Succeeded,
-    /// It exited otherwise, was killed, overran its time limit, or nobody knows how it ended.
+    /// It exited otherwise, was killed, or overran its time limit.
     Failed,
+    /// It began, and nobody knows whether it has ended: the hook-runner is gone.
+    Lost,
     /// It never started: the hook-runner could not be reached, or the system gave no process.
     NotRun,
 }

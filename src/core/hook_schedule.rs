@@ -10,7 +10,7 @@ use crate::core::hook::{HookEvent, HookRun};
 /// Invariant: in the order running, then pending, `elected` and `demoted` alternate, `reaffirmed`
 /// comes only while the scripts are on the leader's side, and `started` only first. What happened
 /// and was undone before its hook could run is left out, so at most three runs are pending.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct HookSchedule {
     running: Option<HookRun>,
     pending: VecDeque<HookRun>,

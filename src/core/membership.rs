@@ -28,7 +28,7 @@ const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 const GONE_AFTER_THRESHOLDS: u32 = 2;
 
 /// One other node, as it last presented itself.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(crate) struct Member {
     pub(crate) address: IpAddr,
     pub(crate) standing: Standing,
@@ -37,6 +37,8 @@ pub(crate) struct Member {
     pub(crate) last_declared: Option<Time>,
     /// How often it declares.
     pub(crate) declares_every: Duration,
+    /// When this life of it was first heard.
+    since: Time,
     /// Its newest datagram.
     newest: (Incarnation, Sequence),
     /// The newest datagram of a life that still starts under this id.
@@ -59,6 +61,7 @@ impl Member {
             last_heard: now,
             last_declared: None,
             declares_every: Duration::ZERO,
+            since: now,
             newest: number(message),
             knocked: Default::default(),
             settled: None,
@@ -124,7 +127,7 @@ pub(crate) struct Fading {
 }
 
 /// The table of members. This node is not in it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(crate) struct Members {
     table: BTreeMap<NodeId, Member>,
     alive_threshold: Duration,
@@ -214,6 +217,11 @@ impl Members {
         }
     }
 
+    /// For how long the member has been known in its present life; zero where it is not.
+    pub(crate) fn known_for(&self, now: Time, node_id: &NodeId) -> Duration {
+        self.table.get(node_id).map_or(Duration::ZERO, |member| now.since(member.since))
+    }
+
     /// Remembers that a member's disagreement about the voters was reported, or is over; true where
     /// that is news.
     pub(crate) fn note_disagreement(&mut self, node_id: &NodeId, disagrees: bool) -> bool {
@@ -277,13 +285,6 @@ impl Members {
     pub(crate) fn note_farewell(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.reported = MemberState::Left;
-            self.changes += 1;
-        }
-    }
-
-    /// Forgets a member altogether.
-    pub(crate) fn forget(&mut self, node_id: &NodeId) {
-        if self.table.remove(node_id).is_some() {
             self.changes += 1;
         }
     }
@@ -360,6 +361,7 @@ impl Member {
         *self = Member {
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
+            since: if restarted { now } else { self.since },
             knocked: self.knocked,
             settled: self.settled,
             other_life_heard: self.other_life_heard,
@@ -555,13 +557,14 @@ mod tests {
     }
 
     #[test]
-    fn to_be_forgotten_is_to_be_unknown() {
+    fn one_that_left_keeps_no_older_life_of_its_id_out_and_is_not_heard_late() {
         let mut members = with_a();
-        let joined = members.changes();
-        members.forget(&id("a"));
-        members.forget(&id("a"));
-        assert_eq!(members.changes(), joined + 1);
-        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 1)), Heard::Joined);
+        let newcomer = |sequence| heartbeat("a", 9, sequence);
+        assert_eq!(members.hear(START, ADDRESS, &newcomer(2)), Heard::Joined);
+        members.note_farewell(&id("a"));
+        assert_eq!(members.hear(START, ADDRESS, &newcomer(1)), Heard::Stale);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
+        assert!(members.get(&id("a")).unwrap().is_contested(START, THRESHOLD));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub enum Output {
 }
 
 /// Why an election ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StopCause {
     /// It was asked to.
     Requested,

@@ -27,7 +27,7 @@ impl fmt::Display for Mode {
 }
 
 /// A role that is set by hand, without any election.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StaticRole {
     /// Leads whenever it can, and outranks everyone.
     Leader,
@@ -36,7 +36,7 @@ pub enum StaticRole {
 }
 
 /// What a leader does when its hook fails for `elected`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnElectedFailure {
     /// Hands leadership over and stays out for [`Params::failure_holdoff`].
     #[default]
@@ -46,7 +46,7 @@ pub enum OnElectedFailure {
 }
 
 /// Settings of quorum mode.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QuorumParams {
     /// Who votes; the same on every node.
     pub voters: Voters,
@@ -58,7 +58,7 @@ pub struct QuorumParams {
 ///
 /// What must hold between them is checked where the configuration is read; the core works with
 /// any values, though not every choice elects well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Params {
     /// The highest leads; ties go to the lowest node id.
     pub priority: Priority,

@@ -79,7 +79,7 @@ pub struct Deadline {
 }
 
 /// The deadlines of one election.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct Timers([Option<Time>; Timer::COUNT]);
 
 impl Timers {

@@ -95,7 +95,9 @@ impl Daemon {
         self.notifier.ready();
         self.show_headline();
         loop {
-            if let Some(cause) = self.stopped {
+            if let Some(cause) = self.stopped
+                && !self.hooks.is_fencing()
+            {
                 self.finish_saving();
                 return Ok(cause);
             }
@@ -193,11 +195,15 @@ impl Daemon {
     }
 
     fn do_what_is_due(&mut self) {
+        // Before any hook is begun: a lease may have run out. What has ended meanwhile ended in time.
+        self.report_finished_hooks();
+        self.let_time_pass();
         if self.transport.next_rescan() <= clock::now() {
             self.rescan();
         }
         self.hooks.handle_timeout(clock::now());
         self.report_finished_hooks();
+        self.writer.handle_wake(clock::now());
         self.writer.handle_timeout(clock::now());
         self.note_settled();
         self.let_time_pass();

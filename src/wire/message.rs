@@ -7,7 +7,7 @@ use crate::types::{Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
 /// One datagram's content, without the group and the authenticator, which the frame adds.
 ///
 /// The order of the fields is the order on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Message {
     /// Who sends it.
     pub sender: NodeId,
@@ -31,7 +31,7 @@ impl Message {
 }
 
 /// What every datagram tells about its sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Standing {
     /// What it does. A leader that hands over says `Leader` until it has resigned.
     pub role: Role,
@@ -89,7 +89,7 @@ impl Flags {
 }
 
 /// What a datagram is about. The order of the variants is their number on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Body {
     /// "I am here." Membership is inferred from it; a node that is starting asks for the leader
     /// with it.

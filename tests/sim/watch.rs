@@ -58,7 +58,6 @@ pub trait Watch {
     fn note_delivery(
         &mut self,
         index: usize,
-        now: u64,
         local: Time,
         message: &Message,
         election: &Election,
@@ -111,17 +110,6 @@ pub trait Watch {
     /// A hook has ended, though its daemon may not know.
     fn note_hook_end(&mut self, index: usize, event: HookEvent);
 
-    /// The fence command is run.
-    fn note_fence(
-        &mut self,
-        _index: usize,
-        _now: u64,
-        _term: Term,
-        _hosts: &[Host],
-    ) -> Result<(), Violation> {
-        Ok(())
-    }
-
     /// The election tells something.
     fn note_event(
         &mut self,
@@ -142,4 +130,6 @@ pub enum Decided {
     Send(Message),
     /// To run this hook.
     Run(HookRun),
+    /// To run the fence command for the reign of this term.
+    Fence(Term),
 }

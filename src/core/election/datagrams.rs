@@ -81,6 +81,7 @@ impl Election {
                 self.handle_acknowledgement(now, message);
                 self.handle_heartbeat(now, message);
             }
+            _ if !self.has_vote(&sender) => return,
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
                 self.handle_proposal(now, sender, rank);
@@ -95,7 +96,6 @@ impl Election {
             Body::Inquiry => self.handle_inquiry(now, message),
             Body::Objection { .. } => {}
         }
-        self.consider_founding(now);
     }
 
     /// Another node leads. The best-ranked leader is followed; a worse one is told so.
@@ -147,10 +147,8 @@ impl Election {
     fn handle_farewell(&mut self, now: Time, message: &Message, id_taken: bool) {
         let sender = message.sender;
         self.handle_resignation(now, message, None);
-        if id_taken {
-            self.members.forget(&sender);
-        } else {
-            self.members.note_farewell(&sender);
+        self.members.note_farewell(&sender);
+        if !id_taken {
             self.notify(Event::MemberLeft { node_id: sender });
         }
         self.check_visible_candidates(now);

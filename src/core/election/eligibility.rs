@@ -19,7 +19,7 @@ const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
 const HOOK_RETRY: Duration = Duration::from_secs(1);
 
 /// What keeps a node from standing. Any of them is enough.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Exclusions {
     pub(super) observer: bool,
     pub(super) static_follower: bool,
@@ -155,16 +155,20 @@ impl Election {
         self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = false);
     }
 
-    /// A run that never started is tried again, so that the scripts miss nothing. Only a daemon that
-    /// stops does not wait for it.
+    /// A run that never started is tried again, so that the scripts miss nothing; and so is a demote
+    /// hook that may not have ended, because what it undoes is undone twice rather than not. Only a
+    /// daemon that stops does not wait for it.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
-        match outcome {
-            HookOutcome::NotRun if self.exclusions.stopping => self.hooks.do_without(run),
-            HookOutcome::NotRun => {
-                self.timers.set(Timer::HookRetry, now + HOOK_RETRY);
-                self.hooks.put_back(run);
-            }
-            HookOutcome::Succeeded | HookOutcome::Failed => {}
+        let is_missing = match outcome {
+            HookOutcome::NotRun => true,
+            HookOutcome::Lost => run.event == HookEvent::Demoted,
+            HookOutcome::Succeeded | HookOutcome::Failed => false,
+        };
+        if is_missing && self.exclusions.stopping {
+            self.hooks.do_without(run);
+        } else if is_missing {
+            self.timers.set(Timer::HookRetry, now + HOOK_RETRY);
+            self.hooks.put_back(run);
         }
         if run.event == HookEvent::Elected {
             self.judge_elected_hook(now, outcome);
@@ -175,7 +179,7 @@ impl Election {
     fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
         match outcome {
             HookOutcome::Succeeded => self.failures_in_a_row = 0,
-            HookOutcome::Failed | HookOutcome::NotRun
+            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun
                 if self.state == State::Leading
                     && self.params.on_elected_failure == OnElectedFailure::Resign =>
             {
@@ -186,7 +190,7 @@ impl Election {
                     exclusions.held_off = true;
                 });
             }
-            HookOutcome::Failed | HookOutcome::NotRun => {}
+            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => {}
         }
     }
 

@@ -24,6 +24,7 @@ impl Election {
         self.timers.clear(Timer::Candidacy);
         self.state = State::Following;
         self.quorum.deferred_to.clear();
+        self.quorum.refused.clear();
         self.set_leader(Some(leader));
         if started {
             self.send_heartbeat(now);
@@ -59,7 +60,7 @@ impl Election {
         self.timers.clear(Timer::Silence);
         self.timers.clear(Timer::Claim);
         if self.in_quorum_mode() {
-            return;
+            return self.forget_declaration();
         }
         if let Some(active) = self.members.best_active_leader(now) {
             self.follow(now, active.node_id());
@@ -129,6 +130,7 @@ impl Election {
             && self.state == State::Following
             && self.is_eligible()
             && self.missing_candidates(now).is_none()
+            && (!self.in_quorum_mode() || self.may_vote(now))
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 

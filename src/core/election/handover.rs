@@ -28,24 +28,33 @@ impl Election {
 
     /// Resigns, once the scripts have let go.
     pub(super) fn advance_handover(&mut self, now: Time) {
-        if let State::HandingOver { successor, .. } = self.state
-            && self.hooks.is_idle()
-        {
+        let State::HandingOver { successor, .. } = self.state else { return };
+        if !self.hooks.is_idle() {
+            return;
+        }
+        if self.in_quorum_mode() && self.hooks.hold() {
+            self.leave_unreleased();
+        } else {
             self.resign(now, successor);
         }
     }
 
     /// Names the successor and goes back to following.
     fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
-        self.timers.clear(Timer::Declare);
-        self.timers.clear(Timer::Lease);
-        self.quorum.lease = None;
-        self.state = State::Following;
+        self.leave_office();
         self.begin_yield_time(now);
         let successor = self.choose_successor(now, asked_for_it);
         self.send(Body::Resignation { successor });
         self.schedule_heartbeat(now);
         self.await_successor(now, successor);
+    }
+
+    /// No longer acts as the leader.
+    pub(super) fn leave_office(&mut self) {
+        self.timers.clear(Timer::Declare);
+        self.timers.clear(Timer::Lease);
+        self.quorum.lease = None;
+        self.state = State::Following;
     }
 
     /// The candidate that asked for the leadership, if it is still there, or else the best one.
@@ -93,6 +102,7 @@ impl Election {
             self.become_leader(now, Reason::Handover);
         } else if self.may_stand_in_quorum(now) {
             self.abandon_candidacy();
+            self.quorum.named = true;
             self.request_votes(now);
         } else {
             self.await_leader(now);
@@ -125,7 +135,9 @@ impl Election {
         if in_office || !self.hooks.is_idle() {
             return;
         }
-        self.send(Body::Farewell { id_taken });
+        if !self.in_quorum_mode() || !self.hooks.hold() {
+            self.send(Body::Farewell { id_taken });
+        }
         self.fall_silent(now);
     }
 

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
-//! `datagrams` says what each kind of datagram does.
+//! `datagrams` says what each kind of datagram does, `outlook` which elections will do the same.
 
 mod candidacy;
 mod commands;
@@ -28,6 +28,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod leadership;
+mod outlook;
 mod quorum;
 mod report;
 mod startup;
@@ -84,7 +85,7 @@ pub struct Ignored {
 }
 
 /// Where in its life an election is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
     /// Listens; `sampled` is the membership's state at the last sample.
     Starting { sampled: Option<u64> },
@@ -299,9 +300,7 @@ impl Election {
             if let Some(run) = election.hooks.finish() {
                 election.judge_hook(now, run, outcome);
             }
-            if !election.hooks.hold() {
-                election.timers.clear(Timer::GraceEnd);
-            }
+            election.note_scripts();
             election.start_next_hook();
             election.advance_handover(now);
             election.advance_stop(now);
@@ -318,6 +317,7 @@ impl Election {
             }
             if is_first && matches!(election.state, State::Starting { .. }) {
                 election.say_hello(now);
+                election.inquire(now);
             }
             election.go_on_persisted(now);
         });
@@ -357,10 +357,15 @@ impl Election {
         }
     }
 
-    /// Sends `body` with the next sequence number. Nothing is sent once the election is over, nor
-    /// before this life's number is on disk: a later life might take it again.
+    /// Nothing is sent once the election is over, nor before this life's number is on disk: a later
+    /// life might take it again.
+    fn may_send(&self) -> bool {
+        self.state != State::Stopped && self.durable.incarnation == self.incarnation
+    }
+
+    /// Sends `body` with the next sequence number, where anything may be sent.
     fn send(&mut self, body: Body) {
-        if self.state == State::Stopped || self.durable.incarnation != self.incarnation {
+        if !self.may_send() {
             return;
         }
         self.sequence.0 += 1;
@@ -415,6 +420,12 @@ impl Election {
             self.asked_to_keep = Some(state);
             self.outputs.push_back(Output::Persist(state));
         }
+    }
+
+    /// Whether nothing waits for the disk. What is there may otherwise be replaced, by something that
+    /// was asked for in between, before the end of a write is told.
+    fn all_is_kept(&self) -> bool {
+        self.asked_to_keep == Some(self.durable)
     }
 
     /// Takes a term above every known one, for a reign of this node.

@@ -36,7 +36,7 @@ pub fn hold_for(reliance: Duration) -> Duration {
 }
 
 /// Until when a datagram that asks voters for a pledge lets its sender act, by the sender's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cover {
     /// From then on the sender is no leader.
     pub lease_end: Time,
@@ -62,7 +62,7 @@ impl Cover {
 }
 
 /// A leader's right to act: what a majority of the voters has granted or acknowledged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     cover: Cover,
     /// Whether a declaration of this reign was acknowledged by a majority: before, the voters'

@@ -12,11 +12,13 @@
 //!
 //! Here are the pieces, each pure and small; [`Election`](crate::core::Election) puts them together.
 
+pub mod census;
 pub mod lease;
 pub mod poll;
 pub mod voter;
 pub mod voters;
 
+pub use census::{Answer, Census};
 pub use lease::Lease;
 pub use poll::{Poll, Question};
 pub use voter::Voter;

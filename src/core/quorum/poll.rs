@@ -6,7 +6,7 @@ use crate::time::Time;
 use crate::types::{NodeId, Sequence};
 
 /// What a candidate asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Question {
     /// "Would you vote for me?" Costs nobody anything: no term is taken and nothing is promised, so
     /// that a node which cannot win disturbs nobody.
@@ -16,7 +16,7 @@ pub enum Question {
 }
 
 /// One question, asked once or, in case it was lost, again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Poll {
     question: Question,
     /// When it was first asked. What the answers promise counts from here at the latest.

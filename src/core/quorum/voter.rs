@@ -11,7 +11,7 @@ use crate::types::{Life, Term};
 ///
 /// Invariants: of two pledges to different nodes, the second is given only once the first has run
 /// out or was released; in no term are two ballots cast.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Voter {
     enrolment: Enrolment,
     ballot: Option<Ballot>,

@@ -254,7 +254,7 @@ impl HookClient {
         let took = now.since(exchange.started);
         self.finished = Some(if exchange.may_have_begun(error) {
             log::error!("{} failed: {error}", exchange.name);
-            HookFinished::failed(took)
+            HookFinished::lost(took)
         } else {
             log::error!("{} did not run: {error}", exchange.name);
             HookFinished::not_run(took)
@@ -411,7 +411,7 @@ mod tests {
         protocol::send(&stream, &RunReply::Started).unwrap();
         drop(stream);
         let now = START + Duration::from_millis(40);
-        assert_eq!(bench.finish(now), HookFinished::failed(Duration::from_millis(40)));
+        assert_eq!(bench.finish(now), HookFinished::lost(Duration::from_millis(40)));
 
         bench.client.start(&demoted(8), &node(), now);
         assert_eq!(accept(&listener).1.run, demoted(8));
@@ -442,9 +442,9 @@ mod tests {
         let listener = bench.listen();
         for (reply, outcome) in [
             ("{\"refused\":\"no\"}\n", HookOutcome::NotRun),
-            ("rubbish\n", HookOutcome::Failed),
-            ("\n", HookOutcome::Failed),
-            ("{}\n{}\n", HookOutcome::Failed),
+            ("rubbish\n", HookOutcome::Lost),
+            ("\n", HookOutcome::Lost),
+            ("{}\n{}\n", HookOutcome::Lost),
         ] {
             bench.client.start(&elected(7), &node(), START);
             let (mut stream, _) = accept(&listener);
@@ -460,7 +460,7 @@ mod tests {
         bench.client.start(&elected(7), &node(), START);
         let (mut stream, _) = accept(&listener);
         stream.write_all(&[b' '; protocol::LINE_MAX + 1]).unwrap();
-        assert_eq!(bench.finish(START).outcome, HookOutcome::Failed);
+        assert_eq!(bench.finish(START).outcome, HookOutcome::Lost);
     }
 
     #[test]
@@ -519,7 +519,7 @@ mod tests {
         bench.client.start(&elected(7), &node(), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
-        assert_eq!(bench.time_out().0, HookFinished::failed(LONGEST_RUN));
+        assert_eq!(bench.time_out().0, HookFinished::lost(LONGEST_RUN));
     }
 
     #[test]
@@ -542,7 +542,7 @@ mod tests {
         // Silent from here on, it is given up when every limit is over.
         bench.client.handle_timeout(START + LONGEST_RUN);
         assert_eq!(bench.client.poll_finished(), None);
-        assert_eq!(bench.time_out().0.outcome, HookOutcome::Failed);
+        assert_eq!(bench.time_out().0.outcome, HookOutcome::Lost);
     }
 
     /// What the daemon says next on a connection.
@@ -580,7 +580,7 @@ mod tests {
         protocol::send(&stream, &RunReply::Started).unwrap();
         bench.client.cut_short(START, START + LIMIT / 2);
         let (finished, now) = bench.time_out();
-        assert_eq!(finished.outcome, HookOutcome::Failed);
+        assert_eq!(finished.outcome, HookOutcome::Lost);
         assert_eq!(now, START + LIMIT / 2 + KILL_WAIT + ANSWER_MARGIN);
     }
 

@@ -139,6 +139,11 @@ impl Hooks {
         }
     }
 
+    /// Whether a fence command runs or waits to.
+    pub const fn is_fencing(&self) -> bool {
+        self.fencing.is_some()
+    }
+
     /// The fence command's connection to the hook-runner is ready.
     pub fn handle_fence_socket(&mut self, now: Time) {
         match &mut self.way {
@@ -234,7 +239,7 @@ impl Hooks {
         self.fencing = None;
         match finished.outcome {
             HookOutcome::Succeeded => log::warn!("this node is fenced off after term {term}"),
-            HookOutcome::Failed | HookOutcome::NotRun => log::error!(
+            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
                 "THE FENCE COMMAND FAILED: what the scripts of term {term} hold, another node may hold too"
             ),
         }

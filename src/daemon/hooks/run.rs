@@ -58,6 +58,11 @@ impl HookFinished {
         HookFinished { outcome: HookOutcome::Failed, exit: None, took, forced: None }
     }
 
+    /// A run that began, and of which nobody knows whether it has ended, given up after `took`.
+    pub const fn lost(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::Lost, exit: None, took, forced: None }
+    }
+
     /// A run that certainly did not begin, given up after `took`.
     pub const fn not_run(took: Duration) -> Self {
         HookFinished { outcome: HookOutcome::NotRun, exit: None, took, forced: None }
@@ -86,6 +91,9 @@ pub(super) fn log_end(name: &str, finished: &HookFinished) {
         (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
         (HookOutcome::NotRun, _) => {
             log::warn!("{name} did not run: nothing could start it for {took} ms")
+        }
+        (HookOutcome::Lost, _) => {
+            log::error!("{name} was lost sight of after {took} ms: it may still run")
         }
         (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
         (HookOutcome::Failed, Some(exit)) => {

@@ -9,7 +9,7 @@
 //! The thread has one state at a time; while it writes, a newer one replaces the one that waits.
 
 use std::io;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
@@ -141,8 +141,21 @@ impl Writer {
 
     /// The thread has called the waker.
     pub fn handle_wake(&mut self, now: Time) {
-        while let Ok((order, result)) = self.results.try_recv() {
-            self.take_result(order, result, now);
+        loop {
+            match self.results.try_recv() {
+                Ok((order, result)) => self.take_result(order, result, now),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => return self.note_thread_lost(),
+            }
+        }
+    }
+
+    /// Without the thread nothing is ever saved again.
+    fn note_thread_lost(&mut self) {
+        let failure = "the thread that writes it has ended; restart the daemon";
+        if self.failure.as_deref() != Some(failure) {
+            log::error!("the state cannot be saved: {failure}");
+            self.failure = Some(failure.to_owned());
         }
     }
 
@@ -168,6 +181,7 @@ impl Writer {
     pub fn finish(&mut self, patience: Duration, now: Time) -> bool {
         self.retry_at = None;
         self.insist();
+        self.write_next();
         while self.is_writing {
             match self.results.recv_timeout(patience) {
                 Ok((order, result)) => self.take_result(order, result, now),

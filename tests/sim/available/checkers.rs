@@ -90,7 +90,6 @@ impl Watch for Checkers {
     fn note_delivery(
         &mut self,
         host: usize,
-        _now: u64,
         now: Time,
         message: &Message,
         election: &Election,

@@ -20,7 +20,8 @@ use crate::world::Host;
 #[derive(Debug)]
 pub struct Clones {
     node_id: NodeId,
-    heard: BTreeMap<(usize, Incarnation), Time>,
+    /// None where it has said farewell.
+    heard: BTreeMap<(usize, Incarnation), Option<Time>>,
 }
 
 impl Clones {
@@ -34,12 +35,9 @@ impl Clones {
         if message.sender != self.node_id {
             return;
         }
-        let key = (index, message.incarnation);
-        if matches!(message.body, Body::Farewell { .. }) {
-            self.heard.remove(&key);
-        } else {
-            self.heard.insert(key, local);
-        }
+        let heard = self.heard.entry((index, message.incarnation)).or_insert(Some(local));
+        let ends = matches!(message.body, Body::Farewell { .. });
+        *heard = heard.and((!ends).then_some(local));
     }
 
     /// Nobody counts the id while it has heard both.
@@ -50,8 +48,9 @@ impl Clones {
             let threshold = election.params().leader_alive_threshold;
             let own = (host.node_id == self.node_id).then_some(host.incarnation);
             let lately = self.heard.range((index, Incarnation(0))..=(index, Incarnation(u64::MAX)));
-            let lately = lately
-                .filter(|((_, life), at)| Some(*life) != own && local.since(**at) < threshold);
+            let lately = lately.filter(|((_, life), at)| {
+                Some(*life) != own && at.is_some_and(|at| local.since(at) < threshold)
+            });
             let lives = lately.count() + usize::from(own.is_some());
             broken("clones", lives > 1 && self.counts(election, local), || {
                 format!("{} counts {}, under which it hears {lives}", host.node_id, self.node_id)

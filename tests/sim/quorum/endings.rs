@@ -18,13 +18,19 @@ use std::time::Duration;
 use lanelect::core::Election;
 
 use super::broken;
+use lanelect::core::status::Ineligible;
+
 use super::guarantees::Settled;
 use super::reigns::may_act;
 use super::scenario::Scenario;
 use super::settings::nanos;
+use crate::available::checkers::rank;
 use crate::watch::Violation;
-use crate::world::Hiccups;
 use crate::world::network::Weather;
+use crate::world::{Hiccups, Host};
+
+/// How long the core waits before it tries a hook again that could not be started, in nanoseconds.
+const HOOK_RETRY: u64 = 1_000_000_000;
 
 /// How many heartbeats a settled group is watched for without saving anything.
 const QUIET_HEARTBEATS: u64 = 1000;
@@ -54,23 +60,38 @@ impl Scenario {
             if self.is_outdated(host) {
                 self.world.crash(host);
             }
-            if !self.world.hosts[host].is_alive() {
-                self.world.start(host)?;
-            }
             let params = self.world.hosts[host].params.clone();
-            self.world.command(host, "is back in service", |election, now| {
-                election.set_maintenance(now, false);
+            self.world.command(host, "reloads", |election, now| {
                 election.reconfigure(now, params);
             })?;
+            self.take_back_into_service(host)?;
+        }
+        self.start_all()
+    }
+
+    /// Starts every daemon that is down, and may start.
+    fn start_all(&mut self) -> Result<(), Violation> {
+        for host in 0..self.settings.hosts {
+            let Host { busy_until, .. } = self.world.hosts[host];
+            if !self.world.hosts[host].is_alive() && busy_until <= self.world.now {
+                self.world.start(host)?;
+                self.take_back_into_service(host)?;
+            }
         }
         Ok(())
     }
 
+    fn take_back_into_service(&mut self, host: usize) -> Result<(), Violation> {
+        self.world.command(host, "is back in service", |election, now| {
+            election.set_maintenance(now, false);
+        })
+    }
+
     /// The group gets its leader in time, and keeps it.
     pub fn recover(&mut self) -> Result<(), Violation> {
-        let bound = self.startup_bound() + self.recovery_bound();
+        let bound = self.startup_bound() + self.recovery_bound() + self.handover_bound();
         self.expect_leader_within(bound)?;
-        self.world.run_for(self.recovery_bound())?;
+        self.world.run_for(self.recovery_bound() + self.retry_bound())?;
         self.check_recovered()?;
         broken("enrolment", !self.all_enrolled(), || "a voter was never enrolled".into())
     }
@@ -96,9 +117,15 @@ impl Scenario {
         let out = if self.settings.gentle {
             0
         } else {
-            nanos(params.yield_time() + params.failure_holdoff * 64 + Duration::from_secs(1))
+            nanos(params.yield_time() + params.failure_holdoff * 64)
         };
-        slow(own + out)
+        slow(own + out) + self.retry_bound()
+    }
+
+    /// What a hook takes that could not be started the first time.
+    fn retry_bound(&self) -> u64 {
+        let hooks = &self.settings.hooks;
+        if hooks.absence == 0.0 { 0 } else { slow(HOOK_RETRY + hooks.longest * 2) }
     }
 
     /// Waits for the leader, and takes down how much of the bound that took.
@@ -109,6 +136,8 @@ impl Scenario {
             if self.check_recovered().is_ok() {
                 break;
             }
+            // One that was just stopping is started again, too.
+            self.start_all()?;
             self.world.run_for(step)?;
         }
         self.check_recovered()?;
@@ -126,9 +155,18 @@ impl Scenario {
             elections.iter().filter(|e| e.is_leader()).map(|e| e.node_id()).collect();
         let follows = |e: &&Election| (e.node_id(), e.role(), e.leader());
         let agree = elections.iter().all(|election| election.leader() == leaders.first().copied());
-        let all_up = elections.len() == hosts.len();
-        broken("liveness", leaders.len() != 1 || !agree || !all_up, || {
+        let stay = |(host, election): (&Host, &&Election)| {
+            election.ineligible(host.local(self.world.now)) != Some(Ineligible::Stopping)
+        };
+        let all_stay = elections.len() == hosts.len() && hosts.iter().zip(&elections).all(stay);
+        broken("liveness", leaders.len() != 1 || !agree || !all_stay, || {
             format!("{leaders:?} lead: {:?}", elections.iter().map(follows).collect::<Vec<_>>())
+        })?;
+        let best =
+            elections.iter().filter(|e| e.is_eligible()).map(|election| rank(election)).max();
+        let preempted = best.is_some_and(|best| best.node_id() != leaders[0]);
+        broken("liveness", self.settings.params[0].preempt && preempted, || {
+            format!("{leaders:?} lead though {best:?} preempts")
         })
     }
 
@@ -187,12 +225,13 @@ impl Scenario {
         }
         self.world.network.heal();
         self.expect_leader_within(self.recovery_bound() + self.handover_bound())?;
-        self.world.run_for(self.recovery_bound())?;
         self.stay_as_it_is()
     }
 
+    /// What it takes until the best candidate leads, where it preempts, by way of another.
     fn handover_bound(&self) -> u64 {
-        slow(self.settings.hooks.longest + self.settings.hooks.demoted_longest)
+        let hooks = self.settings.hooks.longest + self.settings.hooks.demoted_longest;
+        slow(nanos(self.settings.params[0].preempt_delay) + hooks * 2)
     }
 
     /// A minority that goes and comes back disturbs neither a healthy leader nor who stayed with it.

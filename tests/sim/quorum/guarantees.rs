@@ -109,6 +109,18 @@ impl Guarantees {
         })
     }
 
+    /// The fence command is for scripts that have not let go when the grace is over. Where they are
+    /// guarded that does not happen.
+    fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
+        self.counts.fences += 1;
+        let overran = host.lease_seen.is_some_and(|end| host.local(now) >= end + self.grace);
+        let holds = host.scripts_hold || host.runs_hook();
+        broken("fence", !(overran && holds), || {
+            format!("{} is fenced for term {term} without need", host.node_id)
+        })?;
+        broken("fence", self.guarded, || format!("{}'s scripts were late", host.node_id))
+    }
+
     /// One hook at a time; `elected` and `demoted` alternate, `started` comes first.
     fn check_order(&mut self, index: usize, run: &HookRun, host: &Host) -> Result<(), Violation> {
         use HookEvent::{Demoted, Elected, Reaffirmed, Started};
@@ -145,12 +157,11 @@ impl Watch for Guarantees {
     fn note_delivery(
         &mut self,
         index: usize,
-        now: u64,
         local: Time,
         message: &Message,
         _election: &Election,
     ) -> bool {
-        self.ledger.note_delivery(index, now, local, message);
+        self.ledger.note_delivery(index, local, message);
         if let Some(clones) = &mut self.clones {
             clones.note_delivery(index, local, message);
         }
@@ -190,12 +201,14 @@ impl Watch for Guarantees {
         let acts = match decided {
             Decided::Send(message) => matches!(message.body, Body::Declaration { .. }),
             Decided::Run(run) => run.event == HookEvent::Elected,
+            Decided::Fence(_) => false,
         };
         broken("order", acts && !may_act(host, now), || {
             format!("{} acts under a lease that is over: {decided:?}", host.node_id)
         })?;
         match decided {
             Decided::Run(run) => self.reigns.note_decided(run, host),
+            Decided::Fence(term) => self.check_fence(now, *term, host),
             Decided::Send(_) => Ok(()),
         }
     }
@@ -244,22 +257,6 @@ impl Watch for Guarantees {
 
     fn note_hook_end(&mut self, index: usize, _event: HookEvent) {
         self.records[index].hook_runs = false;
-    }
-
-    fn note_fence(
-        &mut self,
-        index: usize,
-        now: u64,
-        term: Term,
-        hosts: &[Host],
-    ) -> Result<(), Violation> {
-        self.counts.fences += 1;
-        let host = &hosts[index];
-        let overran = host.lease_seen.is_some_and(|end| host.local(now) >= end + self.grace);
-        broken("fence", !(overran && host.scripts_hold), || {
-            format!("{} is fenced for term {term} without need", host.node_id)
-        })?;
-        broken("fence", self.guarded, || format!("{}'s scripts were late", host.node_id))
     }
 
     fn note_event(

@@ -41,6 +41,8 @@ pub struct Ledger {
     /// When a host took in the newest request of a node, by its own clock.
     taken_in: BTreeMap<(usize, NodeId), (DatagramId, Time)>,
     ballots: BTreeMap<(NodeId, Term), Life>,
+    /// Up to which term a host has heard that a life's candidacies and reigns are over.
+    ended: BTreeMap<(usize, Life), Term>,
     /// The newest promise of each host.
     promises: BTreeMap<usize, Promise>,
     /// Terms for which a life has asked for votes.
@@ -62,7 +64,7 @@ impl Ledger {
     }
 
     /// A host takes a datagram in.
-    pub fn note_delivery(&mut self, index: usize, now: u64, local: Time, message: &Message) {
+    pub fn note_delivery(&mut self, index: usize, local: Time, message: &Message) {
         match message.body {
             Body::VoteRequest { .. } | Body::Declaration { .. } => {
                 let entry = (datagram_id(message), local);
@@ -72,12 +74,8 @@ impl Ledger {
                 }
             }
             Body::Resignation { .. } | Body::Farewell { .. } => {
-                let ended = |promise: &&mut Promise| {
-                    promise.to == message.life() && promise.term <= message.term
-                };
-                if let Some(promise) = self.promises.get_mut(&index).filter(ended) {
-                    promise.until = promise.until.min(now);
-                }
+                let ended = self.ended.entry((index, message.life())).or_default();
+                *ended = message.term.max(*ended);
             }
             _ => {}
         }
@@ -211,14 +209,22 @@ impl Ledger {
         let Some((_, taken_in)) = taken_in else { return Ok(()) };
         let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
+        let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
         let until = renewed.map_or(until, |promise| promise.until.max(until));
         self.promises.insert(index, Promise { to, term, until });
         Ok(())
     }
 
+    /// Whether the host has heard that what it promised itself for is over.
+    fn has_ended(&self, index: usize, promise: &Promise) -> bool {
+        self.ended.get(&(index, promise.to)).is_some_and(|end| *end >= promise.term)
+    }
+
     fn check_promise(&self, index: usize, now: u64, to: Life, what: &str) -> Result<(), Violation> {
-        let promise = self.promises.get(&index);
-        let other = promise.filter(|promise| promise.to != to && now < promise.until);
+        let binds = |promise: &&Promise| {
+            promise.to != to && now < promise.until && !self.has_ended(index, promise)
+        };
+        let other = self.promises.get(&index).filter(binds);
         broken("pledges", other.is_some(), || {
             format!("host {index} {what} for {to:?} at {now}, and is bound by {other:?}")
         })

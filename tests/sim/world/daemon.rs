@@ -147,7 +147,19 @@ impl<W: Watch> World<W> {
             self.report_hook_end(index, ran)?;
         }
         self.tell_kept(index)?;
+        self.look_at_links(index)?;
         self.wake(index)
+    }
+
+    /// What happened to the interfaces while the daemon was held is noticed afterwards.
+    fn look_at_links(&mut self, index: usize) -> Result<(), Violation> {
+        let up = self.network.is_plugged(index);
+        let host = &mut self.hosts[index];
+        let now = host.local(self.now);
+        if let Some(election) = host.election.as_mut().filter(|_| host.held.is_none()) {
+            election.handle_links(now, up);
+        }
+        self.drain(index)
     }
 
     /// Does something to a running election, as the control socket or a signal would.
@@ -230,7 +242,7 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         let now = host.clock.show(self.now);
-        let is_news = self.watch.note_delivery(to, self.now, now, &message, election);
+        let is_news = self.watch.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
         if is_news {
             self.watch.check_reaction(&message, election)?;
@@ -280,6 +292,7 @@ impl<W: Watch> World<W> {
         let decided = match output {
             Output::Transmit(message) => Decided::Send(*message),
             Output::RunHook(run) => Decided::Run(*run),
+            Output::Fence { term } => Decided::Fence(*term),
             _ => return Ok(()),
         };
         self.watch.note_decided(index, self.now, &decided, &self.hosts)
@@ -296,7 +309,7 @@ impl<W: Watch> World<W> {
             }
             Output::Fence { term } => {
                 self.log(index, || format!("fences term {term}"));
-                self.watch.note_fence(index, self.now, term, &self.hosts)
+                Ok(())
             }
             Output::Notify(event) => self.note_event(index, event),
             Output::Stopped(cause) => {

@@ -105,8 +105,11 @@ impl<W: Watch> World<W> {
         let left = host.clock.span(left);
         let takes = self.hook_length(index, HookEvent::Demoted).min(left);
         let number = self.next_hook_number(index);
-        self.hosts[index].busy_until = self.now + takes;
         self.log(index, || "runs post-stop".into());
+        if takes == 0 {
+            return self.end_post_stop(index, number);
+        }
+        self.hosts[index].busy_until = self.now + takes;
         self.schedule(takes, Action::PostStopEnds { host: index, number });
     }
 

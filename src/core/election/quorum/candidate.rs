@@ -7,7 +7,7 @@ use super::{Election, whole_micros};
 use crate::core::election::State;
 use crate::core::hook::Reason;
 use crate::core::quorum::lease::Cover;
-use crate::core::quorum::{Lease, Poll, Question};
+use crate::core::quorum::{Census, Lease, Poll, Question};
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::{NodeId, Term};
@@ -16,9 +16,7 @@ use crate::wire::message::{Body, Message};
 impl Election {
     /// Whether this node may stand: its own promises and its scripts leave it free to.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
-        self.own_vote_counts(now)
-            && self.hooks.have_let_go()
-            && self.voter.bound_until(now, self.life()).is_none()
+        self.may_vote(now) && self.voter.bound_until(now, self.life()).is_none()
     }
 
     /// Opens a candidacy, or tries again later where this node may not vote for itself now.
@@ -43,6 +41,8 @@ impl Election {
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
         self.state = State::Standing;
         self.quorum.poll = None;
+        self.quorum.acknowledging = None;
+        self.quorum.acknowledging = None;
         self.term = self.term.next();
         self.voter.cast(self.term, self.life());
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());
@@ -100,14 +100,18 @@ impl Election {
     pub(in crate::core::election) fn handle_vote(&mut self, now: Time, message: &Message) {
         let Body::Vote { candidate, request, granted } = message.body else { return };
         let concerns_us = candidate == self.node_id && request.incarnation == self.incarnation;
-        if !concerns_us || !granted || !self.counts(now, &message.sender) {
+        if !concerns_us {
             return;
         }
-        let asked_that = |poll: &Poll| poll.was_asked_by(request.sequence);
-        if self.quorum.poll.as_ref().is_some_and(asked_that) {
+        let asked = |poll: &Poll| poll.was_asked_by(request.sequence);
+        let inquired = |census: &Census| census.was_asked_by(request.sequence);
+        if self.quorum.census.as_ref().is_some_and(inquired) {
+            self.note_answer(now, message, granted);
+        } else if granted
+            && self.counts(now, &message.sender)
+            && self.quorum.poll.as_ref().is_some_and(asked)
+        {
             self.count_grant(now, message.sender);
-        } else if self.quorum.inquiry.as_ref().is_some_and(asked_that) {
-            self.count_testimony(message.sender);
         }
     }
 
@@ -140,9 +144,12 @@ impl Election {
         }
         self.quorum.poll = None;
         self.quorum.lease = Some(Lease::new(cover));
-        self.become_leader(now, Reason::Election);
+        self.timers.set(Timer::Lease, cover.lease_end);
+        let reason = if self.quorum.named { Reason::Handover } else { Reason::Election };
+        self.become_leader(now, reason);
         if self.state != State::Leading {
             self.quorum.lease = None;
+            self.timers.clear(Timer::Lease);
         }
     }
 
@@ -180,6 +187,7 @@ impl Election {
     /// Forgets its question, and is free to vote for others.
     pub(in crate::core::election) fn drop_question(&mut self) {
         self.quorum.poll = None;
+        self.quorum.named = false;
         self.voter.release(self.life(), self.term);
     }
 

@@ -4,25 +4,25 @@
 //! have voted in terms it no longer knows of, so it gives no vote until one of two things shows that
 //! it cannot vote twice in a term:
 //!
-//! * *The group has a memory without it.* So many voters that do remember answer its inquiry, asked
-//!   once every pledge it may have given has run out, that every majority has one of them besides
-//!   this voter. Whoever won a term with a forgotten vote did so with such a majority: the forgotten
+//! * *The group has a memory without it.* So many voters that do remember answer its inquiry that
+//!   every majority has one of them besides this voter. They do so only once they have known of this
+//!   life of it for as long as any pledge lasts that an earlier one may have given. Whoever won a term with a forgotten vote did so with such a majority: the forgotten
 //!   term is not above the highest one answered. It takes half of the voters, and in a group of an
 //!   odd number a majority; so a group of one can take in a second.
-//! * *The group is new.* Every voter is seen without a memory, and each has seen that of every other
-//!   one: one that lost its disk in a group which remembers never sees it.
+//! * *The group is new.* Every other voter answers that it has no memory either, and then that it has
+//!   learned the same of everyone: one that lost its disk in a group which remembers never gets such
+//!   answers.
 
 use super::Election;
 use crate::core::election::at_least_a_millisecond;
 use crate::core::hook::Reason;
 use crate::core::output::Event;
 use crate::core::persist::Enrolment;
-use crate::core::quorum::{Poll, Question};
+use crate::core::quorum::{Answer, Census};
 use crate::core::status::VoterStanding;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::NodeId;
-use crate::wire::message::{Body, Flags};
+use crate::wire::message::{Body, Flags, Message};
 
 impl Election {
     /// Whether this voter remembers every vote that it may have given, on disk.
@@ -35,60 +35,81 @@ impl Election {
         self.is_voter() && self.voter.enrolment() != Enrolment::Enrolled
     }
 
-    /// Waits until no pledge of an earlier life can be in force, to ask for the term then.
+    /// Begins to ask the others.
     pub(in crate::core::election) fn begin_enrolment(&mut self, now: Time) {
         if self.lacks_memory() {
-            self.timers.set(Timer::Inquiry, now + self.params.declaration_hold());
+            self.timers.set(Timer::Inquiry, now);
         }
     }
 
-    /// Looks whether the group is new, after something was heard.
-    pub(in crate::core::election) fn consider_founding(&mut self, now: Time) {
-        if !self.lacks_memory() {
-            return;
-        }
-        let next = match self.durable.enrolment {
-            Enrolment::None
-                if self.every_other_voter(now, |flags| !flags.contains(Flags::ENROLLED)) =>
-            {
-                Enrolment::Founding
-            }
-            Enrolment::Founding
-                if self.every_other_voter(now, |flags| {
-                    flags.contains(Flags::FOUNDING) || flags.contains(Flags::ENROLLED)
-                }) =>
-            {
-                Enrolment::Enrolled
-            }
-            _ => return,
-        };
-        if self.voter.enrolment() != next {
-            self.enrol(next);
-        }
-    }
-
-    /// Whether every other voter is visible, names the same voters, and shows flags that `fit`.
-    fn every_other_voter(&self, now: Time, fit: impl Fn(Flags) -> bool) -> bool {
-        let Some(params) = self.quorum_params() else { return false };
-        let digest = params.voters.digest();
-        params.voters.ids().iter().filter(|id| **id != self.node_id).all(|id| {
-            let standing = self.members.voter_standing(now, id, digest);
-            matches!(standing, VoterStanding::Counts | VoterStanding::Unenrolled)
-                && self.members.get(id).is_some_and(|member| fit(member.standing.flags))
-        })
-    }
-
-    /// Asks for the term, and again an interval later.
+    /// Asks the other voters what they remember, and again an interval later.
     pub(in crate::core::election) fn inquire(&mut self, now: Time) {
         if !self.lacks_memory() {
             return;
         }
-        self.consider_founding(now);
-        self.report_awaiting(now);
-        self.send(Body::Inquiry);
-        self.quorum.inquiry = Some(Poll::new(Question::Support, now, self.sequence));
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         self.timers.set(Timer::Inquiry, now + interval);
+        if !self.may_send() {
+            return;
+        }
+        self.report_awaiting(now);
+        self.send(Body::Inquiry);
+        let inquiry = self.sequence;
+        self.quorum.census.get_or_insert(Census::new(inquiry)).note_repeated(inquiry);
+        self.judge_census();
+    }
+
+    /// What this voter knows of `message`'s sender is outdated, as while a group is being founded: it
+    /// asks again soon.
+    pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
+        let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
+        let told = memory(message.standing.flags);
+        if self.lacks_memory() && told != Answer::Remembers && known != Some(told) {
+            self.timers.set_no_later(Timer::Inquiry, now + self.params.declaration_gap());
+        }
+    }
+
+    /// A voter has answered an inquiry of this life.
+    pub(super) fn note_answer(&mut self, now: Time, message: &Message, testifies: bool) {
+        let Some(params) = self.quorum_params() else { return };
+        let standing = self.members.voter_standing(now, &message.sender, params.voters.digest());
+        let heeded = matches!(standing, VoterStanding::Counts | VoterStanding::Unenrolled);
+        if !heeded || !params.voters.contains(&message.sender) {
+            return;
+        }
+        let answer = match memory(message.standing.flags) {
+            Answer::Remembers if testifies => Answer::Testifies,
+            other => other,
+        };
+        if let Some(census) = &mut self.quorum.census {
+            census.note(message.sender, answer);
+        }
+        self.judge_census();
+    }
+
+    /// Looks whether the answers say that this voter may vote, or that the group is new.
+    pub(super) fn judge_census(&mut self) {
+        let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else {
+            return;
+        };
+        let others = || params.voters.ids().iter().copied().filter(|id| *id != self.node_id);
+        let testified = census.testimonies() >= params.voters.needed_to_testify();
+        let nobody_remembers =
+            || census.all(others(), |it| matches!(it, Answer::Nothing | Answer::Founding));
+        let all_have_seen_that = || census.all(others(), |it| it != Answer::Nothing);
+        let next = match self.durable.enrolment {
+            _ if !self.lacks_memory() => return,
+            _ if testified => Enrolment::Enrolled,
+            Enrolment::None if nobody_remembers() => Enrolment::Founding,
+            Enrolment::Founding if all_have_seen_that() => Enrolment::Enrolled,
+            _ => return,
+        };
+        if testified {
+            // Whatever it voted for in this term, it does not vote for anything else.
+            self.voter.cast(self.term, self.life());
+        }
+        self.voter.set_enrolment(next);
+        self.persist();
     }
 
     fn report_awaiting(&mut self, now: Time) {
@@ -104,34 +125,28 @@ impl Election {
         }
     }
 
-    /// A voter that remembers has told the highest term that it knows, which was learned.
-    pub(super) fn count_testimony(&mut self, voter: NodeId) {
-        let Some(needed) = self.quorum_params().map(|params| params.voters.needed_to_testify())
-        else {
-            return;
-        };
-        let Some(inquiry) = &mut self.quorum.inquiry else { return };
-        if inquiry.note_granted(voter) < needed || !self.lacks_memory() {
-            return;
-        }
-        // Whatever it voted for in this term, it does not vote for anything else.
-        self.voter.cast(self.term, self.life());
-        self.enrol(Enrolment::Enrolled);
-    }
-
-    fn enrol(&mut self, enrolment: Enrolment) {
-        self.voter.set_enrolment(enrolment);
-        self.persist();
-    }
-
     /// The memory is on disk: from now on this voter counts.
     pub(super) fn take_up_enrolment(&mut self, now: Time) {
         if !self.exclusions.unenrolled || !self.is_enrolled() {
             return;
         }
         self.timers.clear(Timer::Inquiry);
-        self.quorum.inquiry = None;
+        self.quorum.census = None;
         self.notify(Event::Enrolled { above: self.durable.term });
         self.change_exclusions(now, Reason::Startup, |exclusions| exclusions.unenrolled = false);
+        // Of a new group everyone is enrolled about now, and the best is to stand first.
+        let turn = self.turn(now);
+        self.await_leader_for(now, self.params.leader_election_duration + turn);
+    }
+}
+
+/// What a voter's flags say of its memory.
+fn memory(flags: Flags) -> Answer {
+    if flags.contains(Flags::ENROLLED) {
+        Answer::Remembers
+    } else if flags.contains(Flags::FOUNDING) {
+        Answer::Founding
+    } else {
+        Answer::Nothing
     }
 }

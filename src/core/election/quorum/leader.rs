@@ -22,17 +22,25 @@ impl Election {
     /// Comes first in whatever is done: a process that was held must not act under a lease that has
     /// run out meanwhile.
     pub(in crate::core::election) fn check_lease(&mut self, now: Time) {
-        let Some(lease) = self.quorum.lease.take_if(|lease| lease.end() <= now) else { return };
+        if self.lease_end().is_some_and(|end| end <= now) {
+            self.end_lease(now, Reason::LeaseLost);
+        }
+    }
+
+    /// Leads no more. The scripts have the demote grace to let go in; one that still takes over is cut
+    /// short, and half of what is left of the grace is the demote hook's.
+    fn end_lease(&mut self, now: Time, reason: Reason) {
+        let Some(lease) = self.quorum.lease.take() else { return };
         self.timers.clear(Timer::Lease);
         self.timers.clear(Timer::Declare);
         let scripts_run = self.hooks.running().map(|run| run.event);
-        self.hand_over(now, Reason::LeaseLost, None);
+        self.hand_over(now, reason, None);
         if !self.hooks.hold() {
             return;
         }
+        self.quorum.overdue = Some(self.reign);
         self.timers.set(Timer::GraceEnd, lease.grace_end());
         if matches!(scripts_run, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
-            // Half of what is left of the grace is the demote hook's.
             let by = now + lease.grace_end().since(now) / 2;
             self.outputs.push_back(Output::CutHookShort { by });
         }
@@ -40,11 +48,26 @@ impl Election {
 
     /// The grace is over; whatever the scripts still hold, another node may take by now.
     pub(in crate::core::election) fn end_grace(&mut self) {
-        if !self.hooks.hold() {
-            return;
+        if let Some(term) = self.quorum.overdue.take() {
+            self.notify(Event::GraceOverrun { term });
+            self.outputs.push_back(Output::Fence { term });
         }
-        self.notify(Event::GraceOverrun { term: self.reign });
-        self.outputs.push_back(Output::Fence { term: self.reign });
+    }
+
+    /// Takes in that the scripts have let go, where they have.
+    pub(in crate::core::election) fn note_scripts(&mut self) {
+        if !self.hooks.hold() {
+            self.quorum.overdue = None;
+            self.timers.clear(Timer::GraceEnd);
+        }
+    }
+
+    /// This node stops, and its scripts will not let go: their demote hook cannot be run. It does not
+    /// resign, so that the voters hold still for as long as they promised.
+    pub(in crate::core::election) fn leave_unreleased(&mut self) {
+        self.leave_office();
+        self.quorum.overdue = Some(self.reign);
+        self.end_grace();
     }
 
     /// What this node has just declared renews its lease once enough voters acknowledge it; its own
@@ -96,10 +119,6 @@ impl Election {
     ) {
         let Body::Declaration { interval_us, hold_us } = message.body else { return };
         let sender = message.sender;
-        let is_voter = self.quorum_params().is_some_and(|params| params.voters.contains(&sender));
-        if !is_voter {
-            return;
-        }
         if self.holds_leadership() {
             return self.give_way(now, message.term);
         }
@@ -111,7 +130,8 @@ impl Election {
         self.learn_term(message.term);
         self.reign = message.term;
         if matches!(self.state, State::HandingOver { .. }) {
-            self.state = State::Following;
+            self.leave_office();
+            self.schedule_heartbeat(now);
         }
         if self.leader == Some(sender) {
             self.watch_leader();
@@ -126,10 +146,7 @@ impl Election {
     /// Of an outdated leader the promises are over; a later one is given way to.
     fn give_way(&mut self, now: Time, term: Term) {
         if term > self.reign {
-            self.quorum.lease = None;
-            self.timers.clear(Timer::Lease);
-            self.timers.clear(Timer::Declare);
-            self.hand_over(now, Reason::BetterLeader, None);
+            self.end_lease(now, Reason::BetterLeader);
         }
     }
 }

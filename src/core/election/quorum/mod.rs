@@ -23,15 +23,15 @@ use super::Election;
 use crate::core::hook::HookEvent;
 use crate::core::output::Event;
 use crate::core::params::QuorumParams;
-use crate::core::quorum::{Lease, Poll};
+use crate::core::quorum::{Census, Lease, Poll};
 use crate::core::status::VoterStanding;
 use crate::time::Time;
-use crate::types::{Life, NodeId, Sequence};
+use crate::types::{Life, NodeId, Sequence, Term};
 use crate::wire::message::{DatagramId, Message};
 
 /// What an election keeps in mind for quorum mode, and forgets with the daemon. Unused in available
 /// mode. What must be remembered is in [`Voter`](crate::core::quorum::Voter).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Quorum {
     /// The question that this candidate has put to the voters.
     poll: Option<Poll>,
@@ -45,17 +45,24 @@ pub(super) struct Quorum {
     postponed: Option<Request>,
     /// When another daemon was heard under this node's id.
     namesake_heard: Option<Time>,
-    /// The inquiry of this voter without a memory, and who has answered it.
-    inquiry: Option<Poll>,
+    /// What the others have answered to this voter, which has no memory.
+    census: Option<Census>,
+    /// The reign whose scripts have until `Timer::GraceEnd` to let go.
+    overdue: Option<Term>,
+    /// Whether it stands because the leader that resigned named it.
+    pub(super) named: bool,
     /// What was last reported of the voters that it waits for: silent, and enrolled.
     reported_awaiting: Option<(usize, usize)>,
     /// Better candidates that this one has left the leadership to since there last was a leader.
     /// None gets a second chance: it may be one that nobody hears, or that hears nobody.
     pub(super) deferred_to: Vec<NodeId>,
+    /// Worse candidates that this one, standing itself, has refused its support since then; once each,
+    /// for the same reason.
+    pub(super) refused: Vec<NodeId>,
 }
 
 /// A datagram that is to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Request {
     from: Life,
     sequence: Sequence,
@@ -82,9 +89,14 @@ impl Election {
         self.params.quorum.is_some()
     }
 
+    /// Whether `node_id` is one of the voters.
+    pub(super) fn has_vote(&self, node_id: &NodeId) -> bool {
+        self.quorum_params().is_some_and(|params| params.voters.contains(node_id))
+    }
+
     /// Whether this node has a vote.
     pub(super) fn is_voter(&self) -> bool {
-        self.quorum_params().is_some_and(|params| params.voters.contains(&self.node_id))
+        self.has_vote(&self.node_id)
     }
 
     /// Whether a member's votes and acknowledgements count now.
@@ -130,7 +142,7 @@ impl Election {
         self.open_reign(now);
         if self.in_quorum_mode() {
             self.take_up_enrolment(now);
-            self.consider_founding(now);
+            self.judge_census();
             self.ask_once_persisted(now);
             self.pay_vote();
             self.acknowledge(now);

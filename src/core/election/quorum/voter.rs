@@ -12,7 +12,7 @@ use crate::core::quorum::lease::HOLD_MAX;
 use crate::core::rank::Rank;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::Life;
+use crate::types::{Life, NodeId};
 use crate::wire::message::{Body, DatagramId, Message};
 
 impl Election {
@@ -28,14 +28,25 @@ impl Election {
         if self.follows_another(request.from) {
             return;
         }
-        let outranked = self.state != State::Standing || rank > self.rank();
-        let free = outranked && self.is_free_to_vote(now, request.from);
+        let free = !self.stands_before(request.from.node_id, rank)
+            && self.is_free_to_vote(now, request.from);
         let bound_until = self.voter.bound_until(now, request.from);
         if let Some(end) = bound_until.filter(|_| free) {
             self.quorum.postponed = Some(request);
             self.timers.set(Timer::PledgeEnd, end);
         }
         self.answer(request, free && bound_until.is_none());
+    }
+
+    /// Whether this node stands itself, is better than `candidate`, and has not told it so since there
+    /// last was a leader.
+    fn stands_before(&mut self, candidate: NodeId, rank: Rank) -> bool {
+        let stands = self.state == State::Standing && self.rank() > rank;
+        let insists = stands && !self.quorum.refused.contains(&candidate);
+        if insists {
+            self.quorum.refused.push(candidate);
+        }
+        insists
     }
 
     /// The pledge has run out that kept this voter from supporting somebody.
@@ -83,7 +94,7 @@ impl Election {
     pub(super) fn pay_vote(&mut self) {
         let Some(request) = self.quorum.owed else { return };
         let (ballot, pledge) = (self.voter.ballot(), self.voter.pledge());
-        if self.durable.ballot != ballot || self.durable.pledge != pledge {
+        if self.durable.ballot != ballot || !self.all_is_kept() {
             return;
         }
         self.quorum.owed = None;
@@ -116,9 +127,10 @@ impl Election {
 
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
-        let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from.node_id) && self.durable.pledge == self.voter.pledge()
-        });
+        let waits = self
+            .quorum
+            .acknowledging
+            .is_some_and(|request| self.leader == Some(request.from.node_id) && self.all_is_kept());
         if waits {
             self.send_heartbeat(now);
         }
@@ -126,18 +138,31 @@ impl Election {
 
     /// What the next heartbeat acknowledges; every declaration once.
     pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
-        if self.durable.pledge != self.voter.pledge() {
+        if !self.all_is_kept() {
             return None;
         }
         let request = self.quorum.acknowledging.take()?;
         (self.leader == Some(request.from.node_id)).then(|| request.datagram())
     }
 
-    /// A voter without a memory asks for the term.
+    /// The leader is gone, and what it declared is not acknowledged any more.
+    pub(in crate::core::election) const fn forget_declaration(&mut self) {
+        self.quorum.acknowledging = None;
+    }
+
+    /// A voter without a memory asks what this one remembers. It is told the term once no pledge of an
+    /// earlier life of it can be in force: one that this voter would be asked for, or was, ended by
+    /// then.
     pub(in crate::core::election) fn handle_inquiry(&mut self, now: Time, message: &Message) {
-        if self.own_vote_counts(now) {
-            self.answer(Request::of(message), true);
+        if !self.is_voter() || self.is_contested(now) {
+            return;
         }
+        let pledged = self.voter.pledge().map_or(Duration::ZERO, |pledge| pledge.hold());
+        let longest = self.params.declaration_hold().max(pledged);
+        let testifies =
+            self.is_enrolled() && self.members.known_for(now, &message.sender) >= longest;
+        self.answer(Request::of(message), testifies);
+        self.inquire_where_outdated(now, message);
     }
 
     /// Whether this voter hears a leader other than `node_id`, or is one: then it tells a candidate
@@ -158,13 +183,15 @@ impl Election {
         let asks_for_support =
             self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Support);
         let stands = self.state == State::Standing && !asks_for_support;
-        let is_voter =
-            self.quorum_params().is_some_and(|params| params.voters.contains(&candidate.node_id));
-        is_voter
+        self.has_vote(&candidate.node_id)
             && !stands
             && !matches!(self.state, State::Leading | State::HandingOver { .. })
-            && self.own_vote_counts(now)
-            && self.hooks.have_let_go()
+            && self.may_vote(now)
+    }
+
+    /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
+    pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
+        self.own_vote_counts(now) && self.hooks.have_let_go()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {

@@ -4,10 +4,47 @@ use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
 use crate::core::quorum::Voters;
+use crate::wire::message::DatagramId;
 
 fn quorum(voters: &[&str]) -> Params {
     let voters = Voters::new(voters.iter().map(|name| id(name))).unwrap();
     Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..Params::default() }
+}
+
+const DECLARATION: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
+
+const HEARTBEAT: Body = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+
+fn acknowledges(body: &Body) -> bool {
+    matches!(body, Body::Heartbeat { acknowledged: Some(_), .. })
+}
+
+/// Names a proposal, where that is one.
+fn proposal((_, message): (Time, Message)) -> Option<DatagramId> {
+    let Message { incarnation, sequence, .. } = message;
+    (message.body == Body::Proposal).then_some(DatagramId { incarnation, sequence })
+}
+
+/// A voter of a, b and c that a scenario plays, and that remembers its votes.
+fn voter(name: &str) -> Peer {
+    let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
+    let voters = quorum(&["a", "b", "c"]).quorum.map(|quorum| quorum.voters.digest());
+    Peer { flags, voters, ..Peer::new(name) }
+}
+
+/// A declaration of such a voter.
+fn leading(name: &str, term: u64) -> Message {
+    Peer { role: Role::Leader, term: Term(term), ..voter(name) }.says(DECLARATION)
+}
+
+/// A network on which only `name` is real, one of a, b and c, which remembers its votes.
+fn lone_voter(name: &str) -> Lan {
+    let mut lan = Lan::new();
+    let disk = PersistentState { enrolment: Enrolment::Enrolled, ..PersistentState::default() };
+    let hooks_end = Some(HookOutcome::Succeeded);
+    lan.hosts.insert(id(name), Host { disk, hooks_end, ..Host::default() });
+    lan.start(name, quorum(&["a", "b", "c"]));
+    lan
 }
 
 /// The second voter has nobody but the first to ask.
@@ -37,4 +74,91 @@ fn one_of_two_voters_that_lost_its_disk_is_enrolled_again() {
     lan.pass(secs(30));
     assert_eq!(lan.host("b").disk.enrolment, Enrolment::Enrolled);
     assert_eq!(lan.leaders().len(), 1);
+}
+
+/// A vote for somebody else may have reached the disk though its end was not told: a restart would
+/// remember that one.
+#[test]
+fn a_pledge_that_comes_back_is_told_once_the_disk_holds_it_again() {
+    let mut lan = lone_voter("b");
+    lan.hear(leading("a", 5));
+    lan.pass(secs(9));
+    lan.take("b");
+    lan.set_slow_disk("b", true);
+    let mut candidate = Peer { term: Term(6), ..voter("c") };
+    lan.hear(candidate.says(Body::VoteRequest { hold_us: 3_060_607 }));
+    lan.hear(candidate.says(Body::Resignation { successor: None }));
+    let mut leader =
+        Peer { role: Role::Leader, term: Term(5), sequence: Sequence(9), ..voter("a") };
+    lan.hear(leader.says(DECLARATION));
+    lan.pass(secs(1));
+    assert!(!lan.take("b").bodies().iter().any(acknowledges));
+    lan.end_write("b");
+    assert!(lan.take("b").bodies().iter().any(acknowledges));
+}
+
+/// What a declaration asked for is over once this voter stands itself, however slow its disk is.
+#[test]
+fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
+    let mut lan = lone_voter("b");
+    lan.pass(secs(2));
+    lan.set_slow_disk("b", true);
+    let mut leader = Peer { role: Role::Leader, term: Term(5), ..voter("a") };
+    lan.hear(leader.says(DECLARATION));
+    let mut supporter = Peer { term: Term(5), ..voter("c") };
+    for _ in 0..14 {
+        lan.hear(supporter.says(HEARTBEAT));
+        lan.pass(secs(1));
+        if let Some(request) = lan.take("b").sent().find_map(proposal) {
+            lan.hear(supporter.says(Body::Vote { candidate: id("b"), request, granted: true }));
+        }
+    }
+    assert_eq!((lan.at("b").role(), lan.at("b").term()), (Role::Candidate, Term(6)));
+    let mut namesake = Peer { incarnation: Incarnation(9), ..voter("b") };
+    lan.hear(namesake.says(HEARTBEAT));
+    lan.hear(leader.says(DECLARATION));
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "it follows, and has no vote to promise");
+    lan.take("b");
+    lan.end_write("b");
+    lan.pass(ms(500));
+    assert!(!lan.take("b").bodies().iter().any(acknowledges));
+}
+
+/// It could not take over what it asks for: the leader would resign in vain, again and again.
+#[test]
+fn a_better_candidate_claims_nothing_before_its_scripts_have_let_go() {
+    let voters = ["a", "b", "c"];
+    let params = Params { preempt: true, ..quorum(&voters) };
+    let mut lan = Lan::settled(&["b", "c", "a"], &params);
+    lan.crash("a");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.set_hooks("a", None);
+    lan.start("a", params);
+    lan.pass(secs(30));
+    assert_eq!(lan.take("b").hooks(), []);
+    lan.set_hooks("a", Some(HookOutcome::Succeeded));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+/// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave before.
+#[test]
+fn a_clone_does_not_vote_after_its_farewell() {
+    let (mut holder, mut clone) = (voter("c"), Peer { incarnation: Incarnation(9), ..voter("c") });
+    let mut lan = lone_voter("b");
+    lan.hear(holder.says(HEARTBEAT));
+    lan.pass(secs(2));
+    lan.hear(holder.says(HEARTBEAT));
+    lan.pass(ms(500));
+    let request = lan.take("b").sent().find_map(proposal).unwrap();
+    let late = clone.says(Body::Vote { candidate: id("b"), request, granted: true });
+    lan.hear(clone.says(Body::Farewell { id_taken: true }));
+    lan.hear(late);
+    let asks = |body: &Body| matches!(body, Body::VoteRequest { .. });
+    assert!(!lan.take("b").bodies().iter().any(asks), "a clone's vote counts");
+    lan.hear(holder.says(Body::Vote { candidate: id("b"), request, granted: true }));
+    assert!(!lan.take("b").bodies().iter().any(asks), "nobody knows which of the two is meant");
 }

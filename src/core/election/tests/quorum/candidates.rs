@@ -158,7 +158,7 @@ fn an_orderly_handover_takes_no_time() {
     lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
     assert_eq!((lan.leaders(), lan.now), (vec!["b".to_owned()], before));
     assert_eq!(lan.at("c").leader(), Some(id("b")));
-    assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Election)]);
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Handover)]);
     assert_eq!(lan.at("b").term(), Term(2));
 }
 

@@ -61,17 +61,31 @@ fn a_voter_that_lost_its_disk_does_not_vote_until_a_majority_has_told_it_the_ter
 }
 
 #[test]
-fn it_asks_only_once_no_pledge_of_its_earlier_life_can_be_in_force() {
+fn it_is_told_the_term_only_once_no_pledge_of_its_earlier_life_can_be_in_force() {
     let mut lan = three();
     lan.crash("c");
     lan.host("c").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
     lan.start("c", quorum(&THREE));
     lan.pass(ms(8_100));
-    assert!(!lan.take("c").bodies().contains(&Body::Inquiry));
-    assert_eq!(lan.host("c").disk.enrolment, Enrolment::None);
-    lan.pass(ms(100));
     assert!(lan.take("c").bodies().contains(&Body::Inquiry));
+    assert_eq!(lan.host("c").disk.enrolment, Enrolment::None);
+    lan.pass(secs(10));
     assert_eq!(lan.host("c").disk.enrolment, Enrolment::Enrolled);
+}
+
+/// The voters that are asked know better than the one that has forgotten.
+#[test]
+fn a_longer_pledge_of_the_others_is_waited_for() {
+    let mut lan = three();
+    let hurried = Params {
+        quorum: Some(QuorumParams { demote_grace: secs(0), ..quorum(&THREE).quorum.unwrap() }),
+        ..quorum(&THREE)
+    };
+    lan.crash("c");
+    lan.host("c").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
+    lan.start("c", hurried);
+    lan.pass(ms(8_100));
+    assert_eq!(lan.host("c").disk.enrolment, Enrolment::None);
 }
 
 #[test]
@@ -94,7 +108,7 @@ fn what_it_may_have_voted_in_it_does_not_vote_in_again() {
 }
 
 #[test]
-fn old_answers_and_those_of_the_forgetful_do_not_count() {
+fn answers_to_others_and_those_of_the_forgetful_do_not_count() {
     let mut lan = alone_with("b", PersistentState::default());
     lan.pass(secs(6));
     let inquiry = lan.take("b").last(|body| *body == Body::Inquiry);
@@ -102,12 +116,30 @@ fn old_answers_and_those_of_the_forgetful_do_not_count() {
     let mut forgetful = voter_in("c", 6);
     forgetful.flags = Flags::CANDIDATE;
     lan.hear(forgetful.answers(&inquiry, true));
+    let mut of_an_earlier_life = inquiry;
+    of_an_earlier_life.incarnation.0 -= 1;
+    forgetful.flags = voter("c").flags;
+    lan.hear(forgetful.answers(&of_an_earlier_life, true));
+    lan.hear(forgetful.answers(&inquiry, false));
     assert_eq!(lan.host("b").disk.enrolment, Enrolment::None);
-    lan.pass(secs(1));
-    let mut c = voter_in("c", 6);
-    c.sequence.0 = 5;
-    lan.hear(c.answers(&inquiry, true));
-    assert_eq!(lan.host("b").disk.enrolment, Enrolment::None, "it was asked anew meanwhile");
+    lan.hear(forgetful.answers(&inquiry, true));
+    assert_eq!(lan.host("b").disk.enrolment, Enrolment::Enrolled);
+}
+
+/// Whatever the network kept from the days in which the group was founded.
+#[test]
+fn old_datagrams_of_a_new_group_found_none() {
+    let mut lan = alone_with("b", PersistentState::default());
+    let hello = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    for flags in [Flags::CANDIDATE, Flags::CANDIDATE.with(Flags::FOUNDING, true)] {
+        for name in ["a", "c"] {
+            let mut peer = Peer { flags, ..voter(name) };
+            peer.sequence.0 = if flags == Flags::CANDIDATE { 1 } else { 2 };
+            lan.hear(peer.says(hello));
+        }
+        lan.pass(secs(1));
+    }
+    assert_eq!(lan.host("b").disk.enrolment, Enrolment::None);
 }
 
 #[test]

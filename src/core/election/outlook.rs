@@ -1,0 +1,52 @@
+//! Which elections will do the same.
+
+use std::hash::{Hash, Hasher};
+
+use super::Election;
+
+/// Elections that will do the same hash alike, as long as chance is the same for them; so whoever
+/// explores what may happen can tell by the hash where two ways have met. Left out is the state of
+/// the generator, what is only ever reported, and the outputs, which are to be taken before.
+impl Hash for Election {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Election {
+            node_id,
+            incarnation,
+            params,
+            rng: _,
+            state,
+            exclusions,
+            term,
+            reign,
+            durable,
+            asked_to_keep,
+            leader,
+            previous_leader: _,
+            untold,
+            voter,
+            quorum,
+            conceded,
+            cause: _,
+            since: _,
+            members,
+            timers,
+            hooks,
+            failures_in_a_row,
+            no_claim_before,
+            reported_short: _,
+            reported_rival: _,
+            sequence,
+            last_declared,
+            last_proposed,
+            last_objected,
+            stop_cause,
+            ignored: _,
+            outputs: _,
+        } = self;
+        (node_id, incarnation, params, state, exclusions).hash(hasher);
+        (term, reign, durable, asked_to_keep, leader, untold).hash(hasher);
+        (voter, quorum, conceded, members, timers, hooks).hash(hasher);
+        (failures_in_a_row, no_claim_before, sequence).hash(hasher);
+        (last_declared, last_proposed, last_objected, stop_cause).hash(hasher);
+    }
+}

@@ -1,0 +1,273 @@
+//! What is explored.
+
+#![expect(clippy::expect_used, reason = "a test may fail where its own footing gives way")]
+
+use std::time::Duration;
+
+use lanelect::core::params::{Params, QuorumParams};
+use lanelect::core::persist::{Enrolment, PersistentState};
+use lanelect::core::quorum::Voters;
+use lanelect::types::{NodeId, Role};
+
+use crate::clock::Clock;
+use crate::explore::{Exploration, Failure, Tally};
+use crate::fair;
+use crate::group::{Budget, Group, HOSTS, State};
+use crate::node::{Host, Node};
+use crate::sabotage::Sabotage;
+use crate::schedule::Schedule;
+
+/// From where a scenario begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// Everyone is switched off and remembers nothing.
+    Unfounded,
+    /// The best candidate is about to stand.
+    Leaderless,
+    /// The best candidate leads, and all follow it.
+    Led,
+    /// Nobody has heard of anybody for so long that all stand at the next moment.
+    Vacant,
+}
+
+/// Everything that may happen in a number of ticks.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub beginning: Beginning,
+    pub schedule: Schedule,
+    /// Ticks after the one in which it begins.
+    pub ticks: u8,
+    pub budget: Budget,
+    /// How much too fast each clock runs, in percent.
+    pub drift: [i64; HOSTS],
+    /// The term of a lease, in milliseconds; a tick is 100.
+    pub lease_ms: u64,
+    pub grace_ms: u64,
+    /// For how many ticks after the one that it was sent in a datagram may come late or again.
+    pub lifetime: u8,
+}
+
+impl Scenario {
+    /// Explores it, in a world that is broken or not, up to so many states.
+    pub fn explore(&self, sabotage: Option<Sabotage>, states_max: usize) -> Result<Tally, Failure> {
+        let mut group = Group::new(self.hosts(sabotage), self.schedule, self.lifetime);
+        let root = self.begin(&mut group).map_err(|breach| Failure { breach, way: Vec::new() })?;
+        let last_tick = root.tick + self.ticks;
+        Exploration::new(group, root, last_tick).run(states_max)
+    }
+
+    fn hosts(&self, sabotage: Option<Sabotage>) -> [Host; HOSTS] {
+        [0, 1, 2].map(|index| {
+            let drift = match sabotage {
+                Some(Sabotage::WrongClocks) => self.drift[index] * 5,
+                _ => self.drift[index],
+            };
+            Host {
+                node_id: node_id(index),
+                params: self.params(),
+                clock: Clock::new(drift),
+                sabotage,
+            }
+        })
+    }
+
+    fn params(&self) -> Params {
+        let voters = Voters::new([0, 1, 2].map(node_id)).expect("three voters");
+        let demote_grace = Duration::from_millis(self.grace_ms);
+        Params {
+            leader_alive_threshold: Duration::from_millis(self.lease_ms),
+            leader_election_duration: Duration::from_millis(40),
+            membership_sample_interval: Duration::from_millis(50),
+            startup_grace_period: Duration::from_millis(1200),
+            quorum: Some(QuorumParams { voters, demote_grace }),
+            ..Params::new(Duration::from_millis(80))
+        }
+    }
+
+    fn begin(&self, group: &mut Group) -> Result<State, crate::group::Breach> {
+        let enrolment = match self.beginning {
+            Beginning::Unfounded => Enrolment::None,
+            _ => Enrolment::Enrolled,
+        };
+        let disk = PersistentState { enrolment, ..PersistentState::default() };
+        let off = group.all(&Node::off(disk));
+        let state = match self.beginning {
+            Beginning::Unfounded => off,
+            Beginning::Leaderless => fair::run_until(group, off, &|group, state| {
+                let election = group.node(state, 0).election();
+                election.is_some_and(|election| election.role() != Role::Starting)
+            })?,
+            Beginning::Led | Beginning::Vacant => {
+                let led = fair::run_until(group, off, &Group::is_led)?;
+                fair::rest(group, led)?
+            }
+        };
+        let state = match self.beginning {
+            Beginning::Vacant => fair::silence(group, state)?,
+            _ => state,
+        };
+        Ok(State { budget: self.budget, ..state })
+    }
+}
+
+fn node_id(index: usize) -> NodeId {
+    ["a", "b", "c"][index].parse().expect("a valid id")
+}
+
+/// The slowest leader and the fastest voters that are allowed for: a lease is at its longest, and the
+/// promises that it rests on are at their shortest.
+const WORST_DRIFT: [i64; HOSTS] = [-1, 1, 1];
+
+const NOTHING: Budget =
+    Budget { crashes: 0, lost_disks: 0, downtime: 0, cuts: 0, slips: 0, yields: 0 };
+
+/// What is explored: in CI, or with wider bounds where it may take long.
+pub fn all(deep: bool) -> Vec<Scenario> {
+    let mut all = with_slips();
+    all.extend([election(), reign()]);
+    if deep {
+        all.extend(wider());
+    }
+    all
+}
+
+/// All interleavings of everything, from when the best candidate is about to stand.
+const fn election() -> Scenario {
+    Scenario {
+        name: "an election, in any order",
+        beginning: Beginning::Leaderless,
+        schedule: Schedule::AnyOrder,
+        ticks: 0,
+        budget: NOTHING,
+        drift: WORST_DRIFT,
+        lease_ms: 200,
+        grace_ms: 0,
+        lifetime: 0,
+    }
+}
+
+/// All interleavings of everything while somebody leads, until the lease may have run out.
+const fn reign() -> Scenario {
+    Scenario {
+        name: "a reign, in any order",
+        beginning: Beginning::Led,
+        ticks: 2,
+        drift: [0; HOSTS],
+        ..election()
+    }
+}
+
+/// Somebody leads, and what is expected happens but for what `budget` allows.
+const fn failover(name: &'static str, budget: Budget) -> Scenario {
+    Scenario {
+        name,
+        budget,
+        beginning: Beginning::Led,
+        schedule: Schedule::WithSlips,
+        ticks: 8,
+        lifetime: 1,
+        ..election()
+    }
+}
+
+fn with_slips() -> Vec<Scenario> {
+    let crash = Budget { crashes: 1, ..NOTHING };
+    let slip = Budget { slips: 1, ..NOTHING };
+    let (crash_and_cut, crash_and_slip) =
+        (Budget { cuts: 1, ..crash }, Budget { slips: 1, ..crash });
+    let cut_and_slip = Budget { cuts: 1, ..slip };
+    let cut_and_two_slips = Budget { slips: 2, ..cut_and_slip };
+    let handover =
+        |name, budget| Scenario { grace_ms: 100, ..failover(name, Budget { yields: 1, ..budget }) };
+    let unfounded = |name, budget| Scenario {
+        beginning: Beginning::Unfounded,
+        ticks: 6,
+        ..failover(name, Budget { downtime: 1, ..budget })
+    };
+    vec![
+        failover("failover: a crash, a cut", Budget { downtime: 1, ..crash_and_cut }),
+        failover("failover: a cut, a slip", cut_and_slip),
+        Scenario { ticks: 5, ..failover("failover: a cut, two slips", cut_and_two_slips) },
+        Scenario { drift: [0; HOSTS], ..failover("steady clocks: a cut, a slip", cut_and_slip) },
+        Scenario { ticks: 7, ..failover("failover: two slips", Budget { slips: 2, ..NOTHING }) },
+        Scenario {
+            beginning: Beginning::Leaderless,
+            ticks: 3,
+            ..failover("election: a crash, a slip", crash_and_slip)
+        },
+        Scenario {
+            beginning: Beginning::Leaderless,
+            ticks: 2,
+            ..failover("election: three slips", Budget { slips: 3, ..NOTHING })
+        },
+        Scenario {
+            beginning: Beginning::Vacant,
+            ticks: 3,
+            ..failover("race: a crash, a slip", crash_and_slip)
+        },
+        Scenario { lease_ms: 300, ticks: 6, ..failover("restart: a crash, a cut", crash_and_cut) },
+        Scenario {
+            beginning: Beginning::Vacant,
+            ticks: 0,
+            ..failover("race: three slips", Budget { slips: 3, ..NOTHING })
+        },
+        handover("handover: a slip", slip),
+        Scenario { ticks: 5, ..handover("handover: a crash", crash) },
+        Scenario { lease_ms: 150, grace_ms: 50, ..failover("grace: a cut, a slip", cut_and_slip) },
+        Scenario {
+            beginning: Beginning::Leaderless,
+            lease_ms: 150,
+            grace_ms: 150,
+            ticks: 2,
+            ..failover("grace: a cut, two slips", cut_and_two_slips)
+        },
+        Scenario {
+            lease_ms: 150,
+            grace_ms: 150,
+            ticks: 6,
+            ..failover("grace: a crash, a slip", Budget { downtime: 4, ..crash_and_slip })
+        },
+        Scenario { ticks: 6, ..failover("lost disk: a slip", Budget { lost_disks: 1, ..slip }) },
+        unfounded("unfounded: a late start, a slip", slip),
+        unfounded("unfounded: a crash", crash),
+    ]
+}
+
+/// What takes minutes.
+fn wider() -> Vec<Scenario> {
+    let slips = |slips| Budget { slips, ..NOTHING };
+    vec![
+        Scenario { name: "a reign, in any order, a pause", budget: slips(1), ..reign() },
+        Scenario { ticks: 6, ..failover("failover: three slips", slips(3)) },
+        Scenario {
+            ticks: 5,
+            ..failover(
+                "failover: a crash, a cut, a slip",
+                Budget { crashes: 1, cuts: 1, ..slips(1) },
+            )
+        },
+        Scenario {
+            beginning: Beginning::Vacant,
+            ticks: 2,
+            ..failover("race: a crash, two slips", Budget { crashes: 1, ..slips(2) })
+        },
+        Scenario {
+            grace_ms: 100,
+            ticks: 6,
+            ..failover("handover: a crash, two slips", Budget { yields: 1, crashes: 1, ..slips(2) })
+        },
+        Scenario {
+            beginning: Beginning::Unfounded,
+            ticks: 7,
+            ..failover(
+                "unfounded: a crash, two slips",
+                Budget { crashes: 1, downtime: 2, ..slips(2) },
+            )
+        },
+        Scenario {
+            ticks: 7,
+            ..failover("lost disk: a cut, a slip", Budget { lost_disks: 1, cuts: 1, ..slips(1) })
+        },
+    ]
+}
