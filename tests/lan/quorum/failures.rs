@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{elect, voters, voters_with_grace};
-use crate::harness::{quorum_scenario, scenario, wait_until};
+use crate::harness::{Host, quorum_scenario, scenario, wait_until};
 
 #[test]
 fn a_demote_hook_that_overruns_its_grace_is_fenced() {
