@@ -210,13 +210,6 @@ impl Host {
         members.into_iter().find(|m| m["node_id"] == other.name.as_str()).unwrap_or_default()
     }
 
-    /// Starts a client command, which may have to wait for its answer.
-    pub(crate) fn begin(&self, words: &[&str]) -> Child {
-        let mut command = Command::new(LANELECT);
-        command.args(words).arg("--socket").arg(self.path("control.sock"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
-    }
-
     /// The exit status of a client command, such as `["maintenance", "on"]`.
     pub(crate) fn command(&self, words: &[&str]) -> Option<i32> {
         self.ask(words).status.code()

@@ -74,23 +74,6 @@ fn a_cut_off_leader_demotes_before_its_successor_is_elected() {
 }
 
 #[test]
-fn an_elected_hook_is_cut_short_where_the_lease_ends() {
-    quorum_scenario(|lan, [h1, h2, h3]| {
-        let hosts = [h1, h2, h3];
-        let (leader, _) = elect_with(lan, &hosts, &voters_with_grace(&hosts, "2s"));
-        hosts.iter().for_each(|host| host.slow_hook_on("elected", "30"));
-        assert_eq!(leader.command(&["yield"]), Some(0));
-        wait_until("another host's elected hook runs", || count(lan, "elected") == 2);
-        let second = *hosts.iter().find(|host| host.leads()).unwrap();
-        hosts.iter().for_each(|host| host.slow_hook_on("elected", "0"));
-        lan.cut(second);
-        wait_until("it has let go", || second.hooks().last().unwrap() == "demoted lease-lost");
-        lan.heal();
-        lan.sole_leader();
-    });
-}
-
-#[test]
 fn an_orderly_stop_hands_over() {
     quorum_scenario(|lan, [h1, h2, h3]| {
         let (leader, others) = elect(lan, &[h1, h2, h3]);
