@@ -1,6 +1,6 @@
 //! What the core persists, on disk.
 //!
-//! One small file for each group, which people can read; [`format`](self::format) has its layout. It is
+//! One small file for each group, which people can read; `format` has its layout. It is
 //! replaced as a whole: written beside, synced, renamed, and the directory synced. After a crash at any
 //! point there is the old file or the new one, never a mixture. A lock on a second file keeps another
 //! daemon away.
