@@ -89,8 +89,7 @@ impl Scenario {
         self.world.crash(host);
         let torn = self.rng.bool();
         self.world.log(host, || format!("loses its disk, torn: {torn}"));
-        let id = self.world.hosts[host].node_id;
-        self.world.watch.ledger.forget_ballots(id);
+        self.world.watch.ledger.forget_ballots(host);
         let disk = &mut self.world.hosts[host].disk;
         disk.torn = torn;
         if !torn {
@@ -153,6 +152,7 @@ impl Scenario {
         (host.node_id, host.params) = (node_id_taken, params);
         host.disk.kept = if copied { kept } else { PersistentState::default() };
         host.hooks = HookHabit::of_length(0);
+        self.world.watch.ledger.forget_ballots(clone);
         self.world.watch.clones = Some(Clones::of(node_id_taken));
         self.world.start(clone)?;
         for _ in 0..self.rng.usize(1..4) {

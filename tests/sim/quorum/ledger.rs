@@ -40,7 +40,8 @@ pub struct Ledger {
     asked: BTreeMap<(Life, Sequence), Asked>,
     /// When a host took in the newest request of a node, by its own clock.
     taken_in: BTreeMap<(usize, NodeId), (DatagramId, Time)>,
-    ballots: BTreeMap<(NodeId, Term), Life>,
+    /// By host: of two daemons under one id each has its own.
+    ballots: BTreeMap<(usize, Term), Life>,
     /// Up to which term a host has heard that a life's candidacies and reigns are over.
     ended: BTreeMap<(usize, Life), Term>,
     /// The newest promise of each host.
@@ -52,9 +53,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A voter's disk is lost: what it voted for is known to others, or to nobody.
-    pub fn forget_ballots(&mut self, voter: NodeId) {
-        self.ballots.retain(|(node_id, _), _| *node_id != voter);
+    /// A host's disk is lost: what it voted for is known to others, or to nobody.
+    pub fn forget_ballots(&mut self, index: usize) {
+        self.ballots.retain(|(host, _), _| *host != index);
     }
 
     /// Whether this life has asked for votes in `term`.
@@ -123,7 +124,7 @@ impl Ledger {
         broken("disk", host.disk.kept.ballot != Some(own), || {
             format!("{own:?} asks for votes before its own is on disk")
         })?;
-        self.cast(message.sender, own)?;
+        self.cast(index, own)?;
         self.check_promise(index, now, message.life(), "stands")?;
         let who = message.life();
         let lives = self.candidacies.entry(message.term).or_default();
@@ -157,7 +158,7 @@ impl Ledger {
         broken("disk", !remembers(kept.ballot, ballot), || {
             format!("{voter} tells its vote for {candidate:?} in term {term} before it is on disk")
         })?;
-        self.cast(voter, ballot)?;
+        self.cast(index, ballot)?;
         self.promise(index, now, (candidate, request, term), hold, host)
     }
 
@@ -181,11 +182,11 @@ impl Ledger {
     }
 
     /// One ballot a term.
-    fn cast(&mut self, voter: NodeId, ballot: Ballot) -> Result<(), Violation> {
+    fn cast(&mut self, index: usize, ballot: Ballot) -> Result<(), Violation> {
         let Ballot { term, candidate } = ballot;
-        let first = *self.ballots.entry((voter, term)).or_insert(candidate);
+        let first = *self.ballots.entry((index, term)).or_insert(candidate);
         broken("ballots", first != candidate, || {
-            format!("{voter} votes for {candidate:?} in term {term}, and has voted for {first:?}")
+            format!("host {index} votes for {candidate:?} in term {term} after {first:?}")
         })
     }
 
