@@ -39,11 +39,13 @@ impl Election {
         }
     }
 
-    /// Names the successor and goes back to following.
+    /// Names the successor and goes back to following. A leader whose lease has run out names nobody:
+    /// around it there may be no majority to elect one.
     fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
+        let may_name = self.holds_leadership();
         self.leave_office();
         self.begin_yield_time(now);
-        let successor = self.choose_successor(now, asked_for_it);
+        let successor = self.choose_successor(now, asked_for_it).filter(|_| may_name);
         self.send(Body::Resignation { successor });
         self.schedule_heartbeat(now);
         self.await_successor(now, successor);

@@ -22,6 +22,18 @@ fn another_leader_comes_once_the_old_one_and_its_scripts_must_have_let_go() {
 }
 
 #[test]
+fn a_leader_that_lost_its_majority_has_nobody_take_a_term_in_vain() {
+    let mut lan = Lan::settled(&["a", "b", "c", "d", "e"], &quorum(&["a", "b", "c", "d", "e"]));
+    assert_eq!(lan.leaders(), ["a"]);
+    for name in ["c", "d", "e"] {
+        lan.crash(name);
+    }
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.at("b").term(), Term(1));
+}
+
+#[test]
 fn the_demoted_leader_follows_the_next_one_after_healing() {
     let mut lan = three();
     lan.cut_off("a");
