@@ -41,11 +41,14 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 /// thread, clock or random source.
 const PURE: [&str; 4] = ["types", "time", "wire", "core"];
 
-/// What pure modules may use of the standard library. Of `std::net` they use addresses alone.
-const PURE_STD: [&str; 11] = [
+/// What pure modules may use of the standard library. Of `std::net` they use addresses alone, of
+/// `std::hash` what draws no chance.
+const PURE_STD: [&str; 13] = [
     "cmp",
     "collections",
     "fmt",
+    "hash::Hash",
+    "hash::Hasher",
     "iter",
     "mem",
     "net::IpAddr",

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo test --test model                                 what CI runs
-//! cargo test --release --test model -- --deep --threads 1 wider bounds; minutes, and 8 GB
+//! cargo test --release --test model -- --deep --threads 1 wider bounds; minutes, and 10 GB
 //! cargo test --test model -- --only "failover: two slips"
 //! ```
 //!

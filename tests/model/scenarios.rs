@@ -234,7 +234,7 @@ fn with_slips() -> Vec<Scenario> {
     ]
 }
 
-/// What takes minutes, and at its peak 8 GB.
+/// What takes minutes, and at its peak 10 GB.
 fn wider() -> Vec<Scenario> {
     let slips = |slips| Budget { slips, ..NOTHING };
     vec![

@@ -1,6 +1,7 @@
 //! Which elections will do the same.
 
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
+use std::hash::Hasher;
 
 use super::Election;
 
