@@ -31,12 +31,14 @@ impl MemberState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ineligible {
-    /// `candidate = false`.
-    Observer,
-    /// `static_role = "follower"`.
-    StaticFollower,
     /// The daemon is stopping.
     Stopping,
+    /// `candidate = false`.
+    Observer,
+    /// Not in `voters`, and only voters lead (quorum mode).
+    NotVoter,
+    /// `static_role = "follower"`.
+    StaticFollower,
     /// Out of service by the operator's order.
     Maintenance,
     /// No interface can reach the group.
@@ -45,12 +47,10 @@ pub enum Ineligible {
     HookFailed,
     /// Gave leadership up on request, and waits for another leader.
     Yielding,
-    /// Fewer than `min_candidates` candidates are visible.
-    TooFewCandidates,
-    /// Not in `voters`, and only voters lead (quorum mode).
-    NotVoter,
     /// A voter that does not know how it voted before: its first start, or its state was lost.
     Unenrolled,
+    /// Fewer than `min_candidates` candidates are visible.
+    TooFewCandidates,
 }
 
 /// The leader as this node sees it.

@@ -57,10 +57,10 @@ impl Exclusions {
     /// The first that holds, in the order in which they are reported.
     pub(super) fn first(&self) -> Option<Ineligible> {
         [
+            (self.stopping, Ineligible::Stopping),
             (self.observer, Ineligible::Observer),
             (self.not_voter, Ineligible::NotVoter),
             (self.static_follower, Ineligible::StaticFollower),
-            (self.stopping, Ineligible::Stopping),
             (self.maintenance, Ineligible::Maintenance),
             (self.interface_down, Ineligible::InterfaceDown),
             (self.held_off, Ineligible::HookFailed),
