@@ -216,10 +216,12 @@ impl Scenario {
             colours[*host] = index / most;
         }
         self.world.log(0, || format!("the network falls apart: {colours:?}"));
-        let term = self.highest_term();
         self.world.network.partition(&colours);
         let lease = slow(nanos(self.settings.params[0].lease_term()));
         self.world.run_for(lease)?;
+        // Whom the leader names when it lets go takes a term, unlike all others.
+        self.world.run_for(lease + self.handover_bound())?;
+        let term = self.highest_term();
         for _ in 0..self.rng.u64(1..40) {
             self.world.run_for(self.heartbeat)?;
             let leader = self.world.hosts.iter().find(|host| may_act(host, self.world.now));

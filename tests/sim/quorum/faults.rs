@@ -152,7 +152,7 @@ impl Scenario {
         (host.node_id, host.params) = (node_id_taken, params);
         host.disk.kept = if copied { kept } else { PersistentState::default() };
         host.hooks = HookHabit::of_length(0);
-        self.world.watch.ledger.forget_ballots(clone);
+        self.world.watch.ledger.forget_host(clone);
         self.world.watch.clones = Some(Clones::of(node_id_taken));
         self.world.start(clone)?;
         for _ in 0..self.rng.usize(1..4) {

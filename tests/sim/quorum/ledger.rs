@@ -58,6 +58,12 @@ impl Ledger {
         self.ballots.retain(|(host, _), _| *host != index);
     }
 
+    /// A host that is only a clone now and then is another one from now on.
+    pub fn forget_host(&mut self, index: usize) {
+        self.forget_ballots(index);
+        self.promises.remove(&index);
+    }
+
     /// Whether this life has asked for votes in `term`.
     pub fn stood_in(&self, message: &Message) -> bool {
         let lives = self.candidacies.get(&message.term);
