@@ -219,7 +219,7 @@ impl Scenario {
         self.world.network.partition(&colours);
         let lease = slow(nanos(self.settings.params[0].lease_term()));
         self.world.run_for(lease)?;
-        // Whom the leader names when it lets go takes a term, unlike all others.
+        // Whom a leader names that was just handing over takes a term, unlike all others.
         self.world.run_for(lease + self.handover_bound())?;
         let term = self.highest_term();
         for _ in 0..self.rng.u64(1..40) {
