@@ -156,8 +156,14 @@ impl Scenario {
             elections.iter().filter(|e| e.is_leader()).map(|e| e.node_id()).collect();
         let follows = |e: &&Election| (e.node_id(), e.role(), e.leader());
         let agree = elections.iter().all(|election| election.leader() == leaders.first().copied());
+        let preempt = self.settings.params[0].preempt;
         let stay = |(host, election): (&Host, &&Election)| {
-            election.ineligible(host.local(self.world.now)) != Some(Ineligible::Stopping)
+            match election.ineligible(host.local(self.world.now)) {
+                Some(Ineligible::Stopping) => false,
+                // It takes the leadership when its time out is over.
+                Some(Ineligible::Yielding | Ineligible::HookFailed) => !preempt,
+                _ => true,
+            }
         };
         let all_stay = elections.len() == hosts.len() && hosts.iter().zip(&elections).all(stay);
         broken("liveness", leaders.len() != 1 || !agree || !all_stay, || {
@@ -166,7 +172,7 @@ impl Scenario {
         let best =
             elections.iter().filter(|e| e.is_eligible()).map(|election| rank(election)).max();
         let preempted = best.is_some_and(|best| best.node_id() != leaders[0]);
-        broken("liveness", self.settings.params[0].preempt && preempted, || {
+        broken("liveness", preempt && preempted, || {
             format!("{leaders:?} lead though {best:?} preempts")
         })
     }
