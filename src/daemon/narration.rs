@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use log::Level;
+
 use crate::core::output::{Event, Transition};
 use crate::time::Time;
 use crate::types::{NodeId, Role};
@@ -20,17 +22,21 @@ pub(super) struct Narration {
     minute_began: Time,
     lines: u32,
     withheld: u64,
+    /// Candidacies since there last was a leader. Where there is no majority there is none for long,
+    /// and one is told for all.
+    candidacies: u32,
 }
 
 impl Narration {
     pub(super) const fn new(node_id: NodeId, now: Time) -> Self {
-        Narration { node_id, minute_began: now, lines: 0, withheld: 0 }
+        Narration { node_id, minute_began: now, lines: 0, withheld: 0, candidacies: 0 }
     }
 
     /// Logs what happened.
     pub(super) fn tell(&mut self, now: Time, event: &Event) {
         if let Event::Transition(transition) = event {
-            return log::info!("{}", self.describe_transition(transition));
+            let level = if self.is_repeated(transition) { Level::Debug } else { Level::Info };
+            return log::log!(level, "{}", self.describe_transition(transition));
         }
         if is_own_doing(event) || self.has_room(now) {
             tell_event(event);
@@ -42,12 +48,25 @@ impl Narration {
             if self.withheld > 0 {
                 log::warn!("{} more lines about members were withheld", self.withheld);
             }
-            *self = Narration::new(self.node_id, now);
+            let candidacies = self.candidacies;
+            *self = Narration { candidacies, ..Narration::new(self.node_id, now) };
         }
         self.lines += 1;
         let has_room = self.lines <= LINES_PER_MINUTE;
         self.withheld += u64::from(!has_room);
         has_room
+    }
+
+    /// Whether this node only stands once more, or has once more stood in vain.
+    fn is_repeated(&mut self, transition: &Transition) -> bool {
+        if transition.leader.is_some() {
+            self.candidacies = 0;
+            return false;
+        }
+        let stands = transition.role == Role::Candidate;
+        let stood_in_vain = transition.previous_role == Role::Candidate;
+        self.candidacies = self.candidacies.saturating_add(u32::from(stands));
+        self.candidacies > 1 && (stands || stood_in_vain)
     }
 
     fn describe_transition(&self, transition: &Transition) -> String {
@@ -172,6 +191,25 @@ mod tests {
         assert!(is_own_doing(&Event::GraceOverrun { term: Term(8) }));
         let flood = Event::VotersDisagree { node_id: id("web2"), in_quorum_mode: true };
         assert!(!is_own_doing(&flood), "anybody can send other voters");
+    }
+
+    #[test]
+    fn candidacies_in_vain_are_told_once_until_there_is_a_leader() {
+        let mut narration = Narration::new(id("web1"), Time::ZERO);
+        let change = |previous_role, role, leader| Transition {
+            role,
+            previous_role,
+            term: Term(8),
+            leader,
+            previous_leader: None,
+            reason: None,
+        };
+        let stands = change(Role::Follower, Role::Candidate, None);
+        let fails = change(Role::Candidate, Role::Follower, None);
+        let follows = change(Role::Follower, Role::Follower, Some(id("web0")));
+        let told = [stands, fails, stands, fails, follows, stands, fails]
+            .map(|transition| !narration.is_repeated(&transition));
+        assert_eq!(told, [true, true, false, false, true, true, true]);
     }
 
     #[test]
