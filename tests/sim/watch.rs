@@ -45,7 +45,7 @@ pub trait Watch {
     fn disturb(&mut self, now: u64);
 
     /// A new life begins.
-    fn note_start(&mut self, index: usize);
+    fn note_start(&mut self, index: usize, hosts: &[Host]);
 
     /// A life has ended in an orderly way.
     fn note_stopped(&mut self, index: usize);
@@ -69,7 +69,13 @@ pub trait Watch {
     }
 
     /// The daemon was asked to keep something.
-    fn note_asked_to_keep(&mut self, _index: usize) {}
+    fn note_asked_to_keep(
+        &mut self,
+        _index: usize,
+        _state: &PersistentState,
+    ) -> Result<(), Violation> {
+        Ok(())
+    }
 
     /// The disk holds `after` from now on.
     fn note_kept(

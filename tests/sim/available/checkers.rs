@@ -71,7 +71,7 @@ impl Watch for Checkers {
         self.uncounted = true;
     }
 
-    fn note_start(&mut self, host: usize) {
+    fn note_start(&mut self, host: usize, _hosts: &[Host]) {
         let record = &mut self.records[host];
         let Record { hook_term, reign, lost, .. } = *record;
         *record = Record { hook_term, reign, lost, ..Record::default() };

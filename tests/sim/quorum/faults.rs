@@ -61,12 +61,24 @@ impl Scenario {
         }
     }
 
-    /// A few old datagrams come again.
-    pub fn replay(&mut self) {
-        let latest = self.heartbeat * 10;
-        for _ in 0..self.rng.usize(1..20) {
+    /// Old datagrams come again; at times just when voters that have restarted hear nothing else of a
+    /// leader that is cut off.
+    pub fn replay(&mut self) -> Result<(), Violation> {
+        if self.rng.bool() {
+            let cut_off = self.choose_host();
+            self.cut_off(cut_off);
+            for host in 0..self.settings.hosts {
+                if host != cut_off && self.rng.u8(0..3) > 0 {
+                    self.world.crash(host);
+                    self.world.start(host)?;
+                }
+            }
+        }
+        let latest = self.heartbeat * 5;
+        for _ in 0..self.rng.usize(1..40) {
             self.world.replay(latest);
         }
+        Ok(())
     }
 
     /// A host gets other intervals, while every voter remembers its votes.

@@ -19,7 +19,7 @@ use std::time::Duration;
 use lanelect::core::election::Election;
 use lanelect::core::hook::{HookEvent, HookRun};
 use lanelect::core::output::{Event, Transition};
-use lanelect::core::persist::PersistentState;
+use lanelect::core::persist::{Ballot, PersistentState};
 use lanelect::core::status::Ineligible;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
@@ -38,7 +38,8 @@ use crate::world::{Host, label};
 struct Record {
     last_hook: Option<HookEvent>,
     hook_runs: bool,
-    /// When its election was last told the time, by its own clock.
+    /// The last vote that it asked to be kept, or remembered.
+    ballot: Option<Ballot>,
     sequence: Sequence,
     stopped: bool,
 }
@@ -147,8 +148,9 @@ impl Watch for Guarantees {
 
     fn disturb(&mut self, _now: u64) {}
 
-    fn note_start(&mut self, index: usize) {
-        self.records[index] = Record::default();
+    fn note_start(&mut self, index: usize, hosts: &[Host]) {
+        let ballot = hosts[index].disk.kept.ballot;
+        self.records[index] = Record { ballot, ..Record::default() };
         self.newest.retain(|(host, _), _| *host != index);
     }
 
@@ -174,8 +176,18 @@ impl Watch for Guarantees {
         is_news
     }
 
-    fn note_asked_to_keep(&mut self, _index: usize) {
+    /// Who votes, votes in the highest term that it knows.
+    fn note_asked_to_keep(
+        &mut self,
+        index: usize,
+        state: &PersistentState,
+    ) -> Result<(), Violation> {
         self.counts.asked_to_keep += 1;
+        let last = &mut self.records[index].ballot;
+        let new = state.ballot.filter(|ballot| last.replace(*ballot) != Some(*ballot));
+        broken("ballots", new.is_some_and(|ballot| ballot.term != state.term), || {
+            format!("host {index} casts {new:?} though it knows term {}", state.term)
+        })
     }
 
     fn note_kept(

@@ -162,7 +162,7 @@ impl Scenario {
                 return self.world.plug(host, up);
             }
             28..=29 => return self.reload(host),
-            30..=31 => self.replay(),
+            30..=31 => return self.replay(),
             32 => self.begin_change_of_voters(),
             33..=34 => return self.restart_for_voters(),
             35 => return self.mislead(),

@@ -4,30 +4,36 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use fastrand::Rng;
+use lanelect::wire::message::Body;
 
-/// The newest so many datagrams, and by whom they were sent.
+/// The newest so many datagrams of either kind, and by whom they were sent.
 #[derive(Default)]
 pub struct Archive {
     /// How many are kept.
     pub capacity: usize,
-    datagrams: VecDeque<(usize, Rc<[u8]>)>,
+    /// Heartbeats and declarations.
+    common: VecDeque<(usize, Rc<[u8]>)>,
+    /// All others.
+    rare: VecDeque<(usize, Rc<[u8]>)>,
 }
 
 impl Archive {
     /// Keeps a datagram.
-    pub fn note(&mut self, from: usize, datagram: &Rc<[u8]>) {
+    pub fn note(&mut self, from: usize, body: &Body, datagram: &Rc<[u8]>) {
         if self.capacity == 0 {
             return;
         }
-        if self.datagrams.len() == self.capacity {
-            self.datagrams.pop_front();
+        let is_common = matches!(body, Body::Heartbeat { .. } | Body::Declaration { .. });
+        let kept = if is_common { &mut self.common } else { &mut self.rare };
+        if kept.len() == self.capacity {
+            kept.pop_front();
         }
-        self.datagrams.push_back((from, datagram.clone()));
+        kept.push_back((from, datagram.clone()));
     }
 
-    /// Any of them.
+    /// Any of them, of one kind as often as of the other.
     pub fn choose(&self, rng: &mut Rng) -> Option<(usize, Rc<[u8]>)> {
-        let count = self.datagrams.len();
-        (count > 0).then(|| self.datagrams[rng.usize(0..count)].clone())
+        let kept = if rng.bool() { &self.common } else { &self.rare };
+        (!kept.is_empty()).then(|| kept[rng.usize(0..kept.len())].clone())
     }
 }

@@ -55,7 +55,7 @@ impl<W: Watch> World<W> {
         };
         let now = host.local(self.now);
         host.election = Some(Election::new(setup, now));
-        self.watch.note_start(index);
+        self.watch.note_start(index, &self.hosts);
         self.drain(index)
     }
 
@@ -363,7 +363,7 @@ impl<W: Watch> World<W> {
         let encoded = self.codec.encode(&message, &mut self.buffer);
         encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
         let datagram: Rc<[u8]> = Rc::from(self.buffer.as_slice());
-        self.archive.note(index, &datagram);
+        self.archive.note(index, &message.body, &datagram);
         for to in 0..self.hosts.len() {
             let delays = self.network.deliveries(&mut self.rng, index, to);
             for (copy, delay) in delays.into_iter().flatten().enumerate() {

@@ -10,7 +10,7 @@ impl<W: Watch> World<W> {
     /// Begins to write `state`, or has it wait for the write that is going on. What waits already is
     /// replaced.
     pub(super) fn save(&mut self, index: usize, state: PersistentState) -> Result<(), Violation> {
-        self.watch.note_asked_to_keep(index);
+        self.watch.note_asked_to_keep(index, &state)?;
         self.log(index, || format!("is to keep {state:?}"));
         if self.hosts[index].disk.slowest == 0 {
             self.keep(index, state)?;
