@@ -161,7 +161,9 @@ impl Scenario {
             match election.ineligible(host.local(self.world.now)) {
                 Some(Ineligible::Stopping) => false,
                 // It takes the leadership when its time out is over.
-                Some(Ineligible::Yielding | Ineligible::HookFailed) => !preempt,
+                Some(Ineligible::Yielding | Ineligible::HookFailed | Ineligible::Unenrolled) => {
+                    !preempt
+                }
                 _ => true,
             }
         };

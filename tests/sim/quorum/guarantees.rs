@@ -151,6 +151,7 @@ impl Watch for Guarantees {
     fn note_start(&mut self, index: usize, hosts: &[Host]) {
         let ballot = hosts[index].disk.kept.ballot;
         self.records[index] = Record { ballot, ..Record::default() };
+        self.ledger.note_start(index);
         self.newest.retain(|(host, _), _| *host != index);
     }
 
@@ -296,6 +297,7 @@ impl Watch for Guarantees {
         _network: &Network,
     ) -> Result<(), Violation> {
         Reigns::check_one(now, hosts)?;
+        self.ledger.check_lease(now, hosts)?;
         self.clones.as_ref().map_or(Ok(()), |clones| clones.check(now, hosts))
     }
 }

@@ -4,7 +4,7 @@
 //! A promise counts here only from what the network saw of it. So the ledger knows less than the
 //! voters do, and whatever breaks a promise in it breaks a promise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lanelect::core::persist::{Ballot, Enrolment, Pledge};
@@ -38,8 +38,8 @@ struct Promise {
 #[derive(Debug, Default)]
 pub struct Ledger {
     asked: BTreeMap<(Life, Sequence), Asked>,
-    /// When a host took in the newest request of a node, by its own clock.
-    taken_in: BTreeMap<(usize, NodeId), (DatagramId, Time)>,
+    /// When a host, in its present life, first took in a request, by its own clock.
+    taken_in: BTreeMap<(usize, Life, Sequence), Time>,
     /// By host: of two daemons under one id each has its own.
     ballots: BTreeMap<(usize, Term), Life>,
     /// Up to which term a host has heard that a life's candidacies and reigns are over.
@@ -64,6 +64,11 @@ impl Ledger {
         self.promises.remove(&index);
     }
 
+    /// A new life of a host begins, which has taken in nothing.
+    pub fn note_start(&mut self, index: usize) {
+        self.taken_in.retain(|(host, ..), _| *host != index);
+    }
+
     /// Whether this life has asked for votes in `term`.
     pub fn stood_in(&self, message: &Message) -> bool {
         let lives = self.candidacies.get(&message.term);
@@ -74,11 +79,8 @@ impl Ledger {
     pub fn note_delivery(&mut self, index: usize, local: Time, message: &Message) {
         match message.body {
             Body::VoteRequest { .. } | Body::Declaration { .. } => {
-                let entry = (datagram_id(message), local);
-                let newest = self.taken_in.entry((index, message.sender)).or_insert(entry);
-                if entry.0 > newest.0 {
-                    *newest = entry;
-                }
+                let request = (index, message.life(), message.sequence);
+                self.taken_in.entry(request).or_insert(local);
             }
             Body::Resignation { .. } | Body::Farewell { .. } => {
                 let ended = self.ended.entry((index, message.life())).or_default();
@@ -212,13 +214,41 @@ impl Ledger {
         broken("disk", !is_kept, || {
             format!("{} promises itself to {to:?} for {hold:?}, and keeps {kept:?}", host.node_id)
         })?;
-        let taken_in = self.taken_in.get(&(index, to.node_id)).filter(|(id, _)| *id == request);
-        let Some((_, taken_in)) = taken_in else { return Ok(()) };
+        let taken_in = self.taken_in.get(&(index, to, request.sequence));
+        let Some(taken_in) = taken_in else { return Ok(()) };
         let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
         let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
         let until = renewed.map_or(until, |promise| promise.until.max(until));
         self.promises.insert(index, Promise { to, term, until });
+        Ok(())
+    }
+
+    /// A lease is covered by the promises of a majority, from whose sight it may have begun later but
+    /// never ends later. A leader's own vote is its own affair.
+    pub fn check_lease(&self, now: u64, hosts: &[Host]) -> Result<(), Violation> {
+        for (index, host) in hosts.iter().enumerate() {
+            let Some(election) = &host.election else { continue };
+            let (Some(end), Some(quorum)) = (election.lease_end(), &election.params().quorum)
+            else {
+                continue;
+            };
+            let end = host.clock.true_time(end);
+            if end <= now {
+                continue;
+            }
+            let covers = |(voter, promise): (&usize, &Promise)| {
+                let pledged = hosts[*voter].node_id;
+                let counts = quorum.voters.contains(&pledged) && pledged != host.node_id;
+                let is_his = promise.to.node_id == host.node_id;
+                (counts && is_his && promise.until + GRAIN >= end).then_some(pledged)
+            };
+            let pledged: BTreeSet<NodeId> = self.promises.iter().filter_map(covers).collect();
+            let own = usize::from(quorum.voters.contains(&host.node_id));
+            broken("leases", pledged.len() + own < quorum.voters.needed(), || {
+                format!("host {index} has a lease until {end}, and only {pledged:?} hold still")
+            })?;
+        }
         Ok(())
     }
 
@@ -253,10 +283,6 @@ fn check_enrolled(host: &Host, what: &str) -> Result<(), Violation> {
     broken("enrolment", !is_voter, || format!("{id} {what}, and is no voter"))?;
     let remembers = host.disk.kept.enrolment == Enrolment::Enrolled;
     broken("enrolment", !remembers, || format!("{id} {what}, and does not remember its votes"))
-}
-
-const fn datagram_id(message: &Message) -> DatagramId {
-    DatagramId { incarnation: message.incarnation, sequence: message.sequence }
 }
 
 const fn micros(micros: u32) -> Duration {
