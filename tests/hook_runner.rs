@@ -288,14 +288,14 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
 }
 
 #[test]
-fn a_runner_that_dies_mid_run_failed_it_and_its_successor_serves_the_next() {
+fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 100");
     let (mut hooks, mut poll) = daemon(runner.socket());
     hooks.start(&elected(1), clock::now());
     runner.wait_for_lines("runs", 1);
     runner.child.kill().unwrap();
     let finished = finish(&mut hooks, &mut poll);
-    assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, None));
+    assert_eq!((finished.outcome, finished.exit), (HookOutcome::Lost, None));
 
     // Nobody ends the rest of the unit, as systemd would: its successor does, before the next run.
     runner.wait();

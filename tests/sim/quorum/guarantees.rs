@@ -4,7 +4,9 @@
 //! |---|---|
 //! | leadership | at every instant at most one daemon may act as the leader |
 //! | terms | no two lives lead in one term; `elected` hooks get terms that only grow |
+//! | leases | a majority has promised what a leader relies on, for as long as it does |
 //! | ballots, pledges | a voter votes once a term, and holds still as long as it promised |
+//! | voters | nobody says yes to a node that names other voters |
 //! | disk | what a datagram rests on is on disk before it leaves |
 //! | enrolment | only voters that remember their votes vote, acknowledge and stand |
 //! | hooks | at every instant at most one node is between `elected` and the end of `demoted` |
@@ -42,6 +44,8 @@ struct Record {
     ballot: Option<Ballot>,
     sequence: Sequence,
     stopped: bool,
+    /// The end of its lease, and whether its scripts have to let go after it.
+    relied_on: Option<(Time, bool)>,
 }
 
 /// What came of it all.
@@ -99,6 +103,19 @@ impl Guarantees {
         }
     }
 
+    /// Every lease rests on promises, whenever it or what it has to cover has changed.
+    fn check_leases(&mut self, hosts: &[Host]) -> Result<(), Violation> {
+        for (index, host) in hosts.iter().enumerate() {
+            let lease = host.election.as_ref().and_then(Election::lease_end);
+            let relied_on = lease.map(|end| (end, host.scripts_hold));
+            let last = std::mem::replace(&mut self.records[index].relied_on, relied_on);
+            if let Some(end) = lease.filter(|_| last != relied_on) {
+                self.ledger.check_lease(index, hosts, end, self.grace)?;
+            }
+        }
+        Ok(())
+    }
+
     /// At every instant at most one node is between the start of `elected` and the end of `demoted`.
     /// Where nothing guards the scripts it is counted how often that fails.
     fn check_takeover(&mut self, index: usize, hosts: &[Host]) -> Result<(), Violation> {
@@ -151,7 +168,6 @@ impl Watch for Guarantees {
     fn note_start(&mut self, index: usize, hosts: &[Host]) {
         let ballot = hosts[index].disk.kept.ballot;
         self.records[index] = Record { ballot, ..Record::default() };
-        self.ledger.note_start(index);
         self.newest.retain(|(host, _), _| *host != index);
     }
 
@@ -297,7 +313,7 @@ impl Watch for Guarantees {
         _network: &Network,
     ) -> Result<(), Violation> {
         Reigns::check_one(now, hosts)?;
-        self.ledger.check_lease(now, hosts)?;
+        self.check_leases(hosts)?;
         self.clones.as_ref().map_or(Ok(()), |clones| clones.check(now, hosts))
     }
 }

@@ -4,10 +4,12 @@
 //! A promise counts here only from what the network saw of it. So the ledger knows less than the
 //! voters do, and whatever breaks a promise in it breaks a promise.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lanelect::core::Election;
 use lanelect::core::persist::{Ballot, Enrolment, Pledge};
+use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
 use lanelect::types::{Life, NodeId, Sequence, Term};
 use lanelect::wire::message::{Body, DatagramId, Message};
@@ -37,8 +39,11 @@ struct Promise {
 /// The books.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    asked: BTreeMap<(Life, Sequence), Asked>,
-    /// When a host, in its present life, first took in a request, by its own clock.
+    /// What was asked for, and by which set of voters.
+    asked: BTreeMap<(Life, Sequence), (Asked, usize)>,
+    /// Every set of voters under which somebody has asked or answered.
+    sets: Vec<Voters>,
+    /// When a host first took in what asked for something, by its own clock.
     taken_in: BTreeMap<(usize, Life, Sequence), Time>,
     /// By host: of two daemons under one id each has its own.
     ballots: BTreeMap<(usize, Term), Life>,
@@ -64,11 +69,6 @@ impl Ledger {
         self.promises.remove(&index);
     }
 
-    /// A new life of a host begins, which has taken in nothing.
-    pub fn note_start(&mut self, index: usize) {
-        self.taken_in.retain(|(host, ..), _| *host != index);
-    }
-
     /// Whether this life has asked for votes in `term`.
     pub fn stood_in(&self, message: &Message) -> bool {
         let lives = self.candidacies.get(&message.term);
@@ -79,8 +79,8 @@ impl Ledger {
     pub fn note_delivery(&mut self, index: usize, local: Time, message: &Message) {
         match message.body {
             Body::VoteRequest { .. } | Body::Declaration { .. } => {
-                let request = (index, message.life(), message.sequence);
-                self.taken_in.entry(request).or_insert(local);
+                let key = (index, message.life(), message.sequence);
+                self.taken_in.entry(key).or_insert(local);
             }
             Body::Resignation { .. } | Body::Farewell { .. } => {
                 let ended = self.ended.entry((index, message.life())).or_default();
@@ -116,8 +116,39 @@ impl Ledger {
             }
             _ => return Ok(()),
         };
-        self.asked.insert((message.life(), message.sequence), asked);
+        let set = self.set_of(host);
+        self.asked.insert((message.life(), message.sequence), (asked, set));
         Ok(())
+    }
+
+    /// Which set of voters a host's daemon runs under.
+    fn set_of(&mut self, host: &Host) -> usize {
+        let params = host.election.as_ref().map(Election::params);
+        let Some(quorum) = params.and_then(|params| params.quorum.as_ref()) else { return 0 };
+        let voters = &quorum.voters;
+        let known = self.sets.iter().position(|set| set.ids() == voters.ids());
+        known.unwrap_or_else(|| {
+            self.sets.push(voters.clone());
+            self.sets.len() - 1
+        })
+    }
+
+    /// What `life` has asked for; it names the same voters as `host`, which says yes.
+    fn find_asked(
+        &mut self,
+        life: Life,
+        sequence: Sequence,
+        host: &Host,
+    ) -> Result<Option<Asked>, Violation> {
+        let set = self.set_of(host);
+        let Some((asked, asking)) = self.asked.get(&(life, sequence)).copied() else {
+            return Ok(None);
+        };
+        let id = host.node_id;
+        broken("voters", asking != set, || {
+            format!("{id} says yes to {life:?}, which names other voters")
+        })?;
+        Ok(Some(asked))
     }
 
     /// A candidate's own vote is on disk before it asks for others', and it keeps its promises too.
@@ -152,7 +183,7 @@ impl Ledger {
     ) -> Result<(), Violation> {
         let voter = host.node_id;
         let candidate = Life { node_id: candidate, incarnation: request.incarnation };
-        let Some(asked) = self.asked.get(&(candidate, request.sequence)).copied() else {
+        let Some(asked) = self.find_asked(candidate, request.sequence, host)? else {
             return broken("ballots", true, || format!("{voter} answers what nobody asked"));
         };
         check_enrolled(host, "says yes")?;
@@ -180,7 +211,7 @@ impl Ledger {
     ) -> Result<(), Violation> {
         check_enrolled(host, "acknowledges")?;
         let leader = Life { node_id: leader, incarnation: declaration.incarnation };
-        let asked = self.asked.get(&(leader, declaration.sequence)).copied();
+        let asked = self.find_asked(leader, declaration.sequence, host)?;
         let Some(Asked::Acknowledgement { term, hold }) = asked else {
             return broken("pledges", true, || {
                 format!("{} acknowledges what {leader:?} never declared", host.node_id)
@@ -215,7 +246,11 @@ impl Ledger {
             format!("{} promises itself to {to:?} for {hold:?}, and keeps {kept:?}", host.node_id)
         })?;
         let taken_in = self.taken_in.get(&(index, to, request.sequence));
-        let Some(taken_in) = taken_in else { return Ok(()) };
+        let Some(taken_in) = taken_in else {
+            return broken("pledges", true, || {
+                format!("{} answers {request:?}, which it never took in", host.node_id)
+            });
+        };
         let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
         let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
@@ -224,32 +259,31 @@ impl Ledger {
         Ok(())
     }
 
-    /// A lease is covered by the promises of a majority, from whose sight it may have begun later but
-    /// never ends later. A leader's own vote is its own affair.
-    pub fn check_lease(&self, now: u64, hosts: &[Host]) -> Result<(), Violation> {
-        for (index, host) in hosts.iter().enumerate() {
-            let Some(election) = &host.election else { continue };
-            let (Some(end), Some(quorum)) = (election.lease_end(), &election.params().quorum)
-            else {
-                continue;
+    /// What a leader relies on is promised to it: by a majority of the voters, itself included, for
+    /// as long as its lease lasts, and its scripts may take to let go.
+    pub fn check_lease(
+        &self,
+        index: usize,
+        hosts: &[Host],
+        end: Time,
+        grace: Duration,
+    ) -> Result<(), Violation> {
+        let host = &hosts[index];
+        let Some(election) = &host.election else { return Ok(()) };
+        let Some(quorum) = &election.params().quorum else { return Ok(()) };
+        let life = Life { node_id: host.node_id, incarnation: host.incarnation };
+        let grace = if host.scripts_hold { grace } else { Duration::ZERO };
+        let relied_on = host.clock.true_time(end + grace).saturating_sub(2 * GRAIN);
+        let promised = |id: &&NodeId| {
+            let of = |(index, promise): (&usize, &Promise)| {
+                hosts[*index].node_id == **id && promise.to == life && promise.until >= relied_on
             };
-            let end = host.clock.true_time(end);
-            if end <= now {
-                continue;
-            }
-            let covers = |(voter, promise): (&usize, &Promise)| {
-                let pledged = hosts[*voter].node_id;
-                let counts = quorum.voters.contains(&pledged) && pledged != host.node_id;
-                let is_his = promise.to.node_id == host.node_id;
-                (counts && is_his && promise.until + GRAIN >= end).then_some(pledged)
-            };
-            let pledged: BTreeSet<NodeId> = self.promises.iter().filter_map(covers).collect();
-            let own = usize::from(quorum.voters.contains(&host.node_id));
-            broken("leases", pledged.len() + own < quorum.voters.needed(), || {
-                format!("host {index} has a lease until {end}, and only {pledged:?} hold still")
-            })?;
-        }
-        Ok(())
+            **id == host.node_id || self.promises.iter().any(of)
+        };
+        let count = quorum.voters.ids().iter().filter(promised).count();
+        broken("leases", count < quorum.voters.ids().len() / 2 + 1, || {
+            format!("{life:?} relies on {count} until {relied_on}: {:?}", self.promises)
+        })
     }
 
     /// Whether the host has heard that what it promised itself for is over.
