@@ -311,7 +311,7 @@ impl Scenario {
             return Ok(());
         }
         self.cut_off(leader);
-        let bound = self.recovery_bound();
+        let bound = self.recovery_bound() + self.handover_bound();
         let begin = self.world.now;
         let mut elected = false;
         while !elected && self.world.now < begin + bound {

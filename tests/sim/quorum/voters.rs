@@ -1,15 +1,17 @@
 //! Changing the voters by rolling restarts, one voter at a time; and a node that is set to wrong ones.
 
 use lanelect::core::Election;
+use lanelect::core::status::VoterStanding;
 
 use super::scenario::Scenario;
 use super::settings::voters_of;
 use crate::watch::Violation;
 
 impl Scenario {
-    /// Decides to add or remove a voter, where the last change is over. Every host is to be restarted.
+    /// Decides to add or remove a voter, where the last change is over: every voter runs, and sees every
+    /// other one count, as the documentation has operators wait for. Every host is to be restarted.
     pub fn begin_change_of_voters(&mut self) {
-        if !self.all_agree_on_voters() || !self.all_enrolled() {
+        if !self.all_agree_on_voters() || !self.all_enrolled() || !self.all_count() {
             return;
         }
         let host = self.rng.usize(0..self.settings.hosts);
@@ -62,6 +64,19 @@ impl Scenario {
                 let quorum = self.world.hosts[host].params.quorum.as_ref();
                 quorum.is_some_and(|quorum| quorum.voters == right) && !self.is_outdated(host)
             })
+    }
+
+    /// Whether every voter shows that every voter counts. What one knows the others have heard then.
+    fn all_count(&self) -> bool {
+        let shows_all = |voter: &usize| {
+            let host = &self.world.hosts[*voter];
+            let status = host.election.as_ref().map(|it| it.status(host.local(self.world.now)));
+            let quorum = status.filter(|_| host.is_up()).and_then(|status| status.quorum);
+            quorum.is_some_and(|quorum| {
+                quorum.voters.iter().all(|voter| voter.standing == VoterStanding::Counts)
+            })
+        };
+        self.voters.iter().all(shows_all)
     }
 
     /// One host is restarted with wrong voters, or with the right ones again.
