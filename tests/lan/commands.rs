@@ -38,7 +38,9 @@ fn maintenance_survives_a_restart() {
         assert_eq!(h1.hooks().last().unwrap(), "demoted maintenance");
 
         h1.restart();
-        wait_until("h1 is back, in maintenance", || h1.ineligible_reason() == "maintenance");
+        wait_until("h1 is back, in maintenance, and follows", || {
+            h1.ineligible_reason() == "maintenance" && !h1.status()["leader"].is_null()
+        });
         h2.crash();
         wait_until("h1 knows no leader", || h1.status()["leader"].is_null());
         lan.assert_calm_for(10);
