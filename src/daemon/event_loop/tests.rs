@@ -574,7 +574,8 @@ fn in_quorum_mode_nothing_starts_on_a_disk_that_cannot_be_written() {
 
         let read_only = tiny();
         let mut remount = Command::new("mount");
-        remount.args(["-o", "remount,ro"]).arg(read_only.path().join("state"));
+        // The mount alone and not the file system, whose options name users as the host numbers them.
+        remount.args(["-o", "remount,bind,ro"]).arg(read_only.path().join("state"));
         assert!(remount.status().unwrap().success());
         let text = refusal(read_only);
         assert!(text.contains("writable file system"), "{text}");
