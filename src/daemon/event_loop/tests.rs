@@ -18,7 +18,6 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::control_api::{Done, RefusalKind, Response};
-use crate::core::hook::HookEvent;
 use crate::core::output::Output;
 use crate::core::params::QuorumParams;
 use crate::core::persist::PersistentState;
@@ -39,16 +38,15 @@ const LEASE: Duration = Duration::from_millis(800);
 
 /// Runs `body` in a process with a network of its own, and with the right to mount.
 fn alone(test: &str, body: impl FnOnce()) {
-    common::run_inside(
-        &format!("daemon::event_loop::tests::{test}"),
-        &["-Urnmpf", "--mount-proc", "--kill-child"],
-        || {
-            assert!(
-                Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success()
-            );
-            body();
-        },
-    );
+    let test = format!("daemon::event_loop::tests::{test}");
+    let mut wrapper = vec!["-Urnmpf", "--mount-proc", "--kill-child"];
+    // The shell is process 1. That one reaps every orphan, and were it this process, one daemon would take
+    // the hooks of the other in it for orphans.
+    wrapper.extend(["sh", "-c", r#""$@"; exit $?"#, "sh"]);
+    common::run_inside(&test, &wrapper, || {
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        body();
+    });
 }
 
 /// What a daemon is started with.
@@ -672,23 +670,29 @@ fn a_daemon_that_stops_saves_what_the_disk_did_not_take_before() {
 #[test]
 fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
     alone("a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late", || {
-        let hook = "echo $$ > $LOG.pid; echo $LANELECT_EVENT $LANELECT_REASON >> $LOG";
+        // The demote hook ends when the test writes to the fifo.
+        let hook = "echo $LANELECT_EVENT $LANELECT_REASON $$ >> $LOG; \
+                    if [ $LANELECT_EVENT = demoted ]; then read go < $LOG.fifo; fi";
         let fence = "echo fenced >> $LOG";
-        let grace = Duration::from_millis(300);
+        let grace = Duration::from_secs(1);
         let [mut node, silent] =
             two(Plan { hook, fence: Some(fence), grace, ..Plan::of("a", PAIR) });
-        node.turn_until("its demote hook begins", |node| {
-            let report = node.daemon.hooks.report();
-            report.running && report.last_event == Some(HookEvent::Demoted)
+        let fifo = node.dir.path().join("log.fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let mut shell = None;
+        node.turn_until("its demote hook runs", |node| {
+            let hooks = node.hooks();
+            shell = hooks
+                .last()
+                .and_then(|run| run.strip_prefix("demoted lease-lost "))
+                .map(String::from);
+            shell.is_some()
         });
         // Stopped until the hook has ended, and the grace as well.
+        fs::write(&fifo, "go\n").unwrap();
         pass_until("the hook has ended", || {
-            let shell = fs::read_to_string(node.dir.path().join("log.pid")).unwrap();
-            // That of the hook before may still be in the file.
-            let stat =
-                fs::read_to_string(format!("/proc/{}/stat", shell.trim())).unwrap_or_default();
-            let ended = node.hooks().last().is_some_and(|run| run == "demoted lease-lost");
-            ended && stat.contains(") Z ")
+            let stat = fs::read_to_string(format!("/proc/{}/stat", shell.as_ref().unwrap()));
+            stat.unwrap().contains(") Z ")
         });
         let end = clock::now() + grace * 2;
         pass_until("the grace is over", || clock::now() > end);
