@@ -143,7 +143,7 @@ fn drain(election: &mut Election, now: Time) -> usize {
 }
 
 fn heartbeat_of(sender: usize) -> Message {
-    let body = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    let body = Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     message(sender, Role::Follower, body)
 }
 

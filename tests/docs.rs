@@ -59,8 +59,12 @@ fn quorum_messages() -> [(&'static str, Message); 5] {
     let declaration = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
     let answered = DatagramId { incarnation: Incarnation(200), sequence: Sequence(90) };
     let leader = "web0".parse().unwrap();
-    let acknowledgement =
-        Body::Heartbeat { leader: Some(leader), conceded: None, acknowledged: Some(answered) };
+    let acknowledgement = Body::Heartbeat {
+        interval_us: 0,
+        leader: Some(leader),
+        conceded: None,
+        acknowledged: Some(answered),
+    };
     let request = Body::VoteRequest { hold_us: 3_060_607 };
     let vote = Body::Vote { candidate: leader, request: answered, granted: true };
     [
@@ -87,6 +91,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         (
             "heartbeat",
             follower(Body::Heartbeat {
+                interval_us: 0,
                 leader: "web0".parse().ok(),
                 conceded: None,
                 acknowledged: None,

@@ -84,7 +84,7 @@ fn shortest() -> Message {
             flags: Flags::default(),
             voters: None,
         },
-        body: Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
+        body: Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None },
     }
 }
 
@@ -93,6 +93,7 @@ fn longest() -> [Message; 2] {
     let name = id(&"n".repeat(NAME_MAX));
     let last = DatagramId { incarnation: Incarnation(u64::MAX), sequence: Sequence(u64::MAX) };
     let heartbeat = Body::Heartbeat {
+        interval_us: 0,
         leader: Some(name),
         conceded: Some(Term(u64::MAX)),
         acknowledged: Some(last),
@@ -130,6 +131,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
 
 fn available_messages() -> [(&'static str, Codec, Message); 13] {
     let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
+        interval_us: 0,
         leader: leader.map(id),
         conceded: conceded.map(Term),
         acknowledged: None,
@@ -165,8 +167,12 @@ fn available_messages() -> [(&'static str, Codec, Message); 13] {
 }
 
 fn quorum_messages() -> [(&'static str, Message); 7] {
-    let acknowledging =
-        Body::Heartbeat { leader: Some(id("web2")), conceded: None, acknowledged: Some(ANSWERED) };
+    let acknowledging = Body::Heartbeat {
+        interval_us: 0,
+        leader: Some(id("web2")),
+        conceded: None,
+        acknowledged: Some(ANSWERED),
+    };
     let declaration = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
     let request = Body::VoteRequest { hold_us: 3_060_607 };
     let vote = |granted| Body::Vote { candidate: id("web2"), request: ANSWERED, granted };
@@ -432,6 +438,7 @@ fn any_heartbeat() -> impl Strategy<Value = Body> {
     let conceded = prop::option::of(any_number());
     (leader, conceded, prop::option::of(any_datagram())).prop_map(
         |(leader, conceded, acknowledged)| Body::Heartbeat {
+            interval_us: 0,
             leader: leader.map(|name| id(&name)),
             conceded: conceded.map(Term),
             acknowledged,

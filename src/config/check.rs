@@ -88,7 +88,8 @@ struct Checker<'a> {
 impl<'a> Checker<'a> {
     fn election(&mut self) -> Params {
         let fabric = self.text("preset", values::preset).is_some();
-        let mut params = self.timing(fabric);
+        let quorum = self.quorum();
+        let mut params = self.timing(fabric, quorum.is_some());
         if let Some(priority) = self.integer("priority", 0..=255) {
             params.priority = Priority(priority);
         }
@@ -105,19 +106,23 @@ impl<'a> Checker<'a> {
         if let Some(action) = self.text("on_elected_failure", values::on_elected_failure) {
             params.on_elected_failure = action;
         }
-        params.quorum = self.quorum();
+        params.quorum = quorum;
         self.role_conflicts(&params);
         self.quorum_conflicts(&params);
         params
     }
 
-    fn timing(&mut self, fabric: bool) -> Params {
+    fn timing(&mut self, fabric: bool, in_quorum_mode: bool) -> Params {
         let heartbeat = self.duration("heartbeat_interval", HEARTBEAT);
         let mut params = if fabric {
             fabric_preset(heartbeat)
         } else {
             Params::new(heartbeat.unwrap_or(DEFAULT_HEARTBEAT))
         };
+        if in_quorum_mode && !fabric {
+            params.leader_alive_threshold =
+                Params::quorum_alive_threshold(params.heartbeat_interval);
+        }
         for (key, bounds, value) in [
             ("leader_alive_threshold", WAIT, &mut params.leader_alive_threshold),
             ("leader_election_duration", WAIT, &mut params.leader_election_duration),
@@ -130,19 +135,26 @@ impl<'a> Checker<'a> {
                 *value = given;
             }
         }
-        self.threshold_spares_a_lost_declaration(&params);
+        self.threshold_leaves_time_to_ask(&params, in_quorum_mode);
         params
     }
 
-    fn threshold_spares_a_lost_declaration(&mut self, params: &Params) {
+    /// Between the end of the interval and the threshold a silent leader is asked; in quorum mode it also
+    /// has to have asked the voters.
+    fn threshold_leaves_time_to_ask(&mut self, params: &Params, in_quorum_mode: bool) {
         if self.refused("heartbeat_interval") || self.refused("leader_alive_threshold") {
             return;
         }
-        let least = params.heartbeat_interval * 2;
+        let (least, often) = if in_quorum_mode {
+            (params.heartbeat_interval * 3 / 2, "1.5 times")
+        } else {
+            (params.heartbeat_interval * 11 / 10, "1.1 times")
+        };
         if params.leader_alive_threshold < least {
             let message = format!(
-                "a leader_alive_threshold of {} is less than twice the heartbeat_interval of {}, \
-                 so that one lost declaration would start an election; give it {} or more",
+                "a leader_alive_threshold of {} is less than {often} the heartbeat_interval of {}, \
+                 so that there is no time to ask a silent leader before it is given up; give it {} \
+                 or more",
                 duration::format(params.leader_alive_threshold),
                 duration::format(params.heartbeat_interval),
                 duration::format(least),

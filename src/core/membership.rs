@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::core::params::{Params, patience_for};
 use crate::core::rank::Rank;
 use crate::core::status::{MemberState, VoterStanding};
 use crate::time::Time;
 use crate::types::{Incarnation, NodeId, Role, Sequence, Term};
-use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
+use crate::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 
 /// Most members that are remembered, this node not counted. At the bound, one that left or is gone
 /// makes room for a new one; where all are present, the newcomer is not counted.
@@ -24,8 +25,11 @@ pub const FORGET_AFTER: Duration = Duration::from_secs(600);
 /// the group wait for ever.
 const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// After this many alive thresholds of silence a member is gone.
-const GONE_AFTER_THRESHOLDS: u32 = 2;
+/// No announced interval between heartbeats counts for more than this.
+const REPORT_INTERVAL_MAX: Duration = Duration::from_secs(600);
+
+/// A member that is silent for this many times its patience is gone.
+const GONE_AFTER_PATIENCES: u32 = 2;
 
 /// One other node, as it last presented itself.
 #[derive(Debug, Clone, Hash)]
@@ -37,6 +41,12 @@ pub(crate) struct Member {
     pub(crate) last_declared: Option<Time>,
     /// How often it declares.
     pub(crate) declares_every: Duration,
+    /// How often it sends at the least; zero until it has said so.
+    reports_every: Duration,
+    /// Whether it was given up as the leader and has not been heard since.
+    given_up: bool,
+    /// The newest of its datagrams that others told of, as they heard it lead.
+    sighted: Sequence,
     /// When this life of it was first heard.
     since: Time,
     /// Its newest datagram.
@@ -61,6 +71,9 @@ impl Member {
             last_heard: now,
             last_declared: None,
             declares_every: Duration::ZERO,
+            reports_every: Duration::ZERO,
+            given_up: false,
+            sighted: Sequence::default(),
             since: now,
             newest: number(message),
             knocked: Default::default(),
@@ -71,18 +84,23 @@ impl Member {
         }
     }
 
-    /// Its state at `now`.
-    pub(crate) fn state(&self, now: Time, alive_threshold: Duration) -> MemberState {
+    /// Its state at `now`, where one that has not told its interval gets `least` patience.
+    pub(crate) fn state(&self, now: Time, least: Duration) -> MemberState {
         let silence = now.since(self.last_heard);
+        let patience = self.patience(least);
         if self.reported == MemberState::Left {
             MemberState::Left
-        } else if silence > alive_threshold * GONE_AFTER_THRESHOLDS {
+        } else if silence > patience.saturating_mul(GONE_AFTER_PATIENCES) {
             MemberState::Gone
-        } else if silence > alive_threshold {
+        } else if silence > patience || self.given_up {
             MemberState::Suspect
         } else {
             MemberState::Alive
         }
+    }
+
+    fn patience(&self, least: Duration) -> Duration {
+        patience_for(self.reports_every).max(least)
     }
 
     /// Whether it may lead at all.
@@ -91,8 +109,9 @@ impl Member {
     }
 
     /// Whether two lives under its id were heard lately: then nobody knows which of them is meant.
-    pub(crate) fn is_contested(&self, now: Time, alive_threshold: Duration) -> bool {
-        self.other_life_heard.is_some_and(|heard| now.since(heard) <= alive_threshold)
+    pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
+        let patience = self.patience(least);
+        self.other_life_heard.is_some_and(|heard| now.since(heard) <= patience)
     }
 
     /// Whether it stands for leadership now.
@@ -126,19 +145,32 @@ pub(crate) struct Fading {
     pub(crate) silence: Duration,
 }
 
+/// What is expected of a leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    /// When its next declaration is due.
+    pub(crate) due: Time,
+    /// When it counts as gone unless it has declared.
+    pub(crate) until: Time,
+}
+
 /// The table of members. This node is not in it.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Members {
     table: BTreeMap<NodeId, Member>,
+    /// Silence after which a leader is gone.
     alive_threshold: Duration,
+    /// The least silence after which a member is in doubt.
+    patience: Duration,
     /// Grows whenever a member becomes visible or stops being so.
     changes: u64,
 }
 
 impl Members {
     /// An empty table.
-    pub(crate) const fn new(alive_threshold: Duration) -> Self {
-        Members { table: BTreeMap::new(), alive_threshold, changes: 0 }
+    pub(crate) fn new(params: &Params) -> Self {
+        let (alive_threshold, patience) = (params.leader_alive_threshold, params.member_patience());
+        Members { table: BTreeMap::new(), alive_threshold, patience, changes: 0 }
     }
 
     /// The member with this id, present or not.
@@ -146,11 +178,15 @@ impl Members {
         self.table.get(node_id)
     }
 
+    /// Its newest datagram.
+    pub(crate) fn newest(&self, node_id: &NodeId) -> Option<DatagramId> {
+        let (incarnation, sequence) = self.table.get(node_id)?.newest;
+        Some(DatagramId { incarnation, sequence })
+    }
+
     /// Every member with its state, ordered by id.
     pub(crate) fn iter(&self, now: Time) -> impl Iterator<Item = (&NodeId, &Member, MemberState)> {
-        self.table
-            .iter()
-            .map(move |(id, member)| (id, member, member.state(now, self.alive_threshold)))
+        self.table.iter().map(move |(id, member)| (id, member, member.state(now, self.patience)))
     }
 
     /// A number that stays the same as long as the same members are visible.
@@ -165,6 +201,11 @@ impl Members {
             .count()
     }
 
+    /// How many others are visible.
+    pub(crate) fn visible(&self, now: Time) -> usize {
+        self.iter(now).filter(|(_, _, state)| state.is_visible()).count()
+    }
+
     /// Whether anybody else is visible.
     pub(crate) fn any_visible(&self, now: Time) -> bool {
         self.iter(now).any(|(_, _, state)| state.is_visible())
@@ -172,7 +213,14 @@ impl Members {
 
     /// Those who would stand if there were no leader, alive without doubt, with their ranks.
     pub(crate) fn rivals(&self, now: Time) -> impl Iterator<Item = Rank> {
-        self.present_rivals(now).map(|(id, member)| Rank::new(*id, &member.standing))
+        self.rivals_since(now, Time::ZERO)
+    }
+
+    /// Those of them that were heard since.
+    pub(crate) fn rivals_since(&self, now: Time, since: Time) -> impl Iterator<Item = Rank> {
+        self.present_rivals(now)
+            .filter(move |(_, member)| member.last_heard >= since)
+            .map(|(id, member)| Rank::new(*id, &member.standing))
     }
 
     /// The best of those that are starting and would stand.
@@ -193,7 +241,7 @@ impl Members {
     }
 
     fn stands(&self, now: Time, member: &Member) -> bool {
-        member.is_eligible() && member.state(now, self.alive_threshold) == MemberState::Alive
+        member.is_eligible() && member.state(now, self.patience) == MemberState::Alive
     }
 
     /// Whether the vote of this member counts now; none of one that is not known.
@@ -204,13 +252,13 @@ impl Members {
         voters: VotersDigest,
     ) -> VoterStanding {
         let Some(member) = self.table.get(node_id) else { return VoterStanding::Silent };
-        if !member.state(now, self.alive_threshold).is_visible() {
+        if !member.state(now, self.patience).is_visible() {
             VoterStanding::Silent
         } else if member.standing.voters != Some(voters) {
             VoterStanding::Disagrees
         } else if !member.standing.flags.contains(Flags::ENROLLED) {
             VoterStanding::Unenrolled
-        } else if member.is_contested(now, self.alive_threshold) {
+        } else if member.is_contested(now, self.patience) {
             VoterStanding::Contested
         } else {
             VoterStanding::Counts
@@ -238,21 +286,23 @@ impl Members {
             .max()
     }
 
-    /// When a member counts as gone as a leader unless it declares again; none where it does not
-    /// lead. A leader that announces a longer interval than this node expects, as happens while a
-    /// new interval is rolled out, is given two of its own.
-    pub(crate) fn leads_until(&self, node_id: &NodeId) -> Option<Time> {
-        self.silence_ends(self.table.get(node_id)?)
+    /// When a member's next declaration is due, and when it counts as gone as a leader without one;
+    /// none where it does not lead. A leader that announces a longer interval than this node expects,
+    /// as happens while a new interval is rolled out, is given a quarter more than its own.
+    pub(crate) fn awaited(&self, node_id: &NodeId) -> Option<Awaited> {
+        let member = self.table.get(node_id)?;
+        let due = member.last_declared? + member.declares_every;
+        Some(Awaited { due, until: self.silence_ends(member)? })
     }
 
     fn silence_ends(&self, member: &Member) -> Option<Time> {
-        let patience = self.alive_threshold.max(member.declares_every * 2);
+        let patience = self.alive_threshold.max(member.declares_every * 5 / 4);
         member.last_declared.map(|at| at + patience)
     }
 
     /// Takes in a datagram from another node.
     pub(crate) fn hear(&mut self, now: Time, from: IpAddr, message: &Message) -> Heard {
-        let threshold = self.alive_threshold;
+        let threshold = self.patience;
         let heard = if let Some(member) = self.table.get_mut(&message.sender) {
             member.hear(now, from, message, threshold)
         } else if self.make_room(now) {
@@ -272,6 +322,41 @@ impl Members {
         if let Some(member) = self.table.get_mut(node_id) {
             member.last_declared = Some(now);
             member.declares_every = interval.min(ANNOUNCED_INTERVAL_MAX);
+            member.reports_every = member.declares_every;
+        }
+    }
+
+    /// Takes in how often a member sends heartbeats.
+    pub(crate) fn note_report(&mut self, node_id: &NodeId, interval: Duration) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.reports_every = interval.min(REPORT_INTERVAL_MAX);
+        }
+    }
+
+    /// Takes in that somebody else heard the datagram `newest` of a member that leads: then it has
+    /// declared when it was due to. True where that is news; each datagram is so once.
+    pub(crate) fn note_sighting(
+        &mut self,
+        now: Time,
+        node_id: &NodeId,
+        newest: DatagramId,
+    ) -> bool {
+        let Some(member) = self.table.get_mut(node_id) else { return false };
+        let known = member.newest.1.max(member.sighted);
+        let Some(declared) = member.last_declared else { return false };
+        if newest.incarnation != member.newest.0 || newest.sequence <= known {
+            return false;
+        }
+        member.sighted = newest.sequence;
+        member.last_declared = Some(now.min(declared + member.declares_every));
+        true
+    }
+
+    /// Takes in that a leader was given up because of its silence.
+    pub(crate) fn note_given_up(&mut self, node_id: &NodeId) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.last_declared = None;
+            member.given_up = true;
         }
     }
 
@@ -298,7 +383,7 @@ impl Members {
 
     /// Looks for members that fell silent since the last sweep, and forgets those long gone.
     pub(crate) fn sweep(&mut self, now: Time, mut report: impl FnMut(Fading)) {
-        let threshold = self.alive_threshold;
+        let threshold = self.patience;
         let mut changes = self.changes;
         self.table.retain(|node_id, member| {
             let (state, reported) = (member.state(now, threshold), member.reported);
@@ -314,9 +399,10 @@ impl Members {
         self.changes = changes;
     }
 
-    /// Silence is measured against a new threshold from now on.
-    pub(crate) const fn set_alive_threshold(&mut self, alive_threshold: Duration) {
-        self.alive_threshold = alive_threshold;
+    /// Silence is measured against new settings from now on.
+    pub(crate) fn set_params(&mut self, params: &Params) {
+        self.alive_threshold = params.leader_alive_threshold;
+        self.patience = params.member_patience();
     }
 
     /// Whether there is room for one more, at the cost of the one that has been away the longest.
@@ -361,6 +447,8 @@ impl Member {
         *self = Member {
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
+            reports_every: self.reports_every,
+            sighted: if restarted { Sequence::default() } else { self.sighted },
             since: if restarted { now } else { self.since },
             knocked: self.knocked,
             settled: self.settled,
@@ -402,6 +490,10 @@ mod tests {
     const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     const START: Time = Time::from_millis(1_000_000);
 
+    fn settings(leader_alive_threshold: Duration) -> Params {
+        Params { leader_alive_threshold, ..Params::default() }
+    }
+
     fn id(text: &str) -> NodeId {
         text.parse().unwrap()
     }
@@ -414,7 +506,12 @@ mod tests {
             sequence: Sequence(sequence),
             term: Term(0),
             standing: Standing { role, priority: Priority(100), flags, voters: None },
-            body: Body::Heartbeat { leader: None, conceded: None, acknowledged: None },
+            body: Body::Heartbeat {
+                interval_us: 0,
+                leader: None,
+                conceded: None,
+                acknowledged: None,
+            },
         }
     }
 
@@ -428,7 +525,7 @@ mod tests {
 
     /// A table with a member `a` that was heard at [`START`].
     fn with_a() -> Members {
-        let mut members = Members::new(THRESHOLD);
+        let mut members = Members::new(&settings(THRESHOLD));
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 1)), Heard::Joined);
         members
     }
@@ -569,7 +666,7 @@ mod tests {
 
     #[test]
     fn a_full_table_keeps_the_present_and_makes_room_by_the_longest_absent() {
-        let mut members = Members::new(THRESHOLD);
+        let mut members = Members::new(&settings(THRESHOLD));
         let name = |number: usize| format!("n{number:05}");
         for number in 0..MEMBERS_MAX {
             let heard = members.hear(START, ADDRESS, &heartbeat(&name(number), 1, 1));
@@ -621,16 +718,17 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_is_active_for_a_threshold_or_two_of_its_own_intervals() {
+    fn a_leader_is_active_for_a_threshold_or_a_quarter_more_than_its_own_interval() {
         let mut members = with_a();
         members.hear(START, ADDRESS, &message("b", 1, 1, Role::Leader));
         assert_eq!(members.best_active_leader(START), None, "it has not declared");
         members.note_declaration(START, &id("b"), secs(1));
-        assert_eq!(members.leads_until(&id("b")), Some(START + THRESHOLD));
+        assert_eq!(members.awaited(&id("b")).map(|it| it.until), Some(START + THRESHOLD));
         members.note_declaration(START, &id("b"), secs(5));
-        assert_eq!(members.leads_until(&id("b")), Some(START + secs(10)));
+        assert_eq!(members.awaited(&id("b")).map(|it| it.until), Some(START + secs(5) * 5 / 4));
         members.note_declaration(START, &id("b"), secs(4000));
-        assert_eq!(members.leads_until(&id("b")), Some(START + ANNOUNCED_INTERVAL_MAX * 2));
+        let longest = ANNOUNCED_INTERVAL_MAX * 5 / 4;
+        assert_eq!(members.awaited(&id("b")).map(|it| it.until), Some(START + longest));
         assert_eq!(members.best_active_leader(START).map(Rank::node_id), Some(id("b")));
         members.hear(START, ADDRESS, &message("a", 1, 2, Role::Leader));
         members.note_declaration(START, &id("a"), secs(1));
@@ -644,11 +742,11 @@ mod tests {
     #[test]
     fn a_leader_heard_in_another_role_or_life_no_longer_leads() {
         for fallen in [heartbeat("b", 1, 2), message("b", 2, 1, Role::Leader)] {
-            let mut members = Members::new(THRESHOLD);
+            let mut members = Members::new(&settings(THRESHOLD));
             members.hear(START, ADDRESS, &message("b", 1, 1, Role::Leader));
             members.note_declaration(START, &id("b"), secs(1));
             members.hear(START, ADDRESS, &fallen);
-            assert_eq!(members.leads_until(&id("b")), None, "{fallen:?}");
+            assert_eq!(members.awaited(&id("b")).map(|it| it.until), None, "{fallen:?}");
         }
     }
 
@@ -658,7 +756,7 @@ mod tests {
         let now = START + secs(5);
         assert_eq!(sweep(&mut members, now), [(id("a"), MemberState::Suspect)]);
         let before = members.changes();
-        members.set_alive_threshold(secs(10));
+        members.set_params(&settings(secs(10)));
         assert_eq!(members.rivals(now).count(), 1);
         assert_eq!(sweep(&mut members, now), [], "who is there again has not faded");
         assert_eq!(members.changes(), before);
@@ -669,7 +767,7 @@ mod tests {
         let mut members = with_a();
         sweep(&mut members, START + secs(7));
         let before = members.changes();
-        members.set_alive_threshold(secs(10));
+        members.set_params(&settings(secs(10)));
         sweep(&mut members, START + secs(7));
         assert_eq!(members.changes(), before + 1);
     }

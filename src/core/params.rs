@@ -69,8 +69,8 @@ pub struct Params {
     /// Between a leader's declarations; followers' heartbeats come at this interval or more
     /// rarely. Sensible: 20 ms to 10 s.
     pub heartbeat_interval: Duration,
-    /// Silence after which the leader counts as gone. At least two heartbeat intervals, so that
-    /// one lost declaration does not start an election.
+    /// Silence after which the leader counts as gone. Longer than the heartbeat interval: it is asked
+    /// in between.
     pub leader_alive_threshold: Duration,
     /// How long an election collects proposals at the most.
     pub leader_election_duration: Duration,
@@ -92,16 +92,27 @@ pub struct Params {
     pub quorum: Option<QuorumParams>,
 }
 
+/// How often a silent leader is asked before it is given up: the time between its overdue declaration
+/// and the alive threshold has one part more than that.
+pub const PROBES: u32 = 7;
+
+/// Heartbeats of followers that a member is to receive in one heartbeat interval, whatever the size of
+/// the group (as RTCP bounds its reports, RFC 3550, section 6.2).
+const REPORTS_PER_INTERVAL: u32 = 32;
+
+/// No follower's heartbeats are further apart, so that a group of any size knows its members.
+const REPORT_INTERVAL_MAX: Duration = Duration::from_secs(300);
+
 impl Params {
-    /// The defaults at a heartbeat interval.
+    /// The defaults of available mode at a heartbeat interval.
     pub fn new(heartbeat_interval: Duration) -> Self {
         Params {
             priority: Priority::default(),
             candidate: true,
             static_role: None,
             heartbeat_interval,
-            leader_alive_threshold: heartbeat_interval * 3,
-            leader_election_duration: heartbeat_interval,
+            leader_alive_threshold: heartbeat_interval * 5 / 4,
+            leader_election_duration: heartbeat_interval / 4,
             startup_grace_period: heartbeat_interval * 15,
             membership_sample_interval: heartbeat_interval,
             min_candidates: 1,
@@ -111,6 +122,12 @@ impl Params {
             failure_holdoff: Duration::from_secs(60),
             quorum: None,
         }
+    }
+
+    /// The default of [`Params::leader_alive_threshold`] in quorum mode, where a leader has to hear a
+    /// majority within it and not only be heard.
+    pub fn quorum_alive_threshold(heartbeat_interval: Duration) -> Duration {
+        heartbeat_interval * 2
     }
 }
 
@@ -125,6 +142,36 @@ impl Params {
     /// says that it is not there: a quarter of the election.
     pub fn answer_time(&self) -> Duration {
         self.leader_election_duration / 4
+    }
+
+    /// The least time between two declarations, however many ask for one.
+    pub fn declaration_gap(&self) -> Duration {
+        self.heartbeat_interval / 40
+    }
+
+    /// The least time between two inquiries of a voter, and between two objections.
+    pub fn repetition_gap(&self) -> Duration {
+        self.heartbeat_interval / 10
+    }
+
+    /// Between two probes of a leader whose declaration was due `window` before it is given up.
+    pub fn probe_spacing(window: Duration) -> Duration {
+        window / (PROBES + 1)
+    }
+
+    /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, and longer
+    /// in a large group. A voter's are as frequent as the declarations it acknowledges.
+    pub fn report_interval(&self, others: usize, votes: bool) -> Duration {
+        let group = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
+        let least = if votes { 1 } else { 2 };
+        let shared = self.heartbeat_interval.saturating_mul(group) / REPORTS_PER_INTERVAL;
+        let stretched = if votes { Duration::ZERO } else { shared.min(REPORT_INTERVAL_MAX) };
+        stretched.max(self.heartbeat_interval * least)
+    }
+
+    /// Silence after which a member that has not told how often it sends is in doubt.
+    pub fn member_patience(&self) -> Duration {
+        self.leader_alive_threshold.max(patience_for(self.heartbeat_interval))
     }
 
     /// How much later each worse candidate stands than the next better one: long enough to hear of
@@ -152,11 +199,12 @@ impl Params {
     /// How long a connected group of running nodes may take to have exactly one leader, known to
     /// all, from the last disturbance on: nodes that start, yield, are held off or wait for a hook
     /// add their own times. At the worst a leader's silence has to be noticed (one alive
-    /// threshold), a node that defers waits for a better one in vain (two elections), waits for its
+    /// threshold, and twice the time for probes where too few were sent), a node that defers waits for a better one in vain (two elections), waits for its
     /// turn (one) and collects proposals (one), and a conflict of two leaders needs a declaration
     /// to be noticed (two heartbeats, with the jitter).
     pub fn settling_time(&self) -> Duration {
         self.leader_alive_threshold
+            + self.leader_alive_threshold.saturating_sub(self.heartbeat_interval) * 2
             + self.leader_election_duration * 4
             + self.heartbeat_interval * 2
     }
@@ -191,11 +239,6 @@ impl Params {
             None => Duration::ZERO,
         }
     }
-
-    /// The least time between two declarations, however many datagrams ask for one.
-    pub fn declaration_gap(&self) -> Duration {
-        self.heartbeat_interval / 10
-    }
 }
 
 impl Default for Params {
@@ -203,6 +246,11 @@ impl Default for Params {
     fn default() -> Self {
         Params::new(Duration::from_secs(1))
     }
+}
+
+/// Silence after which a member that sends every `interval` is in doubt: one datagram may be lost.
+pub(crate) fn patience_for(interval: Duration) -> Duration {
+    interval.saturating_mul(5) / 2
 }
 
 #[cfg(test)]
@@ -228,7 +276,7 @@ mod tests {
 
     #[test]
     fn changing_the_heartbeat_alone_rescales_every_interval() {
-        let expected = [3.0, 1.0, 15.0, 1.0, 0.25, 0.125, 2.0, 18.0, 9.0, 0.1];
+        let expected = [1.25, 0.25, 15.0, 1.0, 0.0625, 0.03125, 0.5, 7.5, 4.75, 0.025];
         for millis in [20, 1000, 10_000] {
             assert_eq!(in_heartbeats(&Params::new(Duration::from_millis(millis))), expected);
         }

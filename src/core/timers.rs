@@ -41,11 +41,15 @@ pub enum Timer {
     PledgeEnd,
     /// A voter without a memory asks for the term.
     Inquiry,
+    /// The leader's declaration is overdue, and it is asked for one.
+    Probe,
+    /// The leader has not answered somebody who asked, and this follower has heard it.
+    Sighting,
 }
 
 impl Timer {
     /// How many there are.
-    pub const COUNT: usize = Timer::Inquiry as usize + 1;
+    pub const COUNT: usize = Timer::Sighting as usize + 1;
 
     const ALL: [Timer; Timer::COUNT] = [
         Timer::Sample,
@@ -66,6 +70,8 @@ impl Timer {
         Timer::GraceEnd,
         Timer::PledgeEnd,
         Timer::Inquiry,
+        Timer::Probe,
+        Timer::Sighting,
     ];
 }
 

@@ -94,6 +94,8 @@ pub enum Body {
     /// "I am here." Membership is inferred from it; a node that is starting asks for the leader
     /// with it.
     Heartbeat {
+        /// When the next one comes at the latest, in microseconds.
+        interval_us: u32,
         /// Whom the sender follows; none where it knows no leader.
         leader: Option<NodeId>,
         /// The term in which the sender led until it gave way to a better leader; none where it
@@ -148,4 +150,16 @@ pub enum Body {
     /// "I remember no votes; which term is it?": from a voter that starts for the first time or
     /// has lost its disk.
     Inquiry,
+    /// "Are you still there?": to a leader whose declaration is overdue, which declares at once.
+    Probe {
+        /// Who is asked.
+        leader: NodeId,
+    },
+    /// "I hear the leader": to followers that ask for it, where it does not answer them itself.
+    Sighting {
+        /// Who was heard.
+        leader: NodeId,
+        /// Its newest datagram.
+        newest: DatagramId,
+    },
 }

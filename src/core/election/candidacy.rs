@@ -4,7 +4,7 @@
 //! had the time to answer, and at once where nobody else is there. A candidate that knows of a
 //! better one which is alive but silent waits the whole election out.
 
-use super::{Election, State};
+use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::Reason;
 use crate::core::output::Event;
 use crate::core::params::StaticRole;
@@ -32,18 +32,20 @@ impl Election {
         if self.in_quorum_mode() {
             return self.stand_in_quorum(now);
         }
+        if self.succeeds_for_certain(now) {
+            return self.become_leader(now, Reason::Election);
+        }
         self.state = State::Standing;
         self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
         self.timers.set(Timer::Certainty, now + self.params.answer_time());
-        self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
         self.propose(now);
         if !self.members.any_visible(now) {
             self.become_leader(now, Reason::Election);
         }
     }
 
-    /// Tells the group that this node stands. Comes once more in the middle of the election, in case
-    /// it was lost.
+    /// Tells the group that this node stands, and again as long as the election lasts, in case it was
+    /// lost.
     pub(super) fn propose(&mut self, now: Time) {
         if self.state != State::Standing {
             return;
@@ -53,6 +55,10 @@ impl Election {
         }
         self.send(Body::Proposal);
         self.last_proposed = Some(now);
+        let again = now + at_least_a_millisecond(self.params.answer_time());
+        if self.timers.get(Timer::ElectionEnd).is_some_and(|end| again < end) {
+            self.timers.set(Timer::Repropose, again);
+        }
     }
 
     /// Everyone has had the time to answer. Without a better one alive, the election is won.
@@ -80,10 +86,10 @@ impl Election {
             State::Standing => self.answer_proposal(now),
             State::Following if self.leader.is_none() && better => {
                 if self.makes_way_for(candidate) {
-                    self.await_leader_for(now, self.params.deference());
+                    self.leave_it_to_others(now);
                 }
             }
-            State::Following if self.leader.is_none() => self.stand(now),
+            State::Following if self.leader.is_none() => self.stand_in_turn(now),
             State::Starting { .. } | State::Following | State::Stopped => {}
         }
     }
@@ -95,7 +101,20 @@ impl Election {
         }
         self.notify(Event::DeferredTo { candidate });
         self.abandon_candidacy();
-        self.await_leader_for(now, self.params.deference());
+        self.leave_it_to_others(now);
+    }
+
+    fn leave_it_to_others(&mut self, now: Time) {
+        let turn = self.turn(now);
+        self.await_leader_for(now, self.params.deference() + turn);
+    }
+
+    /// A worse candidate stands: whoever is better does so too, the best one at once.
+    fn stand_in_turn(&mut self, now: Time) {
+        let turn = now + self.turn(now);
+        if self.timers.get(Timer::Candidacy).is_some_and(|set| turn < set) {
+            self.timers.set(Timer::Candidacy, turn);
+        }
     }
 
     /// A worse candidate has not heard this node's proposal: it gets it again, though no more often

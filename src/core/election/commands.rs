@@ -126,7 +126,7 @@ impl Election {
             self.params.static_role = None;
             self.params.min_candidates = 1;
         }
-        self.members.set_alive_threshold(self.params.leader_alive_threshold);
+        self.members.set_params(&self.params);
         let observer = !self.params.candidate;
         let static_follower = self.params.static_role == Some(StaticRole::Follower);
         self.change_exclusions(now, Reason::Reconfigured, |exclusions| {

@@ -54,7 +54,9 @@ impl Election {
         }
         self.settle_term(now, message);
         match message.body {
-            Body::Heartbeat { .. } => self.handle_heartbeat(now, message),
+            Body::Heartbeat { interval_us, .. } => self.handle_heartbeat(now, message, interval_us),
+            Body::Probe { leader } => self.handle_probe(now, leader),
+            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
             Body::Proposal => self.handle_proposal(now, sender, rank),
             Body::Claim => self.handle_claim(now, sender, rank),
             Body::Resignation { successor } => self.handle_resignation(now, message, successor),
@@ -77,10 +79,12 @@ impl Election {
         match message.body {
             Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
             _ if !agrees => {}
-            Body::Heartbeat { .. } => {
+            Body::Heartbeat { interval_us, .. } => {
                 self.handle_acknowledgement(now, message);
-                self.handle_heartbeat(now, message);
+                self.handle_heartbeat(now, message, interval_us);
             }
+            Body::Probe { leader } => self.handle_probe(now, leader),
+            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
             _ if !self.has_vote(&sender) => {}
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
@@ -130,7 +134,8 @@ impl Election {
         }
     }
 
-    fn handle_heartbeat(&mut self, now: Time, message: &Message) {
+    fn handle_heartbeat(&mut self, now: Time, message: &Message, interval_us: u32) {
+        self.members.note_report(&message.sender, Duration::from_micros(interval_us.into()));
         if message.standing.role == Role::Starting {
             // It asks who leads.
             self.declare_soon(now);
@@ -221,7 +226,7 @@ impl Election {
     }
 
     fn object(&mut self, now: Time, newcomer_address: IpAddr, newcomer: Incarnation) {
-        let gap = self.params.declaration_gap();
+        let gap = self.params.repetition_gap();
         if self.last_objected.is_some_and(|last| now.since(last) < gap) {
             return;
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::quorum::whole_micros;
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::membership::Fading;
 use crate::core::output::{Event, Output};
@@ -27,7 +28,7 @@ impl Election {
         self.quorum.refused.clear();
         self.set_leader(Some(leader));
         if started {
-            self.send_heartbeat(now);
+            self.report_soon(now);
         }
         self.watch_leader();
         self.finish_yield(now);
@@ -35,21 +36,21 @@ impl Election {
         self.resume_static_leadership(now);
     }
 
-    /// Sets the time at which the leader counts as gone, unless it declares again.
-    pub(super) fn watch_leader(&mut self) {
-        let end = self.leader.and_then(|leader| self.members.leads_until(&leader));
-        if let Some(end) = end {
-            self.timers.set(Timer::Silence, end);
-        }
-    }
-
-    /// The leader has been silent for too long.
+    /// The leader has been silent for too long, and did not answer either.
     pub(super) fn give_leader_up(&mut self, now: Time) {
         let Some(leader) = self.leader.filter(|_| self.state == State::Following) else { return };
+        if !self.was_asked(now) {
+            return;
+        }
         let heard = self.members.get(&leader).and_then(|member| member.last_declared);
         let silence = heard.map_or(Duration::ZERO, |heard| now.since(heard));
         self.notify(Event::LeaderSilent { leader, silence });
+        self.members.note_given_up(&leader);
+        let since = self.probing.since;
         self.lose_leader(now, leader);
+        if self.leader.is_none() {
+            self.probing.since = since;
+        }
         self.await_leader(now);
     }
 
@@ -57,8 +58,7 @@ impl Election {
     pub(super) fn lose_leader(&mut self, now: Time, leader: NodeId) {
         self.members.note_resigned(&leader);
         self.set_leader(None);
-        self.timers.clear(Timer::Silence);
-        self.timers.clear(Timer::Claim);
+        self.forget_leader();
         if self.in_quorum_mode() {
             return self.forget_declaration();
         }
@@ -82,27 +82,58 @@ impl Election {
         }
     }
 
-    /// How long this node lets better candidates go first.
-    pub(super) fn turn(&self, now: Time) -> Duration {
+    /// How long this node lets better candidates go first: a slot for each of the best ones, and those
+    /// after them some at random.
+    pub(super) fn turn(&mut self, now: Time) -> Duration {
         if self.params.static_role == Some(StaticRole::Leader) {
             return Duration::ZERO;
         }
-        let ahead = u32::try_from(self.better_rivals(now)).unwrap_or(u32::MAX);
-        self.params.candidacy_slot() * ahead.min(self.params.candidacy_slots())
+        let (slot, slots) = (self.params.candidacy_slot(), self.params.candidacy_slots());
+        match u32::try_from(self.better_rivals(now)) {
+            Ok(ahead) if ahead < slots => slot * ahead,
+            _ => slot * slots + self.chance(slot * slots / 2),
+        }
+    }
+
+    /// A time up to `most`, at random.
+    pub(super) fn chance(&mut self, most: Duration) -> Duration {
+        let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.rng.u64(0..=nanos))
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
         let conceded = self.conceded.filter(|(_, until)| now < *until).map(|(reign, _)| reign);
         let acknowledged = self.take_acknowledgement();
-        self.send(Body::Heartbeat { leader: self.leader, conceded, acknowledged });
-        self.schedule_heartbeat(now);
+        let interval = self.schedule_heartbeat(now);
+        let interval_us = whole_micros(interval);
+        self.send(Body::Heartbeat { interval_us, leader: self.leader, conceded, acknowledged });
     }
 
-    pub(super) fn schedule_heartbeat(&mut self, now: Time) {
-        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-        let most = u64::try_from((interval / HEARTBEAT_JITTER_PART).as_nanos()).unwrap_or(u64::MAX);
-        let jitter = Duration::from_nanos(self.rng.u64(0..=most));
-        self.timers.set(Timer::Heartbeat, now + interval + jitter);
+    /// Sets the time of the next heartbeat, and returns how long it may take at the most.
+    pub(super) fn schedule_heartbeat(&mut self, now: Time) -> Duration {
+        let interval = self.report_interval(now);
+        let jitter = interval / HEARTBEAT_JITTER_PART;
+        let chosen = interval + self.chance(jitter);
+        self.timers.set(Timer::Heartbeat, now + chosen);
+        interval + jitter
+    }
+
+    /// Tells the group that this node is past its start-up: at once, or in a large group, whose hosts
+    /// may all have started together, in the time that heartbeats of that many take.
+    pub(super) fn report_soon(&mut self, now: Time) {
+        let interval = self.report_interval(now);
+        if interval <= self.params.heartbeat_interval * 2 {
+            self.send_heartbeat(now);
+        } else {
+            let wait = self.chance(interval);
+            self.timers.set(Timer::Heartbeat, now + wait);
+        }
+    }
+
+    /// Between this node's heartbeats.
+    pub(super) fn report_interval(&self, now: Time) -> Duration {
+        let interval = self.params.report_interval(self.members.visible(now), self.is_voter());
+        at_least_a_millisecond(interval)
     }
 
     /// A better candidate under a worse leader asks for the leadership, once it may.
@@ -148,8 +179,8 @@ impl Election {
         self.check_visible_candidates(now);
     }
 
-    /// Often enough to notice a silent member within half a threshold.
+    /// Often enough to notice a silent member before its patience has run out twice.
     pub(super) fn sweep_interval(&self) -> Duration {
-        at_least_a_millisecond(self.params.leader_alive_threshold / 2)
+        at_least_a_millisecond(self.params.member_patience() / 2)
     }
 }

@@ -7,12 +7,13 @@
 //! of and however often.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::quorum::whole_micros;
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::output::Event;
-use crate::core::params::StaticRole;
+use crate::core::params::{Params, StaticRole};
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::{NodeId, Term};
@@ -26,13 +27,15 @@ impl Election {
         if !self.is_eligible() || !self.sees_enough_candidates(now) {
             return self.await_leader_for(now, self.params.heartbeat_interval);
         }
-        for timer in [Timer::Silence, Timer::Candidacy, Timer::Claim, Timer::Heartbeat] {
+        self.forget_leader();
+        for timer in [Timer::Candidacy, Timer::Heartbeat] {
             self.timers.clear(timer);
         }
         self.state = State::Leading;
         self.set_leader(Some(self.node_id));
         self.reported_rival = None;
         self.conceded = None;
+        self.answers_owed = 0;
         self.cause = Some(reason);
         if !self.in_quorum_mode() {
             // There the term was taken to ask for votes.
@@ -66,9 +69,31 @@ impl Election {
         let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
-        self.await_acknowledgements(now);
         self.last_declared = Some(now);
-        self.timers.set(Timer::Declare, now + interval);
+        let next = now + self.time_to_next_declaration(interval);
+        self.timers.set(Timer::Declare, next);
+        self.await_acknowledgements(now);
+    }
+
+    /// A leader that was not heard, or that does not hear, tries again before long.
+    fn time_to_next_declaration(&mut self, interval: Duration) -> Duration {
+        if self.answers_owed > 0 {
+            self.answers_owed -= 1;
+            return at_least_a_millisecond(self.params.declaration_gap()).min(interval);
+        }
+        if self.in_quorum_mode() {
+            let window = self.params.lease_term().saturating_sub(interval);
+            return at_least_a_millisecond(Params::probe_spacing(window)).min(interval);
+        }
+        interval
+    }
+
+    /// The last declaration was heard: the next one is due an interval after it.
+    pub(super) fn rest_until_due(&mut self) {
+        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
+        if let Some(declared) = self.last_declared.filter(|_| self.answers_owed == 0) {
+            self.timers.set(Timer::Declare, declared + interval);
+        }
     }
 
     /// Declares at once, or as soon as the last declaration is a gap ago: one declaration answers

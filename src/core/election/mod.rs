@@ -29,6 +29,7 @@ mod following;
 mod handover;
 mod leadership;
 mod outlook;
+mod probing;
 mod quorum;
 mod report;
 mod startup;
@@ -54,6 +55,7 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
 use eligibility::Exclusions;
+use probing::{Probing, Telling};
 use quorum::Quorum;
 
 /// What an election starts from.
@@ -150,6 +152,12 @@ pub struct Election {
     reported_short: bool,
     /// The rival leader that was reported last.
     reported_rival: Option<NodeId>,
+    /// What it knows of a leader that does not declare.
+    probing: Probing,
+    /// What it is about to tell of one that does.
+    telling: Telling,
+    /// How often it declares again soon, as somebody did not hear it.
+    answers_owed: u32,
     sequence: Sequence,
     last_declared: Option<Time>,
     last_proposed: Option<Time>,
@@ -176,7 +184,7 @@ impl Election {
             reign: Term::default(),
             asked_to_keep: None,
             untold: None,
-            members: Members::new(params.leader_alive_threshold),
+            members: Members::new(&params),
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
             rng: fastrand::Rng::with_seed(seed),
@@ -193,6 +201,9 @@ impl Election {
             no_claim_before: now,
             reported_short: false,
             reported_rival: None,
+            probing: Probing::default(),
+            telling: Telling::default(),
+            answers_owed: 0,
             sequence: Sequence::default(),
             last_declared: None,
             last_proposed: None,
@@ -354,6 +365,8 @@ impl Election {
             Timer::GraceEnd => self.end_grace(),
             Timer::PledgeEnd => self.answer_postponed(now),
             Timer::Inquiry => self.inquire(now),
+            Timer::Probe => self.probe(now),
+            Timer::Sighting => self.tell_sighting(now),
         }
     }
 
@@ -397,13 +410,6 @@ impl Election {
 
     fn rank(&self) -> Rank {
         Rank::new(self.node_id, &self.standing())
-    }
-
-    /// How many of the living are better. Candidacies are staggered by it: the best goes first,
-    /// and the others hear of it before their turn comes.
-    fn better_rivals(&self, now: Time) -> usize {
-        let own = self.rank();
-        self.members.rivals(now).filter(|rival| *rival > own).count()
     }
 
     /// Asks for what must be remembered to be put on disk, where it is not.

@@ -36,6 +36,9 @@ impl Hash for Election {
             no_claim_before,
             reported_short: _,
             reported_rival: _,
+            probing,
+            telling,
+            answers_owed,
             sequence,
             last_declared,
             last_proposed,
@@ -47,7 +50,7 @@ impl Hash for Election {
         (node_id, incarnation, params, state, exclusions).hash(hasher);
         (term, reign, durable, asked_to_keep, leader, untold).hash(hasher);
         (voter, quorum, conceded, members, timers, hooks).hash(hasher);
-        (failures_in_a_row, no_claim_before, sequence).hash(hasher);
-        (last_declared, last_proposed, last_objected, stop_cause).hash(hasher);
+        (failures_in_a_row, no_claim_before, probing, telling, sequence).hash(hasher);
+        (answers_owed, last_declared, last_proposed, last_objected, stop_cause).hash(hasher);
     }
 }

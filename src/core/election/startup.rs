@@ -7,7 +7,6 @@
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::wire::message::Body;
 
 impl Election {
     pub(super) fn begin_startup(&mut self, now: Time) {
@@ -42,7 +41,7 @@ impl Election {
             return;
         }
         self.leave_startup();
-        self.send_heartbeat(now);
+        self.report_soon(now);
         self.await_leader(now);
     }
 
@@ -57,8 +56,10 @@ impl Election {
         true
     }
 
+    /// Tells the group that this node starts; in a large group no more often than any member tells that
+    /// it is there.
     pub(super) fn say_hello(&mut self, now: Time) {
-        self.send(Body::Heartbeat { leader: None, conceded: None, acknowledged: None });
+        self.report_soon(now);
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);
         self.timers.set(Timer::Sample, now + interval);
     }

@@ -23,8 +23,8 @@ const DRIFT_PERCENT: u32 = 1;
 /// No pledge may be asked for that lasts longer: a broken node must not bind the voters for ever.
 pub const HOLD_MAX: Duration = Duration::from_secs(3600);
 
-/// Declarations whose acknowledgements are waited for. They come at a tenth of an interval apart at
-/// the closest, and a lease is rarely longer than ten intervals.
+/// Declarations whose acknowledgements are waited for. They come a fortieth of an interval apart at the
+/// closest, and a lease is rarely longer than three intervals; of more, the oldest do not count.
 const OUTSTANDING_MAX: usize = 128;
 
 /// How long a voter has to hold still for a leader that relies on it for `reliance`, whichever of
@@ -98,6 +98,12 @@ impl Lease {
     /// Whether a majority has acknowledged a declaration of this reign.
     pub const fn is_confirmed(&self) -> bool {
         self.confirmed
+    }
+
+    /// Whether a majority has acknowledged what was declared last.
+    pub fn is_renewed(&self) -> bool {
+        let newest = self.outstanding.back();
+        self.confirmed && newest.is_some_and(|(_, newest)| newest.lease_end <= self.cover.lease_end)
     }
 
     /// Takes in that the declaration `sequence` is sent at `now`, and what it covers.

@@ -4,6 +4,7 @@
 //! leads once everything has come to rest. Real elections are put through the same events on a
 //! perfect network, and after each settling period the same hosts must lead.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -55,10 +56,10 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
         let event = Event::choose(&mut rng, world.hosts.len());
         let at_step = |violation| Violation::new(format!("step {step}, {event}: {violation}"));
         model.take_in(&event);
-        play(&mut world, &event).and_then(|()| agree(&mut world, &model)).map_err(at_step)?;
+        play(&mut world, &event).and_then(|()| agree(&mut world, &mut model)).map_err(at_step)?;
         if let Event::Pause(host) = event {
             model.resume(host);
-            world.resume(host).and_then(|()| agree(&mut world, &model)).map_err(at_step)?;
+            world.resume(host).and_then(|()| agree(&mut world, &mut model)).map_err(at_step)?;
         }
     }
     Ok(Tally { simulated: world.now, sent: world.sent, disturbances: steps as u64 })
@@ -113,6 +114,8 @@ impl fmt::Display for Event {
 /// The model.
 struct Model {
     hosts: Vec<ModelHost>,
+    /// Components in which the rules leave open who leads.
+    open: Vec<Vec<usize>>,
 }
 
 struct ModelHost {
@@ -122,6 +125,8 @@ struct ModelHost {
     runs: bool,
     held: bool,
     leads: bool,
+    /// Whom it followed when the group last came to rest.
+    follows: Option<usize>,
     colour: usize,
 }
 
@@ -133,9 +138,10 @@ impl Model {
             runs: false,
             held: false,
             leads: false,
+            follows: None,
             colour: 0,
         };
-        Model { hosts: settings.map(host).collect() }
+        Model { hosts: settings.map(host).collect(), open: Vec::new() }
     }
 
     fn take_in(&mut self, event: &Event) {
@@ -145,6 +151,7 @@ impl Model {
             Event::Crash(host) | Event::Stop(host) => {
                 self.hosts[*host].runs = false;
                 self.hosts[*host].leads = false;
+                self.hosts[*host].follows = None;
             }
             Event::Yield(host) if self.hosts[*host].leads => {
                 self.hosts[*host].leads = false;
@@ -162,11 +169,13 @@ impl Model {
             }
             Event::Heal => self.hosts.iter_mut().for_each(|host| host.colour = 0),
         }
+        self.open = self.split_minded();
         self.come_to_rest();
     }
 
     fn resume(&mut self, host: usize) {
         self.hosts[host].held = false;
+        self.open = self.split_minded();
         self.come_to_rest();
     }
 
@@ -177,8 +186,41 @@ impl Model {
             let component = self.component(host);
             let leading = component.iter().copied().filter(|member| self.hosts[*member].leads);
             let leader = self.best(leading).or_else(|| self.best(component.iter().copied()));
-            for member in component {
-                self.hosts[member].leads = Some(member) == leader;
+            self.lead(&component, leader);
+        }
+    }
+
+    fn lead(&mut self, component: &[usize], leader: Option<usize>) {
+        for member in component {
+            self.hosts[*member].leads = Some(*member) == leader;
+            self.hosts[*member].follows = leader;
+        }
+    }
+
+    /// The components whose members had different leaders, none of which is among them: each gives its
+    /// own up in its own time, and of those that stand the first is followed by the others.
+    fn split_minded(&self) -> Vec<Vec<usize>> {
+        let mut found: Vec<Vec<usize>> = Vec::new();
+        for host in 0..self.hosts.len() {
+            let component = self.component(host);
+            let leads = component.iter().any(|member| self.hosts[*member].leads);
+            let follows: BTreeSet<_> =
+                component.iter().filter_map(|it| self.hosts[*it].follows).collect();
+            if !leads && follows.len() > 1 && !found.contains(&component) {
+                found.push(component);
+            }
+        }
+        found
+    }
+
+    /// Where the rules leave it open, whichever candidate leads is the one that does.
+    fn adopt(&mut self, leaders: &[usize]) {
+        for component in std::mem::take(&mut self.open) {
+            let here = leaders.iter().copied().filter(|it| component.contains(it));
+            if let [leader] = here.collect::<Vec<_>>()[..]
+                && self.hosts[leader].candidate
+            {
+                self.lead(&component, Some(leader));
             }
         }
     }
@@ -230,13 +272,14 @@ fn play(world: &mut World<Checkers>, event: &Event) -> Result<(), Violation> {
 }
 
 /// Lets the elections settle; then those lead that lead in the model.
-fn agree(world: &mut World<Checkers>, model: &Model) -> Result<(), Violation> {
+fn agree(world: &mut World<Checkers>, model: &mut Model) -> Result<(), Violation> {
     world.run_for(world.watch.settling_time)?;
     let leads = |host: &usize| {
         let host = &world.hosts[*host];
         host.is_up() && host.election.as_ref().is_some_and(Election::is_leader)
     };
     let leaders: Vec<usize> = (0..world.hosts.len()).filter(leads).collect();
+    model.adopt(&leaders);
     let expected = model.leaders();
     if leaders == expected {
         return Ok(());

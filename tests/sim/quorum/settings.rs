@@ -55,8 +55,8 @@ impl Intervals {
         let grace = [0, 1, 4, 8, 20][rng.usize(usize::from(some_grace)..5)];
         Intervals {
             heartbeat,
-            threshold: heartbeat * if usual { 3 } else { rng.u32(2..=6) },
-            election: heartbeat * if usual { 4 } else { rng.u32(2..=8) } / 4,
+            threshold: heartbeat * if usual { 4 } else { rng.u32(3..=12) } / 2,
+            election: heartbeat * if usual { 1 } else { rng.u32(1..=8) } / 4,
             grace: heartbeat * grace / 2,
         }
     }

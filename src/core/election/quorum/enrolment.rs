@@ -65,7 +65,7 @@ impl Election {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
         let told = memory(message.standing.flags);
         if self.lacks_memory() && told != Answer::Remembers && known != Some(told) {
-            self.timers.set_no_later(Timer::Inquiry, now + self.params.declaration_gap());
+            self.timers.set_no_later(Timer::Inquiry, now + self.params.repetition_gap());
         }
     }
 

@@ -106,8 +106,11 @@ impl Election {
         }
         let Some(lease) = &mut self.quorum.lease else { return };
         lease.note_acknowledged(now, voter, declaration.sequence, needed);
-        let end = lease.end();
+        let (end, is_renewed) = (lease.end(), lease.is_renewed());
         self.timers.set(Timer::Lease, end);
+        if is_renewed {
+            self.rest_until_due();
+        }
         self.tell_scripts();
     }
 

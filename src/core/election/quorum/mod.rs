@@ -115,8 +115,8 @@ impl Election {
 
     /// Whether another daemon was heard under this node's id lately.
     pub(super) fn is_contested(&self, now: Time) -> bool {
-        let threshold = self.params.leader_alive_threshold;
-        self.quorum.namesake_heard.is_some_and(|heard| now.since(heard) <= threshold)
+        let patience = self.params.member_patience();
+        self.quorum.namesake_heard.is_some_and(|heard| now.since(heard) <= patience)
     }
 
     pub(super) const fn note_namesake(&mut self, now: Time) {

@@ -8,11 +8,11 @@ const FAILED: Option<HookOutcome> = Some(HookOutcome::Failed);
 const SUCCEEDED: Option<HookOutcome> = Some(HookOutcome::Succeeded);
 
 fn observer() -> Params {
-    Params { candidate: false, ..Params::default() }
+    Params { candidate: false, ..patient() }
 }
 
 fn at_least_two() -> Params {
-    Params { min_candidates: 2, ..Params::default() }
+    Params { min_candidates: 2, ..patient() }
 }
 
 fn holdoffs(outputs: &Outputs) -> Vec<Duration> {
@@ -44,7 +44,12 @@ fn an_observer_is_never_named_as_successor() {
     let mut lan = Lan::led_by("m");
     let mut watcher = Peer::new("a");
     watcher.flags = Flags::default();
-    lan.hear(watcher.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
+    lan.hear(watcher.says(Body::Heartbeat {
+        interval_us: 0,
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.tell("m", Election::stop);
     assert_eq!(lan.take("m").bodies()[0], Body::Resignation { successor: None });
 }
@@ -88,9 +93,9 @@ fn a_farewell_that_leaves_too_few_candidates_ends_the_reign_at_once() {
 #[test]
 fn a_leader_whose_elected_hook_fails_makes_room_for_another() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.set_hooks("a", FAILED);
-    lan.start("b", Params::default());
+    lan.start("b", patient());
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::HookFailed));
@@ -104,7 +109,7 @@ fn a_leader_whose_elected_hook_fails_makes_room_for_another() {
 #[test]
 fn every_failure_in_a_row_doubles_the_time_out_and_a_success_resets_it() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.set_hooks("a", FAILED);
     lan.pass(secs(2 + 60 + 120 + 239));
     assert_eq!(holdoffs(&lan.take("a")), [secs(60), secs(120), secs(240)]);
@@ -120,7 +125,7 @@ fn every_failure_in_a_row_doubles_the_time_out_and_a_success_resets_it() {
 #[test]
 fn the_time_out_after_failures_is_bounded() {
     let mut lan = Lan::new();
-    lan.start("a", Params { failure_holdoff: secs(1000), ..Params::default() });
+    lan.start("a", Params { failure_holdoff: secs(1000), ..patient() });
     lan.set_hooks("a", FAILED);
     lan.pass(secs(2 + 1000 + 2000 + 3600));
     let expected = [1000, 2000, 3600, 3600].map(secs);
@@ -130,7 +135,7 @@ fn the_time_out_after_failures_is_bounded() {
 #[test]
 fn a_failed_hook_can_be_ignored() {
     let mut lan = Lan::new();
-    let params = Params { on_elected_failure: OnElectedFailure::Ignore, ..Params::default() };
+    let params = Params { on_elected_failure: OnElectedFailure::Ignore, ..patient() };
     lan.start("a", params);
     lan.set_hooks("a", FAILED);
     lan.pass(secs(100));
@@ -142,7 +147,7 @@ fn a_failed_hook_can_be_ignored() {
 
 #[test]
 fn failures_of_other_hooks_hold_nobody_off() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.set_hooks("a", FAILED);
     lan.hear(Peer::leading("z", 9).says(EVERY_SECOND));
     let outputs = lan.take("a");
@@ -169,7 +174,7 @@ fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
 
 #[test]
 fn a_node_whose_link_comes_back_follows_the_leader_that_took_over() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.cut_off("a");
     lan.tell("a", |election, now| election.handle_links(now, false));
     lan.pass(secs(10));
@@ -185,7 +190,7 @@ fn a_node_whose_link_comes_back_follows_the_leader_that_took_over() {
 
 #[test]
 fn a_new_priority_does_not_cost_the_leadership() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| election.reconfigure(now, priority(1)));
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["a"]);
@@ -195,11 +200,11 @@ fn a_new_priority_does_not_cost_the_leadership() {
 
 #[test]
 fn a_leader_that_is_made_an_observer_hands_over_and_may_come_back() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| election.reconfigure(now, observer()));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
-    lan.tell("a", |election, now| election.reconfigure(now, Params::default()));
+    lan.tell("a", |election, now| election.reconfigure(now, patient()));
     lan.crash("b");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
@@ -228,7 +233,7 @@ fn a_larger_min_candidates_counts_at_once() {
 #[test]
 fn a_candidate_that_may_no_longer_stand_withdraws() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(leader.says(Body::Resignation { successor: None }));
     lan.pass(ms(100));
     assert_eq!(lan.at("m").role(), Role::Candidate);

@@ -14,7 +14,7 @@ fn preempting(priority: u8) -> Params {
 
 #[test]
 fn a_leader_that_yields_is_replaced_at_once_and_follows() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     assert_eq!(yield_now(&mut lan, "a"), Ok(Yielding::Began));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.at("a").leader(), Some(id("b")));
@@ -56,14 +56,14 @@ fn yielding_twice_changes_nothing() {
 
 #[test]
 fn only_a_leader_can_yield() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     assert_eq!(yield_now(&mut lan, "b"), Err(YieldError::NotLeader));
     assert_eq!(lan.leaders(), ["a"]);
 }
 
 #[test]
 fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.set_hooks("a", None);
     yield_now(&mut lan, "a").unwrap();
     assert_eq!(lan.at("a").role(), Role::Follower);
@@ -81,7 +81,7 @@ fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
 
 #[test]
 fn a_failed_demote_hook_does_not_hold_leadership_back() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.set_hooks("a", Some(HookOutcome::Failed));
     yield_now(&mut lan, "a").unwrap();
     assert_eq!(lan.leaders(), ["b"]);
@@ -90,8 +90,9 @@ fn a_failed_demote_hook_does_not_hold_leadership_back() {
 #[test]
 fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(Peer::new("a").says(Body::Heartbeat {
+        interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
@@ -107,7 +108,7 @@ fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
 #[test]
 fn everyone_else_gives_the_named_successor_one_elections_time() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(leader.says(Body::Resignation { successor: Some(id("y")) }));
     lan.pass(ms(999));
     assert!(!lan.take("m").bodies().contains(&Body::Proposal));
@@ -118,7 +119,7 @@ fn everyone_else_gives_the_named_successor_one_elections_time() {
 #[test]
 fn a_resignation_of_somebody_else_than_the_leader_changes_nothing() {
     let mut leader = Peer::leading("y", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("m")) }));
     assert_eq!(lan.at("m").leader(), Some(id("y")));
 }
@@ -189,7 +190,7 @@ fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
 
 #[test]
 fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", Election::stop);
     assert_eq!(lan.leaders(), ["b"]);
     let outputs = lan.take("a");
@@ -202,7 +203,7 @@ fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
 
 #[test]
 fn the_end_is_told_after_everything_else_even_the_transition_that_it_is() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("b", Election::stop);
     let outputs = lan.take("b").0;
     assert!(matches!(outputs[outputs.len() - 2].1, Output::Notify(Event::Transition(_))));
@@ -218,6 +219,7 @@ fn a_node_that_has_stopped_does_nothing_any_more() {
     lan.hear(Peer::new("z").says(Body::Proposal));
     lan.hear(Peer::leading("a", 9).says(EVERY_SECOND));
     lan.hear(Peer::new("m").says(Body::Heartbeat {
+        interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
@@ -239,15 +241,16 @@ fn a_node_that_has_stopped_does_nothing_any_more() {
 #[test]
 fn a_follower_that_stops_lets_its_running_hook_end_first() {
     let mut lan = Lan::led_by("a");
-    lan.start("b", Params::default());
+    lan.start("b", patient());
     lan.set_hooks("b", None);
     lan.hear(Peer::leading("a", 9).says(Body::Heartbeat {
+        interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
     lan.crash("b");
-    lan.start("b", Params::default());
+    lan.start("b", patient());
     lan.take("b");
     lan.tell("b", Election::stop);
     assert_eq!(lan.take("b").stopped(), None);
@@ -257,13 +260,13 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
 
 #[test]
 fn maintenance_hands_over_outlives_a_restart_and_ends_by_order() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| election.set_maintenance(now, true));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Maintenance)]);
     lan.crash("b");
     lan.crash("a");
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::Maintenance));
@@ -271,14 +274,14 @@ fn maintenance_hands_over_outlives_a_restart_and_ends_by_order() {
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["a"]);
     lan.crash("a");
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     assert!(!lan.at("a").in_maintenance(), "its end outlives a restart, too");
 }
 
 #[test]
 fn the_leaders_farewell_ends_its_reign_without_waiting_for_silence() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(leader.says(Body::Farewell { id_taken: false }));
     lan.pass(ms(250));
     assert_eq!(lan.leaders(), ["m"]);

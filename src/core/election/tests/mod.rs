@@ -48,8 +48,18 @@ fn id(text: &str) -> NodeId {
     text.parse().unwrap()
 }
 
+/// With time between what happens: a threshold of three intervals, and an election of one.
+fn patient() -> Params {
+    let params = Params::default();
+    Params {
+        leader_alive_threshold: params.heartbeat_interval * 3,
+        leader_election_duration: params.heartbeat_interval,
+        ..params
+    }
+}
+
 fn priority(priority: u8) -> Params {
-    Params { priority: Priority(priority), ..Params::default() }
+    Params { priority: Priority(priority), ..patient() }
 }
 
 /// Elections on a network without delay or loss, on which a host may be cut off. Time passes only
@@ -91,7 +101,7 @@ impl Lan {
     /// A network on which `name` leads alone, by the defaults.
     fn led_by(name: &str) -> Self {
         let mut lan = Lan::new();
-        lan.start(name, Params::default());
+        lan.start(name, patient());
         lan.pass(secs(3));
         assert_eq!(lan.leaders(), [name]);
         lan.take(name);

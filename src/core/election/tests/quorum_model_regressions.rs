@@ -14,7 +14,7 @@ fn voters() -> Voters {
 
 fn quorum() -> Params {
     let quorum = QuorumParams { voters: voters(), demote_grace: secs(5) };
-    Params { quorum: Some(quorum), ..Params::default() }
+    Params { quorum: Some(quorum), ..patient() }
 }
 
 /// A voter that remembers its votes.
@@ -30,7 +30,8 @@ fn says(peer: &mut Peer, body: Body) -> Message {
     message
 }
 
-const HEARTBEAT: Body = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+const HEARTBEAT: Body =
+    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
 
 /// A network on which `b`, which remembers its votes, has just asked for votes in term 1 with the
 /// support of `voter`; with what asked for them.

@@ -8,12 +8,13 @@ use crate::wire::message::DatagramId;
 
 fn quorum(voters: &[&str]) -> Params {
     let voters = Voters::new(voters.iter().map(|name| id(name))).unwrap();
-    Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..Params::default() }
+    Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..patient() }
 }
 
 const DECLARATION: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
 
-const HEARTBEAT: Body = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+const HEARTBEAT: Body =
+    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
 
 fn acknowledges(body: &Body) -> bool {
     matches!(body, Body::Heartbeat { acknowledged: Some(_), .. })

@@ -7,7 +7,7 @@ use crate::core::status::Ineligible;
 /// Whatever the terms were, the winner takes a term above both and is reaffirmed.
 #[test]
 fn a_winner_with_the_higher_term_is_reaffirmed_too() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.cut_off("b");
     lan.pass(secs(10));
     assert_eq!((lan.at("a").term(), lan.at("b").term()), (Term(1), Term(2)));
@@ -30,6 +30,7 @@ fn the_loser_is_not_reaffirmed() {
     let mut follower = Peer::new("f");
     follower.term = Term(5);
     lan.hear(follower.says(Body::Heartbeat {
+        interval_us: 0,
         leader: Some(id("a")),
         conceded: None,
         acknowledged: None,
@@ -42,7 +43,7 @@ fn the_loser_is_not_reaffirmed() {
 /// interrupt b's reign only to resign at once.
 #[test]
 fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     lan.set_hooks("a", None);
     lan.tell("a", |e, now| e.handle_links(now, false));
     lan.cut_off("a");
@@ -61,7 +62,7 @@ fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
 /// A better candidate that starts takes the leadership only when it can lead.
 #[test]
 fn preemption_waits_for_min_candidates() {
-    let params = Params { preempt: true, min_candidates: 3, ..Params::default() };
+    let params = Params { preempt: true, min_candidates: 3, ..patient() };
     let mut lan = Lan::settled(&["b", "c", "d"], &params);
     assert_eq!(lan.leaders(), ["b"]);
     lan.take("b");
@@ -77,9 +78,9 @@ fn preemption_waits_for_min_candidates() {
 /// The same where it can never lead, because it asks for more candidates than there are.
 #[test]
 fn preemption_by_one_that_cannot_lead_flaps() {
-    let mut lan = Lan::settled(&["b", "c"], &Params { preempt: true, ..Params::default() });
+    let mut lan = Lan::settled(&["b", "c"], &Params { preempt: true, ..patient() });
     lan.take("b");
-    lan.start("a", Params { preempt: true, min_candidates: 4, ..Params::default() });
+    lan.start("a", Params { preempt: true, min_candidates: 4, ..patient() });
     lan.pass(secs(60));
     let runs = lan.take("b").hooks();
     assert!(runs.len() <= 2, "{} hook runs on b within a minute", runs.len());
@@ -88,7 +89,7 @@ fn preemption_by_one_that_cannot_lead_flaps() {
 /// The same where it does not hear one of them.
 #[test]
 fn a_preempting_node_with_one_deaf_link_flaps() {
-    let params = Params { preempt: true, min_candidates: 3, ..Params::default() };
+    let params = Params { preempt: true, min_candidates: 3, ..patient() };
     let mut lan = Lan::settled(&["a", "b", "c"], &params);
     assert_eq!(lan.leaders(), ["a"]);
     // a does not hear c any more: it has to step down; b sees all three.
@@ -103,7 +104,7 @@ fn a_preempting_node_with_one_deaf_link_flaps() {
 #[test]
 fn too_few_candidates_is_not_reported_for_ever() {
     for phase in [0, 100, 200, 300, 400, 500, 600, 700, 800, 900] {
-        let params = Params { min_candidates: 3, ..Params::default() };
+        let params = Params { min_candidates: 3, ..patient() };
         let mut lan = Lan::new();
         lan.start("a", params.clone());
         lan.pass(ms(300));
@@ -123,7 +124,7 @@ fn too_few_candidates_is_not_reported_for_ever() {
 
 #[test]
 fn one_way_deafness_does_not_storm() {
-    let mut lan = Lan::settled(&["a", "b", "c", "d"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b", "c", "d"], &patient());
     lan.take("a");
     lan.deaf.insert((id("a"), id("b")));
     lan.pass(secs(60));
@@ -135,8 +136,7 @@ fn one_way_deafness_does_not_storm() {
 
 #[test]
 fn a_static_leader_leads_at_once_after_link_recovery() {
-    let p =
-        Params { static_role: Some(crate::core::params::StaticRole::Leader), ..Params::default() };
+    let p = Params { static_role: Some(crate::core::params::StaticRole::Leader), ..patient() };
     let mut lan = Lan::new();
     lan.start("a", p);
     lan.pass(secs(5));
@@ -150,11 +150,16 @@ fn a_static_leader_leads_at_once_after_link_recovery() {
 
 #[test]
 fn an_absurd_term_does_not_stop_the_tokens_from_growing() {
-    let mut lan = Lan::settled(&["a", "b"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.take("a");
     let mut stray = Peer::new("x");
     stray.term = Term(u64::MAX);
-    lan.hear(stray.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
+    lan.hear(stray.says(Body::Heartbeat {
+        interval_us: 0,
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.take("b");
     lan.tell("a", |e, now| e.yield_leadership(now)).unwrap();
     lan.pass(secs(5));
@@ -163,7 +168,7 @@ fn an_absurd_term_does_not_stop_the_tokens_from_growing() {
 
 #[test]
 fn a_yield_counts_during_another_handover_too() {
-    let params = Params { preempt: true, ..Params::default() };
+    let params = Params { preempt: true, ..patient() };
     let mut lan = Lan::settled(&["b", "c"], &params);
     lan.set_hooks("b", None);
     lan.start("a", params);
@@ -183,7 +188,7 @@ fn a_yield_counts_during_another_handover_too() {
 #[test]
 fn a_shorter_preempt_delay_counts_at_once() {
     let mut leader = Peer::leading("z", 4);
-    let long = Params { preempt: true, preempt_delay: secs(3600), ..Params::default() };
+    let long = Params { preempt: true, preempt_delay: secs(3600), ..patient() };
     let mut lan = Lan::following("m", long.clone(), &mut leader);
     lan.tell("m", |e, now| e.reconfigure(now, Params { preempt_delay: secs(0), ..long }));
     lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
@@ -193,7 +198,7 @@ fn a_shorter_preempt_delay_counts_at_once() {
 /// Where a and b both lead, a is told to stop with a slow hook and then the partition heals.
 #[test]
 fn a_stopping_leader_does_not_displace_another_at_healing() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     lan.cut_off("a");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a", "b"]);
@@ -213,10 +218,15 @@ fn a_stopping_leader_does_not_displace_another_at_healing() {
 #[test]
 fn a_refused_newcomer_does_not_silence_the_holder_of_the_id() {
     let mut lan = Lan::new();
-    lan.start("m", Params::default());
+    lan.start("m", patient());
     let mut clone = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
     let mut holder = Peer { incarnation: Incarnation(5), ..Peer::leading("a", 1) };
-    lan.hear(clone.says(Body::Heartbeat { leader: None, conceded: None, acknowledged: None }));
+    lan.hear(clone.says(Body::Heartbeat {
+        interval_us: 0,
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    }));
     lan.hear(holder.says(Body::Objection { newcomer: Incarnation(9) }));
     lan.pass_with(secs(60), &mut [(&mut holder, EVERY_SECOND)]);
     assert_eq!(lan.at("m").leader(), Some(id("a")));
@@ -226,7 +236,7 @@ fn a_refused_newcomer_does_not_silence_the_holder_of_the_id() {
 #[test]
 fn a_refused_newcomer_tells_its_transition_once() {
     let mut lan = Lan::new();
-    lan.start("m", Params::default());
+    lan.start("m", patient());
     lan.set_hooks("m", None);
     lan.take("m");
     let mut holder = Peer { incarnation: Incarnation(0), ..Peer::new("m") };

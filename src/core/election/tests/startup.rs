@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_lone_node_leads_after_two_equal_samples() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.pass(ms(1999));
     assert_eq!(lan.at("a").role(), Role::Starting);
     lan.pass(ms(1));
@@ -15,9 +15,10 @@ fn a_lone_node_leads_after_two_equal_samples() {
 #[test]
 fn a_member_that_joins_prolongs_start_up_until_the_samples_agree() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.pass(ms(1500));
     lan.hear(Peer::new("b").says(Body::Heartbeat {
+        interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
@@ -31,10 +32,11 @@ fn a_member_that_joins_prolongs_start_up_until_the_samples_agree() {
 #[test]
 fn start_up_lasts_no_longer_than_the_grace_period() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     for second in 0..15 {
         assert_eq!(lan.at("a").role(), Role::Starting, "after {second} s");
         lan.hear(Peer::new(&format!("b{second}")).says(Body::Heartbeat {
+            interval_us: 0,
             leader: None,
             conceded: None,
             acknowledged: None,
@@ -47,7 +49,7 @@ fn start_up_lasts_no_longer_than_the_grace_period() {
 #[test]
 fn a_declaration_ends_start_up_even_a_worse_leaders() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.pass(ms(300));
     lan.hear(Peer::leading("z", 4).says(EVERY_SECOND));
     assert_eq!(lan.at("a").role(), Role::Follower);
@@ -59,14 +61,14 @@ fn a_declaration_ends_start_up_even_a_worse_leaders() {
 fn a_leader_declares_at_once_where_somebody_starts() {
     let mut lan = Lan::led_by("a");
     lan.pass(ms(500));
-    lan.start("b", Params::default());
+    lan.start("b", patient());
     assert_eq!(lan.at("b").leader(), Some(id("a")));
 }
 
 #[test]
 fn a_proposal_does_not_end_start_up() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.hear(Peer::new("z").says(Body::Proposal));
     assert_eq!(lan.at("a").role(), Role::Starting);
 }
@@ -74,21 +76,26 @@ fn a_proposal_does_not_end_start_up() {
 #[test]
 fn a_life_begins_with_its_number_on_disk_then_the_hook_for_started() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     let outputs = lan.take("a");
     let expected = PersistentState { incarnation: Incarnation(1), ..PersistentState::default() };
     assert_eq!(outputs.0[0].1, Output::Persist(expected));
     assert_eq!(outputs.hooks(), [(HookEvent::Started, Reason::Startup)]);
     assert_eq!(
         outputs.bodies(),
-        [Body::Heartbeat { leader: None, conceded: None, acknowledged: None }]
+        [Body::Heartbeat {
+            interval_us: 2_200_000,
+            leader: None,
+            conceded: None,
+            acknowledged: None
+        }]
     );
 }
 
 #[test]
 fn a_node_without_a_link_starts_until_it_has_one() {
     let mut lan = Lan::new();
-    lan.start_linked("a", Params::default(), false);
+    lan.start_linked("a", patient(), false);
     lan.pass(secs(60));
     assert_eq!(lan.at("a").role(), Role::Starting);
     lan.tell("a", |election, now| election.handle_links(now, true));
@@ -101,7 +108,7 @@ fn a_node_without_a_link_starts_until_it_has_one() {
 #[test]
 fn a_link_that_fails_during_start_up_keeps_the_node_starting() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.pass(ms(1500));
     lan.tell("a", |election, now| election.handle_links(now, false));
     lan.pass(secs(60));
@@ -114,9 +121,9 @@ fn a_link_that_fails_during_start_up_keeps_the_node_starting() {
 #[test]
 fn of_those_who_start_together_the_best_leads_though_it_is_the_last() {
     let mut lan = Lan::new();
-    lan.start("b", Params::default());
+    lan.start("b", patient());
     lan.pass(ms(900));
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
     assert_eq!(lan.take("b").hooks(), [(HookEvent::Started, Reason::Startup)]);

@@ -13,7 +13,7 @@ fn fixed(role: StaticRole) -> Params {
 #[test]
 fn a_static_leader_leads_without_an_election() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.start("z", fixed(StaticRole::Leader));
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["z"]);
@@ -76,7 +76,7 @@ fn a_static_leader_has_nobody_to_yield_to() {
 #[test]
 fn a_static_leader_out_of_service_is_followed_by_nobody_and_comes_back() {
     let mut lan = Lan::new();
-    lan.start("a", Params::default());
+    lan.start("a", patient());
     lan.start("z", fixed(StaticRole::Leader));
     lan.pass(secs(10));
     lan.tell("z", |election, now| election.set_maintenance(now, true));
@@ -92,7 +92,7 @@ fn a_static_leader_out_of_service_is_followed_by_nobody_and_comes_back() {
 fn in_quorum_mode_a_static_role_waits_for_the_restart_that_ends_the_mode() {
     let voters = Voters::new(["a", "b", "c"].map(id)).unwrap();
     let quorum = Some(QuorumParams { voters, demote_grace: secs(5) });
-    let mut lan = Lan::settled(&["a", "b", "c"], &Params { quorum, ..Params::default() });
+    let mut lan = Lan::settled(&["a", "b", "c"], &Params { quorum, ..patient() });
     assert_eq!(lan.leaders(), ["a"]);
     lan.cut_off("a");
     lan.tell("a", |election, now| election.reconfigure(now, fixed(StaticRole::Leader)));

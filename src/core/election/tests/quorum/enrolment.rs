@@ -13,7 +13,7 @@ fn a_new_group_needs_every_voter_once() {
     assert!(lan.take("a").has_event(Event::AwaitingEnrolment { silent: 1, enrolled: 0 }));
     lan.start("c", quorum(&THREE));
     lan.pass(secs(5));
-    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.leaders().len(), 1, "whoever of them may vote first");
     for name in THREE {
         assert_eq!(lan.host(name).disk.enrolment, Enrolment::Enrolled);
     }
@@ -130,7 +130,8 @@ fn answers_to_others_and_those_of_the_forgetful_do_not_count() {
 #[test]
 fn old_datagrams_of_a_new_group_found_none() {
     let mut lan = alone_with("b", PersistentState::default());
-    let hello = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    let hello =
+        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     for flags in [Flags::CANDIDATE, Flags::CANDIDATE.with(Flags::FOUNDING, true)] {
         for name in ["a", "c"] {
             let mut peer = Peer { flags, ..voter(name) };

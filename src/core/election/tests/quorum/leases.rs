@@ -97,6 +97,7 @@ fn acknowledgements_of_another_life_or_an_unknown_declaration_do_not_count() {
     future.sequence.0 += 100;
     lan.hear(c.acknowledges(&future));
     let to_another = Body::Heartbeat {
+        interval_us: 0,
         leader: Some(id("a")),
         conceded: None,
         acknowledged: Some(datagram_id(&declaration)),
@@ -201,7 +202,8 @@ fn a_leader_keeps_its_term_though_a_voter_knows_a_higher_one() {
     let mut lan = three();
     let mut c = Peer { incarnation: Incarnation(50), ..voter_in("c", 9) };
     lan.crash("c");
-    let hello = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    let hello =
+        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     for _ in 0..10 {
         lan.hear(c.says(hello));
         lan.pass(secs(1));
@@ -239,7 +241,7 @@ fn longer_intervals_do_not_cost_the_leadership() {
 fn the_voters_stay_what_they_were_at_the_start() {
     let mut lan = three();
     lan.tell("a", |election, now| election.reconfigure(now, quorum(&["a"])));
-    lan.tell("b", |election, now| election.reconfigure(now, Params::default()));
+    lan.tell("b", |election, now| election.reconfigure(now, patient()));
     for name in ["a", "b"] {
         assert_eq!(lan.at(name).params().quorum, quorum(&THREE).quorum, "{name}");
     }

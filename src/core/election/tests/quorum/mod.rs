@@ -18,7 +18,7 @@ const THREE: [&str; 3] = ["a", "b", "c"];
 
 fn quorum(voters: &[&str]) -> Params {
     let voters = Voters::new(voters.iter().map(|name| id(name))).unwrap();
-    Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..Params::default() }
+    Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..patient() }
 }
 
 /// A disk that remembers having founded a group.
@@ -79,7 +79,7 @@ impl Peer {
     fn acknowledges(&mut self, declaration: &Message) -> Message {
         let leader = Some(declaration.sender);
         let acknowledged = Some(datagram_id(declaration));
-        self.says(Body::Heartbeat { leader, conceded: None, acknowledged })
+        self.says(Body::Heartbeat { interval_us: 0, leader, conceded: None, acknowledged })
     }
 
     fn answers(&mut self, request: &Message, granted: bool) -> Message {

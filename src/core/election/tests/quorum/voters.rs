@@ -47,6 +47,7 @@ fn a_vote_holds_still_for_others_until_its_lease_must_have_run_out() {
 fn no_vote_in_a_term_below_the_highest_known_one() {
     let mut lan = alone("b");
     lan.hear(voter_in("c", 7).says(Body::Heartbeat {
+        interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
@@ -82,6 +83,7 @@ fn every_declaration_of_the_leader_is_acknowledged_at_once_and_one_write_is_enou
         assert_eq!(
             acknowledged,
             Body::Heartbeat {
+                interval_us: 1_100_000,
                 leader: Some(id("a")),
                 conceded: None,
                 acknowledged: Some(datagram_id(&declaration)),
@@ -270,7 +272,8 @@ fn a_voter_of_which_two_lives_are_heard_does_not_count() {
     let mut lan = alone("b");
     let mut first = voter("a");
     let mut second = Peer { incarnation: Incarnation(2), ..voter("a") };
-    let hello = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    let hello =
+        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     lan.hear(first.says(hello));
     lan.hear(second.says(hello));
     lan.hear(first.says(hello));
@@ -288,7 +291,8 @@ fn a_voter_of_which_two_lives_are_heard_does_not_count() {
 #[test]
 fn a_voter_that_hears_its_namesake_says_no() {
     let mut lan = alone("b");
-    let hello = Body::Heartbeat { leader: None, conceded: None, acknowledged: None };
+    let hello =
+        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     let mut namesake = Peer { incarnation: Incarnation(9), ..voter("b") };
     lan.hear(namesake.says(hello));
     lan.take("b");
