@@ -32,6 +32,23 @@ const FINISHED: &str = "lan: the scenario ran to its end";
 /// The longest a whole scenario may take, a campaign's own duration aside.
 const SCENARIO_LIMIT: Duration = Duration::from_secs(300);
 
+/// What a scenario asks of the namespaces it runs in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// The longest it may take.
+    pub(crate) limit: Duration,
+    /// Where the machine's root runs it, it stays root, and is not one in a user namespace that may
+    /// do less.
+    pub(crate) real_root: bool,
+}
+
+impl Default for Needs {
+    /// What a test needs.
+    fn default() -> Self {
+        Needs { limit: SCENARIO_LIMIT + patience::campaign_duration(), real_root: false }
+    }
+}
+
 /// What a scenario needs of the machine, tried once before the first test.
 const TRIAL: &str =
     "mount -t tmpfs tmpfs /run && ip link add trial0 type veth peer name trial1 && ip netns list";
@@ -79,25 +96,34 @@ impl Inside {
 /// Panics where it fails, after printing its output. Where the machine forbids namespaces, says so
 /// on stderr and returns.
 pub(crate) fn isolated(test: &str, body: impl FnOnce(Inside)) {
+    isolated_with(Needs::default(), test, body);
+}
+
+/// [`isolated`], in namespaces that serve these needs.
+pub(crate) fn isolated_with(needs: Needs, test: &str, body: impl FnOnce(Inside)) {
     if env::var_os(OUTSIDE).is_some() {
         end_with_stdin();
         body(Inside::verify().expect("refusing to run outside"));
         println!("{FINISHED}");
         return;
     }
-    match ways_in() {
+    match ways_in(needs) {
         Err(reason) if env::var_os(REQUIRED).is_some() => panic!("cannot run: {reason}"),
         // Not `eprintln`, which libtest swallows for a test that passes.
         Err(reason) => drop(writeln!(io::stderr(), "skipped: {test}: {reason}; run as root")),
-        Ok(_) => run_isolated(test),
+        Ok(_) => run_with(needs, test),
     }
 }
 
 /// Runs the test named `test` in fresh namespaces below the current ones, and panics where it
 /// fails or does not run.
 pub(crate) fn run_isolated(test: &str) {
+    run_with(Needs::default(), test);
+}
+
+fn run_with(needs: Needs, test: &str) {
     let mut output = tempfile::tempfile().unwrap();
-    let status = spawn_inside(test, &output);
+    let status = spawn_inside(needs, test, &output);
     output.rewind().unwrap();
     let mut text = String::new();
     output.read_to_string(&mut text).unwrap();
@@ -113,8 +139,8 @@ pub(crate) fn test_name<F>(_closure: &F) -> &'static str {
     path.strip_suffix("::{{closure}}").unwrap_or(path)
 }
 
-fn spawn_inside(test: &str, output: &File) -> ExitStatus {
-    let mut child = unshare(ways_in().as_ref().unwrap())
+fn spawn_inside(needs: Needs, test: &str, output: &File) -> ExitStatus {
+    let mut child = unshare(ways_in(needs).as_ref().unwrap())
         .args(["/bin/sh", "-c", INIT, "init"])
         .arg(env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
@@ -125,7 +151,7 @@ fn spawn_inside(test: &str, output: &File) -> ExitStatus {
         .spawn()
         .unwrap();
     let mut status = None;
-    let limit = SCENARIO_LIMIT + patience::campaign_duration();
+    let limit = needs.limit;
     patience::holds_within(limit, || {
         status = child.try_wait().unwrap();
         status.is_some()
@@ -139,14 +165,18 @@ fn spawn_inside(test: &str, output: &File) -> ExitStatus {
 }
 
 /// The `unshare` options that work here, or why none does.
-fn ways_in() -> &'static Result<Vec<&'static str>, String> {
-    static WAYS: OnceLock<Result<Vec<&'static str>, String>> = OnceLock::new();
-    WAYS.get_or_init(|| {
-        let common = ["--net", "--mount", "--propagation=private", "--pid", "--fork"];
+fn ways_in(needs: Needs) -> &'static Result<Vec<&'static str>, String> {
+    static AS_ROOT: OnceLock<Result<Vec<&'static str>, String>> = OnceLock::new();
+    static AS_ANYONE: OnceLock<Result<Vec<&'static str>, String>> = OnceLock::new();
+    let common = ["--net", "--mount", "--propagation=private", "--pid", "--fork"];
+    let is_root = nix::unistd::geteuid().is_root();
+    if needs.real_root && is_root {
+        return AS_ROOT.get_or_init(|| attempt(&common));
+    }
+    AS_ANYONE.get_or_init(|| {
         let unprivileged = [&["--user", "--map-root-user"], &common[..]].concat();
-        attempt(&unprivileged).or_else(|reason| {
-            if nix::unistd::geteuid().is_root() { attempt(&common) } else { Err(reason) }
-        })
+        attempt(&unprivileged)
+            .or_else(|reason| if is_root { attempt(&common) } else { Err(reason) })
     })
 }
 

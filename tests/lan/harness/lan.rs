@@ -10,7 +10,7 @@ use std::thread;
 use super::claims::{Claim, Interrogation, contradictions};
 use super::group;
 use super::host::Host;
-use super::inside::{self, Inside, isolated};
+use super::inside::{self, Inside, Needs, isolated_with};
 use super::journal::{self, Journal};
 use super::patience::wait_until;
 use super::switch::{Rule, Switch};
@@ -30,17 +30,23 @@ pub(crate) struct Lan {
 /// Runs a test on as many hosts as `body` takes, in isolation; afterwards checks every host's
 /// hooks, and that every daemon stops in order.
 pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
-    run(1, inside::test_name(&body), body);
+    let test = inside::test_name(&body);
+    run(1, Needs::default(), test, body);
+}
+
+/// A [`scenario`] in namespaces that serve these needs.
+pub(crate) fn scenario_with<const N: usize>(needs: Needs, body: impl FnOnce(&Lan, [&Host; N])) {
+    run(1, needs, inside::test_name(&body), body);
 }
 
 /// A [`scenario`] whose hosts have a second interface on a second network.
 pub(crate) fn dual_homed_scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
-    run(2, inside::test_name(&body), body);
+    run(2, Needs::default(), inside::test_name(&body), body);
 }
 
 /// A [`scenario`] in quorum mode: afterwards also checks what the group as a whole was promised.
 pub(crate) fn quorum_scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
-    run(1, inside::test_name(&body), |lan, hosts| {
+    run(1, Needs::default(), inside::test_name(&body), |lan, hosts| {
         body(lan, hosts);
         lan.check_hooks();
         lan.stop_all();
@@ -48,8 +54,13 @@ pub(crate) fn quorum_scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N]
     });
 }
 
-fn run<const N: usize>(networks: usize, test: &str, body: impl FnOnce(&Lan, [&Host; N])) {
-    isolated(test, |inside| {
+fn run<const N: usize>(
+    networks: usize,
+    needs: Needs,
+    test: &str,
+    body: impl FnOnce(&Lan, [&Host; N]),
+) {
+    isolated_with(needs, test, |inside| {
         let lan = Lan::new(inside, N, networks);
         body(&lan, std::array::from_fn(|i| &lan.hosts[i]));
         lan.check_hooks();

@@ -1,35 +1,14 @@
-//! How long it takes on real hosts until there is a leader again, beside what available mode takes.
+//! How long it takes in quorum mode until there is a leader again, beside what available mode takes.
 //!
-//! ```text
-//! cargo bench --bench failover
-//! cargo bench --bench failover -- three_voters
-//! ```
-//!
-//! Three or five daemons in network namespaces, joined by the switch of `tests/lan`, with a heartbeat
-//! of 100 ms and whatever follows from it: a lease of 300 ms. Each sample begins at a random moment
-//! between two heartbeats, and ends when the hook of the successor has written its first line.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a benchmark fails by panicking, in its helpers too"
-)]
-#![expect(clippy::disallowed_methods, reason = "it measures real hosts, in real time")]
+//! Three or five daemons with a heartbeat of 100 ms and whatever follows from it. Each sample begins
+//! at a random moment between two heartbeats, and ends when the hook of the successor has written
+//! its first line.
 
-#[path = "../tests/lan/harness/mod.rs"]
-#[expect(dead_code, reason = "the tests need more of it")]
-#[expect(unused_imports, reason = "the tests need more of it")]
-mod harness;
-
-use std::env;
 use std::time::Duration;
 
-use harness::journal::What;
-use harness::patience::{LIMIT, now, pass};
-use harness::{Host, Lan, quorum_scenario, scenario, wait_until};
-
-/// What follows from the heartbeat, which the tests override.
-const DERIVED: &str = "leader_alive_threshold = \"300ms\"\n";
+use crate::harness::journal::What;
+use crate::harness::patience::{LIMIT, now, pass};
+use crate::harness::{Host, Lan, quorum_scenario, scenario, wait_until};
 
 /// Samples of a failover, and of a split.
 const FAILOVERS: usize = 25;
@@ -38,49 +17,27 @@ const SPLITS: usize = 10;
 /// How long a split lasts at least, for something to go wrong in.
 const SPLIT: Duration = Duration::from_secs(1);
 
-const MEASUREMENTS: [(&str, fn()); 5] = [
-    ("three_nodes_available", three_nodes_available),
-    ("three_voters_without_grace", three_voters_without_grace),
-    ("three_voters_with_grace", three_voters_with_grace),
-    ("five_voters_split_3_2", five_voters_split_3_2),
-    ("five_voters_split_2_2_1", five_voters_split_2_2_1),
-];
-
-/// Each measurement runs in a process of its own, which is told its name as the tests' are.
-fn main() {
-    let asked: Vec<String> = env::args().skip(1).collect();
-    if !asked.iter().any(|word| word == "--bench" || word == "--exact") {
-        return println!("measures only under `cargo bench`");
-    }
-    let name = asked.iter().find(|word| !word.starts_with('-'));
-    for (title, measurement) in MEASUREMENTS {
-        if name.is_none_or(|name| title.starts_with(name.as_str())) {
-            measurement();
-        }
-    }
-}
-
-fn three_nodes_available() {
+pub(crate) fn three_nodes_available() {
     scenario(|lan, hosts: [_; 3]| {
-        measure_failover(lan, hosts, "available mode", DERIVED);
+        measure_failover(lan, hosts, "available mode", "");
     });
 }
 
 /// Without a grace the hooks overlap: the demote hook of the old leader has no time.
-fn three_voters_without_grace() {
+pub(crate) fn three_voters_without_grace() {
     scenario(|lan, hosts: [_; 3]| {
         measure_failover(lan, hosts, "quorum mode, demote_grace = 0s", &voters(&hosts, "0s"));
     });
 }
 
-fn three_voters_with_grace() {
+pub(crate) fn three_voters_with_grace() {
     quorum_scenario(|lan, hosts: [_; 3]| {
         let lines = voters(&hosts, "500ms");
         measure_failover(lan, hosts, "quorum mode, demote_grace = 500ms", &lines);
     });
 }
 
-fn five_voters_split_3_2() {
+pub(crate) fn five_voters_split_3_2() {
     quorum_scenario(|lan, hosts: [_; 5]| {
         start(&hosts, &voters(&hosts, "500ms"));
         let mut samples = [const { Vec::new() }; 3];
@@ -114,7 +71,7 @@ fn five_voters_split_3_2() {
     });
 }
 
-fn five_voters_split_2_2_1() {
+pub(crate) fn five_voters_split_2_2_1() {
     quorum_scenario(|lan, hosts: [_; 5]| {
         start(&hosts, &voters(&hosts, "500ms"));
         let mut samples = [const { Vec::new() }; 3];
@@ -180,13 +137,24 @@ fn settled_leader(lan: &Lan) -> &Host {
 }
 
 fn start(hosts: &[&Host], lines: &str) {
-    hosts.iter().for_each(|host| host.start(lines));
+    for host in hosts {
+        host.write_config(&with_derived_threshold(&host.config(lines)));
+        host.restart();
+    }
     wait_until("all are up", || hosts.iter().all(|host| !host.status().is_null()));
+}
+
+/// Without the threshold that the tests set, which is wider than the one that follows from the
+/// heartbeat.
+fn with_derived_threshold(config: &str) -> String {
+    let mut config: toml::Table = config.parse().unwrap();
+    config.remove("leader_alive_threshold").expect("the tests set it");
+    config.to_string()
 }
 
 fn voters(hosts: &[&Host], grace: &str) -> String {
     let names: Vec<_> = hosts.iter().map(|host| host.name.as_str()).collect();
-    format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"{grace}\"\n{DERIVED}")
+    format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"{grace}\"\n")
 }
 
 fn without<'a>(hosts: &[&'a Host], host: &Host) -> Vec<&'a Host> {

@@ -1,0 +1,69 @@
+//! keepalived, whose leader is the VRRP master.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Group, Program, Seat, find, first_line, sole_speaker};
+
+pub(crate) struct Keepalived;
+
+impl Program for Keepalived {
+    fn name(&self) -> &'static str {
+        "keepalived"
+    }
+
+    fn version(&self) -> Result<String, String> {
+        let executable = find("keepalived")?;
+        // Before it runs a script it sets groups, which most user namespaces deny even to their root.
+        let setgroups = fs::read_to_string("/proc/self/setgroups").unwrap_or_default();
+        if setgroups.trim() == "deny" {
+            return Err(
+                "it runs no script in this user namespace; run the benchmark as root".into()
+            );
+        }
+        Ok(first_line(&executable, "--version"))
+    }
+
+    fn supports(&self, interval: Duration) -> bool {
+        interval >= Duration::from_millis(10)
+    }
+
+    fn command(&self, seat: &Seat<'_>) -> Command {
+        let host = seat.host;
+        let config = seat.configure(&format!(
+            r#"
+            global_defs {{
+                router_id {name}
+                vrrp_version 3
+                script_user root
+            }}
+            vrrp_instance bench {{
+                state BACKUP
+                interface eth0
+                virtual_router_id 51
+                priority {priority}
+                advert_int {interval}
+                virtual_ipaddress {{
+                    10.77.0.200/24
+                }}
+                notify_master "{script}"
+            }}
+            "#,
+            name = host.name,
+            priority = 200 - 10 * seat.rank,
+            interval = seat.interval.as_secs_f64(),
+            script = seat.script(),
+        ));
+        let mut command = Command::new(find("keepalived").unwrap());
+        command.args(["--dont-fork", "--log-console", "--vrrp"]);
+        command.args(["--use-file", &config, "--pid", &host.path("keepalived.pid")]);
+        command.args(["--vrrp_pid", &host.path("vrrp.pid")]);
+        command
+    }
+
+    /// The one of the highest priority: it takes over from any other.
+    fn agreed_leader(&self, group: &Group<'_>) -> Option<usize> {
+        sole_speaker(group).filter(|&leader| leader == 0)
+    }
+}

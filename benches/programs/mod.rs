@@ -1,0 +1,247 @@
+//! The programs that are compared, all run and watched in the same way.
+
+mod bell;
+mod keepalived;
+mod lanelect;
+mod ucarp;
+
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{env, iter};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::harness::Host;
+use crate::harness::patience::{pass, wait_until};
+
+pub(crate) use bell::Bell;
+
+/// All of them; what cannot run here is left out by [`available`].
+pub(crate) const PROGRAMS: [&dyn Program; 3] =
+    [&lanelect::Lanelect, &keepalived::Keepalived, &ucarp::Ucarp];
+
+/// The one that the others are compared with.
+pub(crate) const YARDSTICK: &str = "keepalived";
+
+/// Hosts in a group.
+pub(crate) const HOSTS: usize = 3;
+
+/// What is waited between two looks at a group that is not settled, in intervals.
+const LOOKS: f64 = 0.5;
+
+/// A program that has one of a group's hosts lead.
+pub(crate) trait Program {
+    /// As people call it.
+    fn name(&self) -> &'static str;
+
+    /// What it says of its version. The error says why it cannot run here.
+    fn version(&self) -> Result<String, String>;
+
+    /// Whether it can declare its leader so often.
+    fn supports(&self, interval: Duration) -> bool;
+
+    /// The command that runs it in the foreground, after writing what it reads.
+    fn command(&self, seat: &Seat<'_>) -> Command;
+
+    /// The host that leads, where all its hosts agree on it and nothing is under way.
+    fn agreed_leader(&self, group: &Group<'_>) -> Option<usize>;
+
+    /// Whether a leader can give up leadership without ending.
+    fn can_yield(&self) -> bool {
+        false
+    }
+
+    /// Makes a leader do so.
+    fn yield_leadership(&self, leader: &Host) {
+        panic!("{} on {} knows no such thing", self.name(), leader.name);
+    }
+}
+
+/// Where one instance of a program runs.
+pub(crate) struct Seat<'a> {
+    /// Its host.
+    pub(crate) host: &'a Host,
+    /// The best is 0.
+    pub(crate) rank: usize,
+    /// Between two declarations of the leader.
+    pub(crate) interval: Duration,
+    /// What its promotion script is to write to.
+    pub(crate) bell: PathBuf,
+}
+
+impl Seat<'_> {
+    /// A promotion script as short as it can be: one process, which writes one line.
+    pub(crate) fn script(&self) -> String {
+        let (path, name) = (self.host.path("promoted"), &self.host.name);
+        let text = format!("#!/bin/sh\necho {name} elected > {}\n", self.bell.display());
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// Writes its config file; returns the path.
+    pub(crate) fn configure(&self, text: &str) -> String {
+        let path = self.host.path("bench.conf");
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+/// A program on three hosts. Dropping it ends the program.
+pub(crate) struct Group<'a> {
+    pub(crate) program: &'a dyn Program,
+    pub(crate) hosts: [&'a Host; HOSTS],
+    pub(crate) interval: Duration,
+    /// Rings with every promotion.
+    pub(crate) bell: Bell,
+    daemons: RefCell<[Option<Child>; HOSTS]>,
+}
+
+impl<'a> Group<'a> {
+    /// Starts the program on all hosts.
+    pub(crate) fn start(
+        program: &'a dyn Program,
+        hosts: [&'a Host; HOSTS],
+        interval: Duration,
+    ) -> Group<'a> {
+        let bell = Bell::new(hosts[0].path("bell").into());
+        let daemons = RefCell::default();
+        let group = Group { program, hosts, interval, bell, daemons };
+        (0..HOSTS).for_each(|host| group.spawn(host));
+        group
+    }
+
+    /// Waits until the group has one leader, at a uniformly random phase of its interval; returns
+    /// the host.
+    pub(crate) fn settled_leader(&self) -> usize {
+        loop {
+            let mut leader = None;
+            wait_until(&format!("{} has one leader", self.program.name()), || {
+                leader = self.program.agreed_leader(self);
+                if leader.is_none() {
+                    pass(self.interval.mul_f64(LOOKS));
+                }
+                leader.is_some()
+            });
+            self.bell.silence();
+            pass(self.interval.mul_f64(1.0 + fastrand::f64()));
+            // A promotion meanwhile: the group was not settled after all.
+            if let Some(leader) = leader.filter(|_| self.bell.rings().is_empty()) {
+                return leader;
+            }
+        }
+    }
+
+    /// Sends SIGTERM to the program on one host.
+    pub(crate) fn terminate(&self, host: usize) {
+        signal(self.daemons.borrow()[host].as_ref().unwrap(), Signal::SIGTERM);
+    }
+
+    /// Starts the program anew on a host where it was told to end.
+    pub(crate) fn restart(&self, host: usize) {
+        self.await_end(host);
+        self.spawn(host);
+    }
+
+    fn spawn(&self, host: usize) {
+        let seat = Seat {
+            host: self.hosts[host],
+            rank: host,
+            interval: self.interval,
+            bell: self.bell.path().to_owned(),
+        };
+        let mut command = self.program.command(&seat);
+        let log = File::create(seat.host.path("bench.log")).unwrap();
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let child = seat.host.run(|| command.spawn().unwrap());
+        self.daemons.borrow_mut()[host] = Some(child);
+    }
+
+    fn await_end(&self, host: usize) {
+        let mut daemons = self.daemons.borrow_mut();
+        let Some(child) = daemons[host].as_mut() else { return };
+        let what = format!("{} on {} has ended", self.program.name(), self.hosts[host].name);
+        wait_until(&what, || child.try_wait().unwrap().is_some());
+        daemons[host] = None;
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for host in self.hosts {
+                let log = fs::read_to_string(host.path("bench.log")).unwrap_or_default();
+                println!("--- {} on {}\n{log}", self.program.name(), host.name);
+            }
+            return;
+        }
+        for child in self.daemons.borrow().iter().flatten() {
+            signal(child, Signal::SIGTERM);
+        }
+        (0..HOSTS).for_each(|host| self.await_end(host));
+    }
+}
+
+/// The programs that can run here at this interval; says of the others why they cannot.
+pub(crate) fn available(interval: Duration) -> Vec<&'static dyn Program> {
+    let mut found = Vec::new();
+    for program in PROGRAMS {
+        let name = program.name();
+        match program.version() {
+            _ if !program.supports(interval) => println!("  no {name}: its interval is longer"),
+            Ok(version) => {
+                println!("  {version}");
+                found.push(program);
+            }
+            Err(reason) => println!("  no {name}: {reason}"),
+        }
+    }
+    found
+}
+
+/// Where an executable is, also where only root's search path has it.
+fn find(executable: &str) -> Result<PathBuf, String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = env::split_paths(&path).chain(iter::once("/usr/sbin".into()));
+    let mut candidates = dirs.map(|dir| dir.join(executable));
+    candidates
+        .find(|path| path.is_file())
+        .ok_or_else(|| format!("not installed; `apt-get install {executable}` would"))
+}
+
+/// The first line that a program prints when it is called so.
+fn first_line(executable: &Path, argument: impl AsRef<OsStr>) -> String {
+    let output = Command::new(executable).arg(argument).stdin(Stdio::null()).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// The only host that sends anything within a little more than two intervals, and does so at least
+/// twice: the leader, in programs whose followers are silent.
+fn sole_speaker(group: &Group<'_>) -> Option<usize> {
+    let frames = || group.hosts.map(|host| sent(host).0);
+    let before = frames();
+    pass(group.interval.mul_f64(2.2));
+    let after = frames();
+    let mut speakers = (0..HOSTS).filter(|&host| after[host] > before[host]);
+    let leader = speakers.next().filter(|&host| after[host] >= before[host] + 2)?;
+    speakers.next().is_none().then_some(leader)
+}
+
+/// Frames and bytes that have left a host.
+pub(crate) fn sent(host: &Host) -> (u64, u64) {
+    let table = host.run(|| fs::read_to_string("/proc/thread-self/net/dev").unwrap());
+    let line = table.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
+    let columns: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    (columns[9], columns[8])
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}

@@ -1,0 +1,101 @@
+//! What the benchmarks print and draw: samples, tables and plots.
+
+pub(crate) mod svg;
+
+use std::fmt::{self, Display};
+use std::fs;
+use std::path::Path;
+
+/// One program's samples of one measurement.
+#[derive(Debug, Clone)]
+pub(crate) struct Samples {
+    /// Whose they are.
+    pub(crate) name: String,
+    /// In ascending order; at least one.
+    values: Vec<f64>,
+}
+
+impl Samples {
+    /// Panics where there are none.
+    pub(crate) fn new(name: impl Into<String>, mut values: Vec<f64>) -> Samples {
+        assert!(!values.is_empty(), "no samples");
+        values.sort_unstable_by(f64::total_cmp);
+        Samples { name: name.into(), values }
+    }
+
+    /// In ascending order.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The middle one, or the mean of the two in the middle.
+    pub(crate) fn median(&self) -> f64 {
+        let (low, high) = ((self.values.len() - 1) / 2, self.values.len() / 2);
+        f64::midpoint(self.values[low], self.values[high])
+    }
+
+    /// The least.
+    pub(crate) fn min(&self) -> f64 {
+        self.values[0]
+    }
+
+    /// The greatest.
+    pub(crate) fn max(&self) -> f64 {
+        self.values[self.values.len() - 1]
+    }
+}
+
+/// A table for a terminal: the first column to the left, numbers to the right.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows under these headings.
+    pub(crate) fn new<T: Display>(headings: impl IntoIterator<Item = T>) -> Table {
+        Table { rows: vec![cells(headings)] }
+    }
+
+    /// Adds a row of as many cells as there are headings.
+    pub(crate) fn row<T: Display>(&mut self, row: impl IntoIterator<Item = T>) {
+        let row = cells(row);
+        assert_eq!(row.len(), self.rows[0].len(), "a row of another width");
+        self.rows.push(row);
+    }
+}
+
+impl Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = 0..self.rows[0].len();
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<usize> = columns.filter_map(width).collect();
+        for row in &self.rows {
+            let (first, rest) = row.split_at(1);
+            write!(f, "  {:<1$}", first[0], widths[0])?;
+            for (cell, width) in rest.iter().zip(&widths[1..]) {
+                write!(f, "  {cell:>width$}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn cells<T: Display>(row: impl IntoIterator<Item = T>) -> Vec<String> {
+    row.into_iter().map(|cell| cell.to_string()).collect()
+}
+
+/// How often `base` goes into `value`, for people; a dash where there is no base.
+pub(crate) fn ratio(value: f64, base: Option<f64>) -> String {
+    base.filter(|base| *base > 0.0).map_or("-".into(), |base| format!("{:.2}", value / base))
+}
+
+/// Writes a plot into `target/bench` and says where it is.
+pub(crate) fn save(name: &str, svg: &str) {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("bench");
+    fs::create_dir_all(&dir).expect("a directory for plots");
+    let path = dir.join(format!("{name}.svg"));
+    fs::write(&path, svg).expect("a plot can be written");
+    println!("  plot: {}\n", path.display());
+}
