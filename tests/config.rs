@@ -102,7 +102,7 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
         ("heartbeat_interval", "\"61s\"", "10ms to 1m"),
         ("heartbeat_interval", "1", "string"),
         ("heartbeat_interval", "\"soon\"", "not a duration"),
-        ("leader_alive_threshold", "\"1999ms\"", "give it 2s or more"),
+        ("leader_alive_threshold", "\"1099ms\"", "give it 1100ms or more"),
         ("leader_election_duration", "\"0s\"", "out of range"),
         ("startup_grace_period", "\"0s\"", "out of range"),
         ("membership_sample_interval", "\"2h\"", "out of range"),
@@ -156,8 +156,8 @@ fn keys_that_contradict_each_other_are_refused() {
         ("candidate = false\npreempt = true", "preempt"),
         ("candidate = false\nstatic_role = \"leader\"", "static_role"),
         ("static_role = \"leader\"\nmin_candidates = 2", "min_candidates"),
-        ("heartbeat_interval = \"2s\"\nleader_alive_threshold = \"3s\"", "leader_alive_threshold"),
-        ("preset = \"fabric\"\nheartbeat_interval = \"6s\"", "heartbeat_interval"),
+        ("heartbeat_interval = \"2s\"\nleader_alive_threshold = \"2s\"", "leader_alive_threshold"),
+        ("preset = \"fabric\"\nheartbeat_interval = \"9500ms\"", "heartbeat_interval"),
         ("socket = \"/run/x\"\nhook_socket = \"/run/x\"", "hook_socket"),
     ] {
         assert_refused(text, 2, key, "");

@@ -54,13 +54,16 @@ fn quorum_message(role: Role, flags: Flags, body: Body) -> Message {
     message
 }
 
+/// A datagram of `web0`.
+const ANSWERED: DatagramId = DatagramId { incarnation: Incarnation(200), sequence: Sequence(90) };
+
 fn quorum_messages() -> [(&'static str, Message); 5] {
     let standing = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
     let declaration = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
-    let answered = DatagramId { incarnation: Incarnation(200), sequence: Sequence(90) };
+    let answered = ANSWERED;
     let leader = "web0".parse().unwrap();
     let acknowledgement = Body::Heartbeat {
-        interval_us: 0,
+        interval_us: 1_100_000,
         leader: Some(leader),
         conceded: None,
         acknowledged: Some(answered),
@@ -91,7 +94,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         (
             "heartbeat",
             follower(Body::Heartbeat {
-                interval_us: 0,
+                interval_us: 2_200_000,
                 leader: "web0".parse().ok(),
                 conceded: None,
                 acknowledged: None,
@@ -105,6 +108,11 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         ("farewell", follower(Body::Farewell { id_taken: false })),
         ("farewell-id-taken", follower(Body::Farewell { id_taken: true })),
         ("claim", follower(Body::Claim)),
+        ("probe", follower(Body::Probe { leader: "web0".parse().unwrap() })),
+        (
+            "sighting",
+            follower(Body::Sighting { leader: "web0".parse().unwrap(), newest: ANSWERED }),
+        ),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
     ]);
     expected.extend(quorum_messages());

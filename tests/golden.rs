@@ -93,7 +93,7 @@ fn longest() -> [Message; 2] {
     let name = id(&"n".repeat(NAME_MAX));
     let last = DatagramId { incarnation: Incarnation(u64::MAX), sequence: Sequence(u64::MAX) };
     let heartbeat = Body::Heartbeat {
-        interval_us: 0,
+        interval_us: u32::MAX,
         leader: Some(name),
         conceded: Some(Term(u64::MAX)),
         acknowledged: Some(last),
@@ -129,9 +129,9 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     messages
 }
 
-fn available_messages() -> [(&'static str, Codec, Message); 13] {
+fn available_messages() -> [(&'static str, Codec, Message); 15] {
     let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
-        interval_us: 0,
+        interval_us: 2_200_000,
         leader: leader.map(id),
         conceded: conceded.map(Term),
         acknowledged: None,
@@ -147,6 +147,9 @@ fn available_messages() -> [(&'static str, Codec, Message); 13] {
     let farewell = from_web1(Role::Follower, Body::Farewell { id_taken: false });
     let giving_back = from_web1(Role::Follower, Body::Farewell { id_taken: true });
     let claim = from_web1(Role::Follower, Body::Claim);
+    let probe = from_web1(Role::Follower, Body::Probe { leader: id("web2") });
+    let sighting =
+        from_web1(Role::Follower, Body::Sighting { leader: id("web2"), newest: ANSWERED });
     let objection =
         from_web1(Role::Leader, Body::Objection { newcomer: Incarnation(1_700_000_000_001) });
     [
@@ -162,13 +165,15 @@ fn available_messages() -> [(&'static str, Codec, Message); 13] {
         ("farewell", open(), farewell),
         ("farewell-id-taken", open(), giving_back),
         ("claim", open(), claim),
+        ("probe", open(), probe),
+        ("sighting", open(), sighting),
         ("objection", open(), objection),
     ]
 }
 
 fn quorum_messages() -> [(&'static str, Message); 7] {
     let acknowledging = Body::Heartbeat {
-        interval_us: 0,
+        interval_us: 1_100_000,
         leader: Some(id("web2")),
         conceded: None,
         acknowledged: Some(ANSWERED),
@@ -366,8 +371,8 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
 }
 
 /// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, and a heartbeat without
-/// leader, concession and acknowledgement.
-const A_HEARTBEAT: [u8; 11] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// interval, leader, concession and acknowledgement.
+const A_HEARTBEAT: [u8; 12] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
@@ -384,11 +389,11 @@ fn names_that_are_no_names_are_rejected() {
 #[test]
 fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
     let bad: [&[u8]; 7] = [
-        &[1, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0],                // no fifth role
+        &[1, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0], // no fifth role
         &[1, 1, 0, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 1], // neither none nor some voters
-        &[1, 1, 0, 0, 0, 0, 0, 10],                        // no eleventh body
-        &[1, 1, 0, 0, 0, 0, 0, 3, 2],                      // neither none nor some successor
-        &[1, 1, 0, 0, 0, 0, 0, 4, 2],                      // neither false nor true
+        &[1, 1, 0, 0, 0, 0, 0, 12],            // no thirteenth body
+        &[1, 1, 0, 0, 0, 0, 0, 3, 2],          // neither none nor some successor
+        &[1, 1, 0, 0, 0, 0, 0, 4, 2],          // neither false nor true
         &[1, 1, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0], // no u32
         &[1, 1, 0, 0, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0x7f], // nor here
     ];
@@ -401,7 +406,7 @@ fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
     let message =
-        open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0])).unwrap();
+        open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0])).unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
     assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
 }
@@ -410,7 +415,7 @@ fn unknown_flags_are_kept_for_those_who_know_them() {
 /// harmed by it, and the authenticator covers the bytes as they came.
 #[test]
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
-    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
     assert_eq!(open().decode(&padded), open().decode(&plain));
     assert_eq!(sealed().decode(&seal(&padded)), open().decode(&plain));
@@ -436,9 +441,9 @@ fn any_datagram() -> impl Strategy<Value = DatagramId> {
 fn any_heartbeat() -> impl Strategy<Value = Body> {
     let leader = prop::option::of(any_name());
     let conceded = prop::option::of(any_number());
-    (leader, conceded, prop::option::of(any_datagram())).prop_map(
-        |(leader, conceded, acknowledged)| Body::Heartbeat {
-            interval_us: 0,
+    (any::<u32>(), leader, conceded, prop::option::of(any_datagram())).prop_map(
+        |(interval_us, leader, conceded, acknowledged)| Body::Heartbeat {
+            interval_us,
             leader: leader.map(|name| id(&name)),
             conceded: conceded.map(Term),
             acknowledged,
@@ -462,6 +467,9 @@ fn any_body() -> impl Strategy<Value = Body> {
             Body::Vote { candidate: id(&candidate), request, granted }
         }),
         Just(Body::Inquiry),
+        any_name().prop_map(|leader| Body::Probe { leader: id(&leader) }),
+        (any_name(), any_datagram())
+            .prop_map(|(leader, newest)| Body::Sighting { leader: id(&leader), newest }),
     ]
 }
 

@@ -121,12 +121,14 @@ enum Agreement {
 /// `back` counts from this node's last datagram, so that answers concern it.
 #[derive(Debug, Arbitrary)]
 enum Said {
-    Heartbeat { leader: Option<u8>, conceded: Option<u64>, back: Option<u8> },
+    Heartbeat { interval_us: u32, leader: Option<u8>, conceded: Option<u64>, back: Option<u8> },
     Proposal,
     Declaration { interval_us: u32, hold_us: u32 },
     VoteRequest { hold_us: u32 },
     Vote { candidate: u8, back: u8, granted: bool },
     Inquiry,
+    Probe(u8),
+    Sighting { leader: u8, back: u8 },
     Resignation(Option<u8>),
     Farewell(bool),
     Claim,
@@ -428,7 +430,8 @@ fn body(said: &Said, last_sent: DatagramId) -> Body {
         ..last_sent
     };
     match *said {
-        Said::Heartbeat { leader, conceded, back } => Body::Heartbeat {
+        Said::Heartbeat { interval_us, leader, conceded, back } => Body::Heartbeat {
+            interval_us,
             leader: leader.map(node_id),
             conceded: conceded.map(Term),
             acknowledged: back.map(earlier),
@@ -440,6 +443,10 @@ fn body(said: &Said, last_sent: DatagramId) -> Body {
             Body::Vote { candidate: node_id(candidate), request: earlier(back), granted }
         }
         Said::Inquiry => Body::Inquiry,
+        Said::Probe(leader) => Body::Probe { leader: node_id(leader) },
+        Said::Sighting { leader, back } => {
+            Body::Sighting { leader: node_id(leader), newest: earlier(back) }
+        }
         Said::Resignation(successor) => Body::Resignation { successor: successor.map(node_id) },
         Said::Farewell(id_taken) => Body::Farewell { id_taken },
         Said::Claim => Body::Claim,

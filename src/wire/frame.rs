@@ -24,8 +24,8 @@ pub const VERSION: u8 = 1;
 pub const TAG_LEN: usize = 16;
 
 /// No datagram is longer than this, in bytes: two names in the header and one in the body, six
-/// varints of ten bytes, the voters' digest, ten bytes of the rest, and the authenticator.
-pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 6 * 10 + 8 + 10 + TAG_LEN;
+/// varints of ten bytes and one of five, the voters' digest, ten bytes of the rest, and the authenticator.
+pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 10 + TAG_LEN;
 
 /// The datagram carries no authenticator.
 const SEAL_OPEN: u8 = 0;

@@ -10,6 +10,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod identity;
+mod probing;
 mod quorum;
 mod quorum_model_regressions;
 mod quorum_regressions;

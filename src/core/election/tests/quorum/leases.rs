@@ -268,3 +268,21 @@ fn a_group_that_has_settled_writes_nothing() {
         assert_eq!(lan.take(name).saves(), 0, "{name}");
     }
 }
+
+/// Else one lost acknowledgement would cost a lease that is little longer than two intervals.
+#[test]
+fn a_leader_that_no_majority_acknowledges_declares_again_before_long() {
+    let (mut lan, mut c) = elected();
+    lan.pass(ms(10));
+    lan.take("b");
+    lan.pass(secs(1));
+    let repeated = lan.take("b").declarations();
+    assert_eq!(repeated.len(), 4, "every eighth of what the lease is longer than the interval");
+    lan.pass(ms(250));
+    let declaration = lan.take("b").last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    lan.pass(ms(989));
+    assert_eq!(lan.take("b").declarations(), []);
+    lan.pass(ms(11));
+    assert_eq!(lan.take("b").declarations().len(), 1);
+}
