@@ -215,11 +215,12 @@ fn find(executable: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("not installed; `apt-get install {executable}` would"))
 }
 
-/// The first line that a program prints when it is called so.
+/// The first line with text that a program prints when it is called so.
 fn first_line(executable: &Path, argument: impl AsRef<OsStr>) -> String {
     let output = Command::new(executable).arg(argument).stdin(Stdio::null()).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
-    String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned()
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// The only host that sends anything within a little more than two intervals, and does so at least
