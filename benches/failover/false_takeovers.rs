@@ -8,10 +8,10 @@ use crate::harness::lan::scenario_with;
 use crate::harness::patience::pass;
 use crate::harness::switch::Rule;
 use crate::harness::{Host, Lan};
+use crate::options;
 use crate::programs::{self, Group, HOSTS, Program, YARDSTICK};
 use crate::report::svg::{self, Bars};
 use crate::report::{self, Table, ratio};
-use crate::{needs, options};
 
 /// For how long false takeovers are counted under loss, and on busy cores.
 const LOSS: &str = "LANELECT_BENCH_LOSS";
@@ -40,7 +40,7 @@ struct Count {
 /// All programs and all rates at once, each in a group of its own: they share the machine, not the
 /// wire.
 pub(crate) fn under_loss() {
-    scenario_with(needs(), |lan, hosts: [_; LOSSY_HOSTS]| {
+    scenario_with(programs::needs(), |lan, hosts: [_; LOSSY_HOSTS]| {
         let interval = Duration::from_millis(100);
         let programs = programs::available(interval);
         let kinds = LOSSES.iter().flat_map(|&loss| programs.iter().map(move |&p| (p, loss)));
@@ -60,7 +60,7 @@ pub(crate) fn under_loss() {
 
 /// Other processes keep every core busy.
 pub(crate) fn on_busy_cores() {
-    scenario_with(needs(), |lan, hosts: [_; BUSY_HOSTS]| {
+    scenario_with(programs::needs(), |lan, hosts: [_; BUSY_HOSTS]| {
         let interval = Duration::from_secs(1);
         let programs = programs::available(interval);
         let groups = start(lan, &hosts, &programs, interval);

@@ -39,12 +39,8 @@ mod takeover;
 
 use std::time::Duration;
 
-use harness::inside::Needs;
 use programs::YARDSTICK;
 use report::{Samples, Table, ratio};
-
-/// The longest a measurement may take, whatever the options.
-const MEASUREMENT_LIMIT: Duration = Duration::from_secs(7200);
 
 const MEASUREMENTS: [(&str, fn()); 11] = [
     ("takeover::at_100ms", takeover::at_100ms),
@@ -62,11 +58,6 @@ const MEASUREMENTS: [(&str, fn()); 11] = [
 
 fn main() {
     options::run(&MEASUREMENTS);
-}
-
-/// What a measurement needs of the namespaces: as root it can compare with keepalived.
-fn needs() -> Needs {
-    Needs { limit: MEASUREMENT_LIMIT, real_root: true }
 }
 
 fn millis(duration: Duration) -> f64 {
