@@ -8,9 +8,9 @@
 //!
 //! Three hosts in network namespaces, joined by the switch of `tests/lan`, which takes over what the
 //! network costs: a sender pays for handing a frame to its interface, a receiver for taking a datagram
-//! from its socket. The programs take turns on the same hosts, several times, so
-//! that whatever else the machine does burdens all of them; the median turn counts. System calls are
-//! counted in a turn of their own, as counting them costs more than they do.
+//! from its socket. The programs take turns on the same hosts, several times, so that whatever else the
+//! machine does burdens all of them; the median turn counts. System calls are counted in a turn of
+//! their own, as counting them costs more than they do.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -23,7 +23,7 @@
 #[expect(dead_code, reason = "the tests need more of it")]
 #[expect(unused_imports, reason = "the tests need more of it")]
 mod harness;
-#[path = "../options.rs"]
+#[path = "../options/mod.rs"]
 #[expect(dead_code, reason = "the other benchmark needs more of it")]
 mod options;
 #[path = "../programs/mod.rs"]
@@ -189,15 +189,18 @@ impl Cost {
 fn report(interval: &str, bills: &[Bill]) {
     let title = format!("Cost of three settled hosts, interval {interval}");
     let to = format!("to {YARDSTICK}");
-    let mut table = Table::new([
-        "",
-        "",
-        "leader",
-        "a follower",
-        "all three",
-        &format!("leader {to}"),
-        &format!("all {to}"),
-    ]);
+    let mut table = Table::new(
+        2,
+        [
+            "",
+            "",
+            "leader",
+            "a follower",
+            "all three",
+            &format!("leader {to}"),
+            &format!("all {to}"),
+        ],
+    );
     for (nth, (quantity, unit)) in QUANTITIES.iter().enumerate() {
         let yardstick = cost_of(bills, YARDSTICK, nth);
         for bill in bills {

@@ -127,7 +127,7 @@ fn report(file: &str, what: &str, lasted: Duration, conditions: &[String], count
     let lasted = humantime::format_duration(lasted);
     let title = format!("False takeovers in {lasted}, {what}");
     let headings = ["", "", "takeovers", "reaffirmed", &format!("to {YARDSTICK}")];
-    let mut table = Table::new(headings);
+    let mut table = Table::new(2, headings);
     for (condition, counts) in conditions.iter().zip(counts.chunks(programs)) {
         let yardstick = counts.iter().find(|count| count.program == YARDSTICK);
         let yardstick = yardstick.map(|count| count.takeovers as f64);
