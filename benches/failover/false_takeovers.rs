@@ -8,10 +8,10 @@ use crate::harness::lan::scenario_with;
 use crate::harness::patience::pass;
 use crate::harness::switch::Rule;
 use crate::harness::{Host, Lan};
+use crate::options;
 use crate::programs::{self, Group, HOSTS, Program, YARDSTICK};
 use crate::report::svg::{self, Bars};
 use crate::report::{self, Table, ratio};
-use crate::{needs, options};
 
 /// For how long false takeovers are counted under loss, and on busy cores.
 const LOSS: &str = "LANELECT_BENCH_LOSS";
@@ -40,7 +40,7 @@ struct Count {
 /// All programs and all rates at once, each in a group of its own: they share the machine, not the
 /// wire.
 pub(crate) fn under_loss() {
-    scenario_with(needs(), |lan, hosts: [_; LOSSY_HOSTS]| {
+    scenario_with(programs::needs(), |lan, hosts: [_; LOSSY_HOSTS]| {
         let interval = Duration::from_millis(100);
         let programs = programs::available(interval);
         let kinds = LOSSES.iter().flat_map(|&loss| programs.iter().map(move |&p| (p, loss)));
@@ -60,7 +60,7 @@ pub(crate) fn under_loss() {
 
 /// Other processes keep every core busy.
 pub(crate) fn on_busy_cores() {
-    scenario_with(needs(), |lan, hosts: [_; BUSY_HOSTS]| {
+    scenario_with(programs::needs(), |lan, hosts: [_; BUSY_HOSTS]| {
         let interval = Duration::from_secs(1);
         let programs = programs::available(interval);
         let groups = start(lan, &hosts, &programs, interval);
@@ -127,7 +127,7 @@ fn report(file: &str, what: &str, lasted: Duration, conditions: &[String], count
     let lasted = humantime::format_duration(lasted);
     let title = format!("False takeovers in {lasted}, {what}");
     let headings = ["", "", "takeovers", "reaffirmed", &format!("to {YARDSTICK}")];
-    let mut table = Table::new(headings);
+    let mut table = Table::new(2, headings);
     for (condition, counts) in conditions.iter().zip(counts.chunks(programs)) {
         let yardstick = counts.iter().find(|count| count.program == YARDSTICK);
         let yardstick = yardstick.map(|count| count.takeovers as f64);

@@ -25,7 +25,7 @@
 #[expect(dead_code, reason = "the tests need more of it")]
 #[expect(unused_imports, reason = "the tests need more of it")]
 mod harness;
-#[path = "../options.rs"]
+#[path = "../options/mod.rs"]
 mod options;
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -39,12 +39,8 @@ mod takeover;
 
 use std::time::Duration;
 
-use harness::inside::Needs;
 use programs::YARDSTICK;
 use report::{Samples, Table, ratio};
-
-/// The longest a measurement may take, whatever the options.
-const MEASUREMENT_LIMIT: Duration = Duration::from_secs(7200);
 
 const MEASUREMENTS: [(&str, fn()); 11] = [
     ("takeover::at_100ms", takeover::at_100ms),
@@ -64,11 +60,6 @@ fn main() {
     options::run(&MEASUREMENTS);
 }
 
-/// What a measurement needs of the namespaces: as root it can compare with keepalived.
-fn needs() -> Needs {
-    Needs { limit: MEASUREMENT_LIMIT, real_root: true }
-}
-
 fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
@@ -76,7 +67,7 @@ fn millis(duration: Duration) -> f64 {
 /// Prints and plots times in milliseconds.
 fn report_times(file: &str, title: &str, sets: &[Samples]) {
     let yardstick = sets.iter().find(|set| set.name.starts_with(YARDSTICK)).map(Samples::median);
-    let mut table = Table::new(["ms", "median", "min", "max", "n", &format!("to {YARDSTICK}")]);
+    let mut table = Table::new(1, ["ms", "median", "min", "max", "n", &format!("to {YARDSTICK}")]);
     for set in sets {
         let times = [set.median(), set.min(), set.max()].map(|time| format!("{time:.1}"));
         let count = set.values().len().to_string();

@@ -7,14 +7,14 @@ use crate::harness::patience::now;
 use crate::harness::{Host, Lan};
 use crate::programs::{self, Group, HOSTS};
 use crate::report::Samples;
-use crate::{millis, needs, options, report_times};
+use crate::{millis, options, report_times};
 
 pub(crate) fn at_1s() {
-    scenario_with(needs(), |lan, hosts: [_; HOSTS]| measure(lan, hosts, "1s"));
+    scenario_with(programs::needs(), |lan, hosts: [_; HOSTS]| measure(lan, hosts, "1s"));
 }
 
 pub(crate) fn at_100ms() {
-    scenario_with(needs(), |lan, hosts: [_; HOSTS]| measure(lan, hosts, "100ms"));
+    scenario_with(programs::needs(), |lan, hosts: [_; HOSTS]| measure(lan, hosts, "100ms"));
 }
 
 fn measure(lan: &Lan, hosts: [&Host; HOSTS], interval: &str) {

@@ -12,12 +12,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use std::{env, iter};
+use std::{env, iter, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::harness::Host;
+use crate::harness::inside::Needs;
 use crate::harness::patience::{pass, wait_until};
 
 pub(crate) use bell::Bell;
@@ -34,6 +35,9 @@ pub(crate) const HOSTS: usize = 3;
 
 /// What is waited between two looks at a group that is not settled, in intervals.
 const LOOKS: f64 = 0.5;
+
+/// The longest a measurement may take, whatever the options.
+const MEASUREMENT_LIMIT: Duration = Duration::from_secs(7200);
 
 /// A program that has one of a group's hosts lead.
 pub(crate) trait Program {
@@ -174,7 +178,7 @@ impl<'a> Group<'a> {
 
 impl Drop for Group<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             for host in self.hosts {
                 let log = fs::read_to_string(host.path("bench.log")).unwrap_or_default();
                 println!("--- {} on {}\n{log}", self.program.name(), host.name);
@@ -188,8 +192,16 @@ impl Drop for Group<'_> {
     }
 }
 
+/// What a measurement needs of its namespaces: keepalived can only be run by root.
+pub(crate) fn needs() -> Needs {
+    Needs { limit: MEASUREMENT_LIMIT, real_root: true }
+}
+
 /// The programs that can run here at this interval; says of the others why they cannot.
 pub(crate) fn available(interval: Duration) -> Vec<&'static dyn Program> {
+    let cores = thread::available_parallelism().unwrap();
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    println!("  {cores} cores, load {}", load.split(' ').next().unwrap());
     let mut found = Vec::new();
     for program in PROGRAMS {
         let name = program.name();
@@ -215,11 +227,12 @@ fn find(executable: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("not installed; `apt-get install {executable}` would"))
 }
 
-/// The first line that a program prints when it is called so.
+/// The first line with text that a program prints when it is called so.
 fn first_line(executable: &Path, argument: impl AsRef<OsStr>) -> String {
     let output = Command::new(executable).arg(argument).stdin(Stdio::null()).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
-    String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned()
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// The only host that sends anything within a little more than two intervals, and does so at least

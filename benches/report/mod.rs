@@ -45,16 +45,18 @@ impl Samples {
     }
 }
 
-/// A table for a terminal: the first column to the left, numbers to the right.
+/// A table for a terminal: words to the left, numbers to the right.
 #[derive(Debug)]
 pub(crate) struct Table {
+    /// How many columns are words; the others follow them.
+    words: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows under these headings.
-    pub(crate) fn new<T: Display>(headings: impl IntoIterator<Item = T>) -> Table {
-        Table { rows: vec![cells(headings)] }
+    /// A table without rows under these headings, the first `words` of which are for words.
+    pub(crate) fn new<T: Display>(words: usize, headings: impl IntoIterator<Item = T>) -> Table {
+        Table { words, rows: vec![cells(headings)] }
     }
 
     /// Adds a row of as many cells as there are headings.
@@ -71,10 +73,12 @@ impl Display for Table {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
         let widths: Vec<usize> = columns.filter_map(width).collect();
         for row in &self.rows {
-            let (first, rest) = row.split_at(1);
-            write!(f, "  {:<1$}", first[0], widths[0])?;
-            for (cell, width) in rest.iter().zip(&widths[1..]) {
-                write!(f, "  {cell:>width$}")?;
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                if column < self.words {
+                    write!(f, "  {cell:<width$}")?;
+                } else {
+                    write!(f, "  {cell:>width$}")?;
+                }
             }
             writeln!(f)?;
         }

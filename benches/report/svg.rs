@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::Samples;
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 400.0;
 
 /// What is left free around the plot for its title, axes and legend.
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 170.0;
+const RIGHT: f64 = 180.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 56.0;
 

@@ -30,8 +30,7 @@ pub(crate) struct Lan {
 /// Runs a test on as many hosts as `body` takes, in isolation; afterwards checks every host's
 /// hooks, and that every daemon stops in order.
 pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
-    let test = inside::test_name(&body);
-    run(1, Needs::default(), test, body);
+    scenario_with(Needs::default(), body);
 }
 
 /// A [`scenario`] in namespaces that serve these needs.

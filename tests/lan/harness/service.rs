@@ -57,7 +57,7 @@ impl Host {
 }
 
 /// A process's number in this process namespace; `/proc` is that of the machine.
-fn own_pid(listed: &str) -> Option<Pid> {
+pub(crate) fn own_pid(listed: &str) -> Option<Pid> {
     let status = fs::read_to_string(format!("/proc/{listed}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_whitespace().next_back()?.parse().ok().map(Pid::from_raw)

@@ -1,0 +1,248 @@
+//! What a settled group costs: CPU time, wakeups, system calls, traffic and memory of lanelect beside
+//! keepalived and ucarp.
+//!
+//! ```text
+//! cargo bench --bench cost
+//! LANELECT_BENCH_COST=15s cargo bench --bench cost -- at_100ms
+//! ```
+//!
+//! Three hosts in network namespaces, joined by the switch of `tests/lan`, which takes over what the
+//! network costs: a sender pays for handing a frame to its interface, a receiver for taking a datagram
+//! from its socket. The programs take turns on the same hosts, several times, so that whatever else the
+//! machine does burdens all of them; the median turn counts. System calls are counted in a turn of
+//! their own, as counting them costs more than they do.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark fails by panicking, in its helpers too"
+)]
+#![expect(clippy::disallowed_methods, reason = "it measures real hosts, in real time")]
+
+#[path = "../../tests/lan/harness/mod.rs"]
+#[expect(dead_code, reason = "the tests need more of it")]
+#[expect(unused_imports, reason = "the tests need more of it")]
+mod harness;
+#[path = "../options/mod.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
+mod options;
+#[path = "../programs/mod.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
+mod programs;
+#[path = "../report/mod.rs"]
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
+mod report;
+
+mod meter;
+
+use std::time::Duration;
+
+use harness::Host;
+use harness::lan::scenario_with;
+use harness::patience::{now, pass};
+use meter::Reading;
+use programs::{Group, HOSTS, Program, YARDSTICK};
+use report::svg::{self, Bars};
+use report::{Samples, Table, ratio};
+
+/// For how long each program is measured, all its turns together.
+const WINDOW: &str = "LANELECT_BENCH_COST";
+const USUAL_WINDOW: Duration = Duration::from_secs(60);
+
+/// How often each program has its turn.
+const TURNS: u32 = 3;
+
+/// How long a group is left alone before it counts as settled. keepalived announces its address a
+/// second time after five seconds.
+const SETTLING: Duration = Duration::from_secs(7);
+
+/// For how long system calls are counted: so long, and so many intervals.
+const TRACE: Duration = Duration::from_secs(10);
+const TRACED_INTERVALS: u32 = 20;
+
+/// What is measured, a word for the plot, and the unit.
+const QUANTITIES: [(&str, &str); 7] = [
+    ("CPU", "µs per interval"),
+    ("wakeups", "per interval"),
+    ("frames", "sent per second"),
+    ("bytes", "sent per second"),
+    ("RSS", "MB"),
+    ("PSS", "MB"),
+    ("syscalls", "per interval"),
+];
+
+const MEASUREMENTS: [(&str, fn()); 2] = [("at_100ms", at_100ms), ("at_1s", at_1s)];
+
+/// One quantity on the leader's host, and on its two followers' together.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    leader: f64,
+    followers: f64,
+}
+
+/// A program's quantities, in the order of [`QUANTITIES`]; the last may be missing.
+struct Bill {
+    program: &'static str,
+    costs: Vec<Cost>,
+}
+
+fn main() {
+    options::run(&MEASUREMENTS);
+}
+
+fn at_100ms() {
+    scenario_with(programs::needs(), |_, hosts: [_; HOSTS]| measure(hosts, "100ms"));
+}
+
+fn at_1s() {
+    scenario_with(programs::needs(), |_, hosts: [_; HOSTS]| measure(hosts, "1s"));
+}
+
+fn measure(hosts: [&Host; HOSTS], interval: &str) {
+    let duration = humantime::parse_duration(interval).unwrap();
+    let window = options::duration(WINDOW, USUAL_WINDOW) / TURNS;
+    let programs = programs::available(duration);
+    let start = |program| Group::start(program, hosts, duration);
+    let mut turns = vec![Vec::new(); programs.len()];
+    for _ in 0..TURNS {
+        for (turns, program) in turns.iter_mut().zip(&programs) {
+            turns.push(turn(&start(*program), window));
+        }
+    }
+    let bill = |(turns, program): (Vec<_>, &&'static dyn Program)| {
+        let mut costs = medians(&turns);
+        costs.extend(system_calls(&start(*program)));
+        Bill { program: program.name(), costs }
+    };
+    let bills: Vec<Bill> = turns.into_iter().zip(&programs).map(bill).collect();
+    report(interval, &bills);
+}
+
+/// Measures everything but system calls within one window.
+fn turn(group: &Group<'_>, window: Duration) -> Vec<Cost> {
+    let leader = calm_leader(group);
+    let (started, before) = (now(), group.hosts.map(Reading::of));
+    pass(window);
+    let (lasted, after) = (started.elapsed(), group.hosts.map(Reading::of));
+    assert!(group.bell.rings().is_empty(), "the leader did not stay the leader");
+    let seconds = lasted.as_secs_f64();
+    let intervals = seconds / group.interval.as_secs_f64();
+    let used = |what: fn(&Reading) -> u64| {
+        std::array::from_fn(|host| (what(&after[host]) - what(&before[host])) as f64)
+    };
+    let memory = group.hosts.map(meter::memory);
+    vec![
+        cost(used(|reading| reading.cpu_ns), leader, 1000.0 * intervals),
+        cost(used(|reading| reading.waits), leader, intervals),
+        cost(used(|reading| reading.frames), leader, seconds),
+        cost(used(|reading| reading.bytes), leader, seconds),
+        cost(memory.map(|(resident, _)| resident as f64), leader, 1024.0),
+        cost(memory.map(|(_, proportional)| proportional as f64), leader, 1024.0),
+    ]
+}
+
+/// Counts system calls; says so where that does not work.
+fn system_calls(group: &Group<'_>) -> Option<Cost> {
+    let leader = calm_leader(group);
+    let lasting = TRACE.max(group.interval * TRACED_INTERVALS);
+    match meter::system_calls(group.hosts, lasting) {
+        Ok(counts) => {
+            let intervals = lasting.as_secs_f64() / group.interval.as_secs_f64();
+            Some(cost(counts.map(|count| count as f64), leader, intervals))
+        }
+        Err(reason) => {
+            println!("  no system calls of {}: {reason}", group.program.name());
+            None
+        }
+    }
+}
+
+fn calm_leader(group: &Group<'_>) -> usize {
+    group.settled_leader();
+    pass(SETTLING);
+    group.settled_leader()
+}
+
+fn cost(hosts: [f64; HOSTS], leader: usize, unit: f64) -> Cost {
+    let all: f64 = hosts.iter().sum();
+    Cost { leader: hosts[leader] / unit, followers: (all - hosts[leader]) / unit }
+}
+
+fn medians(turns: &[Vec<Cost>]) -> Vec<Cost> {
+    let median = |quantity: usize, part: fn(&Cost) -> f64| {
+        let values = turns.iter().map(|turn| part(&turn[quantity])).collect();
+        Samples::new("", values).median()
+    };
+    let cost = |quantity| Cost {
+        leader: median(quantity, |cost| cost.leader),
+        followers: median(quantity, |cost| cost.followers),
+    };
+    (0..turns[0].len()).map(cost).collect()
+}
+
+impl Cost {
+    fn all(&self) -> f64 {
+        self.leader + self.followers
+    }
+}
+
+fn report(interval: &str, bills: &[Bill]) {
+    let title = format!("Cost of three settled hosts, interval {interval}");
+    let to = format!("to {YARDSTICK}");
+    let mut table = Table::new(
+        2,
+        [
+            "",
+            "",
+            "leader",
+            "a follower",
+            "all three",
+            &format!("leader {to}"),
+            &format!("all {to}"),
+        ],
+    );
+    for (nth, (quantity, unit)) in QUANTITIES.iter().enumerate() {
+        let yardstick = cost_of(bills, YARDSTICK, nth);
+        for bill in bills {
+            let Some(cost) = bill.costs.get(nth) else { continue };
+            let figure = |value: f64| format!("{value:.2}");
+            table.row([
+                format!("{quantity} {unit}"),
+                bill.program.to_owned(),
+                figure(cost.leader),
+                figure(cost.followers / (HOSTS - 1) as f64),
+                figure(cost.all()),
+                ratio(cost.leader, yardstick.map(|base| base.leader)),
+                ratio(cost.all(), yardstick.map(|base| base.all())),
+            ]);
+        }
+    }
+    println!("{title}\n{table}");
+    plot(interval, &title, bills);
+}
+
+/// Draws each quantity in relation to keepalived's, or where it is missing to the first program's.
+fn plot(interval: &str, title: &str, bills: &[Bill]) {
+    let yardstick = if bills.iter().any(|bill| bill.program == YARDSTICK) {
+        YARDSTICK
+    } else {
+        bills[0].program
+    };
+    let relative = |bill: &Bill, nth| {
+        let base = cost_of(bills, yardstick, nth)?.all();
+        bill.costs.get(nth).map(|cost| cost.all() / base)
+    };
+    let series = bills.iter().map(|bill| Bars {
+        name: bill.program.to_owned(),
+        values: (0..QUANTITIES.len()).map(|nth| relative(bill, nth)).collect(),
+    });
+    let unit = format!("all three hosts, {yardstick} = 1");
+    let words = QUANTITIES.map(|(word, _)| word);
+    let svg = svg::bars(title, &unit, &words, &series.collect::<Vec<_>>());
+    report::save(&format!("cost-{interval}"), &svg);
+}
+
+fn cost_of(bills: &[Bill], program: &str, nth: usize) -> Option<Cost> {
+    let bill = bills.iter().find(|bill| bill.program == program)?;
+    bill.costs.get(nth).copied()
+}
