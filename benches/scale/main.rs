@@ -7,8 +7,23 @@
 //!
 //! The election of the daemon, at its default settings, on a simulated network where a datagram takes
 //! 0.2 ms and none is lost.
-#![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark fails by panicking, in its helpers too"
+)]
+#![expect(clippy::disallowed_methods, reason = "it measures real hosts, in real time")]
 
+#[path = "../../tests/lan/harness/mod.rs"]
+#[expect(dead_code, reason = "the tests need more of it")]
+#[expect(unused_imports, reason = "the tests need more of it")]
+mod harness;
+#[path = "../report/mod.rs"]
+#[expect(dead_code, reason = "other benchmarks need more of it")]
+mod report;
+
+mod daemons;
 mod group;
 mod measure;
 
@@ -21,6 +36,9 @@ const SIZES: [usize; 8] = [3, 10, 30, 100, 300, 1000, 3000, 5000];
 
 fn main() {
     let asked: Vec<String> = env::args().skip(1).collect();
+    if asked.iter().any(|word| word == daemons::NAME) {
+        return daemons::measure();
+    }
     if !asked.iter().any(|word| word == "--bench") {
         return println!("measures only under `cargo bench`");
     }
