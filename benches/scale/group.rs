@@ -273,7 +273,10 @@ impl Group {
     }
 
     fn send(&mut self, from: usize, message: Message, why: Option<Timer>) {
-        *self.tally.sent.entry(kind(&message.body, why)).or_default() += 1;
+        let is_heartbeat = matches!(message.body, Body::Heartbeat { .. });
+        let is_routine = is_heartbeat && why == Some(Timer::Heartbeat);
+        let kind = if is_routine { ROUTINE.to_owned() } else { kind(&message.body) };
+        *self.tally.sent.entry(kind).or_default() += 1;
         self.sent += 1;
         let arrives = self.now + Duration::from_micros(self.rng.u64(LATENCY_MICROS));
         self.wire.insert((arrives, self.sent), Datagram { from, message });
@@ -281,10 +284,7 @@ impl Group {
 }
 
 /// The name of what a datagram is about.
-fn kind(body: &Body, why: Option<Timer>) -> String {
-    if matches!(body, Body::Heartbeat { .. }) && why == Some(Timer::Heartbeat) {
-        return ROUTINE.to_owned();
-    }
+pub(crate) fn kind(body: &Body) -> String {
     let text = format!("{body:?}");
     let name = text.split(|c: char| !c.is_alphanumeric()).next();
     name.unwrap_or_default().to_lowercase()

@@ -24,7 +24,10 @@ const STEADY: u64 = 10;
 const HEARD_PER_SECOND: u64 = 32;
 
 /// Leaders that are killed, one after the other.
-const ELECTIONS: usize = 11;
+const TAKEOVERS: usize = 11;
+
+/// A group from this size on fills memory with tables of members, and with little else.
+const LARGE: usize = 300;
 
 /// Nothing more is begun in a group of one size once so many datagrams were received, all nodes
 /// together: some minutes.
@@ -35,9 +38,10 @@ pub(crate) struct Sample {
     pub(crate) size: usize,
     pub(crate) startup: Startup,
     pub(crate) steady: Steady,
-    pub(crate) elections: Vec<Takeover>,
-    /// Resident memory of the whole simulation for each entry of a table of members, in bytes.
-    pub(crate) bytes_per_member: u64,
+    pub(crate) takeovers: Vec<Takeover>,
+    /// Resident memory of the whole simulation for each entry of a table of members, where those take
+    /// most of it.
+    pub(crate) bytes_per_member: Option<u64>,
 }
 
 /// All nodes start at once.
@@ -75,6 +79,12 @@ impl Takeover {
     pub(crate) fn routine_heartbeats(&self) -> u64 {
         self.sent.get(ROUTINE).copied().unwrap_or(0)
     }
+
+    /// What the datagrams were that would not have been sent otherwise.
+    pub(crate) fn kinds(&self) -> String {
+        let kinds = self.sent.iter().filter(|(kind, _)| *kind != ROUTINE);
+        kinds.map(|(kind, sent)| format!("{sent} {kind}")).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Measures a group of `size` nodes.
@@ -83,7 +93,7 @@ pub(crate) fn measure(size: usize) -> Sample {
     let took = group.run_until_led(PATIENCE).map(|_| group.now.since(Time::ZERO));
     group.run_for(heartbeat() * SETTLING);
     let begun = group.take_tally();
-    let bytes_per_member = resident_memory() / (size * (size - 1)) as u64;
+    let bytes_per_member = (size >= LARGE).then(|| resident_memory() / (size * (size - 1)) as u64);
     let startup = Startup {
         took,
         accessions: begun.accessions,
@@ -92,13 +102,13 @@ pub(crate) fn measure(size: usize) -> Sample {
     };
     let mut budget = Budget(RECEIVED_MAX.saturating_sub(begun.received));
     let steady = measure_steady(&mut group, size, &mut budget);
-    let mut elections = Vec::new();
-    // A group without an election says little, whatever it costs.
-    while elections.len() < ELECTIONS && (budget.0 > 0 || elections.is_empty()) {
-        let Some(takeover) = measure_election(&mut group, &mut budget) else { break };
-        elections.push(takeover);
+    let mut takeovers = Vec::new();
+    // A group without a takeover says little, whatever it costs.
+    while takeovers.len() < TAKEOVERS && (budget.0 > 0 || takeovers.is_empty()) {
+        let Some(takeover) = measure_takeover(&mut group, &mut budget) else { break };
+        takeovers.push(takeover);
     }
-    Sample { size, startup, steady, elections, bytes_per_member }
+    Sample { size, startup, steady, takeovers, bytes_per_member }
 }
 
 /// How many more datagrams may be received, all nodes together.
@@ -124,8 +134,8 @@ fn measure_steady(group: &mut Group, size: usize, budget: &mut Budget) -> Steady
     Steady { mean, busiest_second: tally.busiest_second }
 }
 
-/// Kills the leader at any moment between two declarations; it is back for the next election.
-fn measure_election(group: &mut Group, budget: &mut Budget) -> Option<Takeover> {
+/// Kills the leader at any moment between two declarations; it is back for the next time.
+fn measure_takeover(group: &mut Group, budget: &mut Budget) -> Option<Takeover> {
     let phase = group.random_duration(heartbeat());
     group.run_for(heartbeat() * SETTLING + phase);
     let leader = group.leader()?;
@@ -142,7 +152,8 @@ fn measure_election(group: &mut Group, budget: &mut Budget) -> Option<Takeover> 
     Some(Takeover { led_after, followed_after, sent: tally.sent })
 }
 
-fn heartbeat() -> Duration {
+/// The default interval between declarations.
+pub(crate) fn heartbeat() -> Duration {
     Params::default().heartbeat_interval
 }
 
