@@ -40,7 +40,7 @@ use crate::daemon::rejections::Rejections;
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Transport};
 use crate::time::Time;
-use crate::wire::frame::{Codec, DATAGRAM_MAX};
+use crate::wire::frame::Codec;
 
 /// Datagrams taken in one turn. More wait for the next, so that a flood delays no deadline by more
 /// than a few milliseconds.
@@ -148,10 +148,8 @@ impl Daemon {
 
     /// Hands the datagrams that wait to the election.
     fn receive(&mut self) {
-        // One byte more than any datagram has, so that a longer one does not pass for one.
-        let mut buffer = [0; DATAGRAM_MAX + 1];
         for _ in 0..DATAGRAMS_PER_TURN {
-            let Some(received) = self.transport.receive(&mut buffer) else { return };
+            let Some(received) = self.transport.receive() else { return };
             // Read when the datagram is here: what a voter promises about it must not begin before it
             // was sent.
             let now = clock::now();
