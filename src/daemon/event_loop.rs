@@ -106,10 +106,14 @@ impl Daemon {
         }
     }
 
+    /// Most turns bring a datagram and nothing else. What they do not need they do not touch: after a
+    /// sleep each piece of code and data that is used is a wait for the memory.
     fn turn(&mut self, events: &Events) {
         self.receive();
-        self.take_events(events);
-        self.do_what_is_due();
+        let has_news = self.take_events(events);
+        if has_news || self.next_deadline().is_some_and(|deadline| deadline <= clock::now()) {
+            self.do_what_is_due();
+        }
         self.serve_clients(events);
     }
 
@@ -167,8 +171,10 @@ impl Daemon {
         }
     }
 
-    /// Takes in what this host has to tell; what clients have is left.
-    fn take_events(&mut self, events: &Events) {
+    /// Takes in what this host has to tell, and returns whether that was anything; what clients have is
+    /// left.
+    fn take_events(&mut self, events: &Events) -> bool {
+        let mut has_news = false;
         for event in events.iter() {
             match event.token() {
                 ALARM => self.alarm.acknowledge(),
@@ -176,9 +182,11 @@ impl Daemon {
                 HOOKS => self.hooks.handle_socket(clock::now()),
                 FENCE => self.hooks.handle_fence_socket(clock::now()),
                 STORE => self.writer.handle_wake(clock::now()),
-                _ => {}
+                _ => continue,
             }
+            has_news = true;
         }
+        has_news
     }
 
     fn take_signals(&mut self) {
