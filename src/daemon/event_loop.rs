@@ -40,7 +40,7 @@ use crate::daemon::rejections::Rejections;
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Transport};
 use crate::time::Time;
-use crate::wire::frame::{Codec, DATAGRAM_MAX};
+use crate::wire::frame::Codec;
 
 /// Datagrams taken in one turn. More wait for the next, so that a flood delays no deadline by more
 /// than a few milliseconds.
@@ -106,10 +106,14 @@ impl Daemon {
         }
     }
 
+    /// Most turns bring a datagram and nothing else. What they do not need they do not touch: after a
+    /// sleep each piece of code and data that is used is a wait for the memory.
     fn turn(&mut self, events: &Events) {
         self.receive();
-        self.take_events(events);
-        self.do_what_is_due();
+        let has_news = self.take_events(events);
+        if has_news || self.next_deadline().is_some_and(|deadline| deadline <= clock::now()) {
+            self.do_what_is_due();
+        }
         self.serve_clients(events);
     }
 
@@ -148,10 +152,8 @@ impl Daemon {
 
     /// Hands the datagrams that wait to the election.
     fn receive(&mut self) {
-        // One byte more than any datagram has, so that a longer one does not pass for one.
-        let mut buffer = [0; DATAGRAM_MAX + 1];
         for _ in 0..DATAGRAMS_PER_TURN {
-            let Some(received) = self.transport.receive(&mut buffer) else { return };
+            let Some(received) = self.transport.receive() else { return };
             // Read when the datagram is here: what a voter promises about it must not begin before it
             // was sent.
             let now = clock::now();
@@ -169,8 +171,10 @@ impl Daemon {
         }
     }
 
-    /// Takes in what this host has to tell; what clients have is left.
-    fn take_events(&mut self, events: &Events) {
+    /// Takes in what this host has to tell, and returns whether that was anything; what clients have is
+    /// left.
+    fn take_events(&mut self, events: &Events) -> bool {
+        let mut has_news = false;
         for event in events.iter() {
             match event.token() {
                 ALARM => self.alarm.acknowledge(),
@@ -178,9 +182,11 @@ impl Daemon {
                 HOOKS => self.hooks.handle_socket(clock::now()),
                 FENCE => self.hooks.handle_fence_socket(clock::now()),
                 STORE => self.writer.handle_wake(clock::now()),
-                _ => {}
+                _ => continue,
             }
+            has_news = true;
         }
+        has_news
     }
 
     fn take_signals(&mut self) {

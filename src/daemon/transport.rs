@@ -10,6 +10,7 @@
 //! interface exists, is up, has a carrier and the address that the socket was opened with. A
 //! netlink monitor brings the next rescan forward; a slow poll covers whatever it misses.
 
+mod batch;
 mod change;
 mod link;
 mod send_health;
@@ -87,7 +88,7 @@ pub struct RescanError(#[from] io::Error);
 /// A datagram that came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its bytes, cut to the buffer: one that fills the buffer may have been longer.
+    /// Its bytes. Of one that is longer than any that is well-formed, more than that one has.
     pub datagram: &'a [u8],
     /// Who sent it.
     pub source: IpAddr,
@@ -235,22 +236,17 @@ impl Transport {
     }
 
     /// The next datagram, taking turns between the interfaces; none where all are empty. Includes
-    /// this host's own datagrams. A `buffer` one byte larger than the longest datagram that is
-    /// well-formed makes every longer one recognisable.
-    pub fn receive<'a>(&mut self, buffer: &'a mut [u8]) -> Option<Received<'a>> {
+    /// this host's own datagrams. The socket was read some datagrams ahead: whoever dates one reads the
+    /// clock after this.
+    pub fn receive(&mut self) -> Option<Received<'_>> {
         let count = self.links.len();
-        for _ in 0..count {
-            let link = self.links.get_mut(self.turn)?;
-            self.turn = (self.turn + 1) % count;
-            if let Some((length, sender, endpoint)) = link.receive(buffer) {
-                return Some(Received {
-                    datagram: buffer.get(..length)?,
-                    source: sender.ip().to_canonical(),
-                    interface: endpoint.index,
-                });
-            }
-        }
-        None
+        let turn = (0..count)
+            .map(|ahead| (self.turn + ahead) % count)
+            .find(|turn| self.links.get_mut(*turn).is_some_and(Link::has_datagram))?;
+        self.turn = (turn + 1) % count;
+        let (datagram, sender, endpoint) = self.links.get_mut(turn)?.take()?;
+        let source = sender.ip().to_canonical();
+        Some(Received { datagram, source, interface: endpoint.index })
     }
 
     fn endpoint(&self) -> Option<Endpoint> {

@@ -79,6 +79,7 @@ pub struct ControlServer {
     registry: Registry,
     first_token: Token,
     access: Access,
+    /// Places, at most [`MAX_CLIENTS`]; as many as were ever taken at a time.
     clients: Vec<Option<Connection>>,
     connections: u64,
     requests: VecDeque<Incoming>,
@@ -116,7 +117,7 @@ impl ControlServer {
             registry,
             first_token,
             access,
-            clients: std::iter::repeat_with(|| None).take(MAX_CLIENTS).collect(),
+            clients: Vec::new(),
             connections: 0,
             requests: VecDeque::new(),
             accept_at: None,
@@ -132,6 +133,14 @@ impl ControlServer {
     /// Whether events under this token belong here.
     pub fn owns(&self, token: Token) -> bool {
         self.place(token).is_some()
+    }
+
+    /// Whether nobody is connected or waits to be and no request is left, so that nothing is to be done
+    /// until an event comes.
+    pub fn is_idle(&self) -> bool {
+        self.accept_at.is_none()
+            && self.requests.is_empty()
+            && self.clients.iter().all(Option::is_none)
     }
 
     /// Replaces the rights to command, after a reload.
@@ -261,6 +270,10 @@ impl ControlServer {
     fn free_slot(&mut self) -> Option<usize> {
         if let Some(free) = self.clients.iter().position(Option::is_none) {
             return Some(free);
+        }
+        if self.clients.len() < MAX_CLIENTS {
+            self.clients.push(None);
+            return Some(self.clients.len() - 1);
         }
         let (slot, oldest) = self
             .clients

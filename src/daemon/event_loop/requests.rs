@@ -54,7 +54,12 @@ impl Daemon {
     /// Takes in what clients sent, and answers.
     pub(super) fn serve_clients(&mut self, events: &Events) {
         for event in events {
-            self.control.handle_event(event.token(), clock::now());
+            if self.control.owns(event.token()) {
+                self.control.handle_event(event.token(), clock::now());
+            }
+        }
+        if self.control.is_idle() && self.replies.0.is_empty() {
+            return;
         }
         self.control.handle_timeout(clock::now());
         while let Some(incoming) = self.control.poll_request() {

@@ -261,8 +261,7 @@ impl Listener {
             self.transport.handle_event(event.token());
         }
         let mut messages = Vec::new();
-        let mut buffer = [0; DATAGRAM_MAX + 1];
-        while let Some(received) = self.transport.receive(&mut buffer) {
+        while let Some(received) = self.transport.receive() {
             messages.push(self.codec.decode(received.datagram).unwrap());
         }
         messages

@@ -1,12 +1,13 @@
 //! One configured interface: whether the group can be reached by it, and the socket if so.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
+use nix::errno::Errno;
 
+use super::batch::Batch;
 use super::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure, refused};
 use super::send_health::SendHealth;
 use super::{socket, source};
@@ -29,8 +30,10 @@ struct Port {
     endpoint: Endpoint,
     /// When the membership was last announced.
     joined_at: Time,
-    /// May hold datagrams: set by an event, cleared by an empty read. mio reports edges only.
+    /// May hold datagrams: set by an event, cleared by a read that emptied it. mio reports edges only.
     readable: bool,
+    /// What was read and not handed out yet.
+    batch: Batch,
     /// Reported an error, so that the next rescan replaces it.
     failed: bool,
 }
@@ -86,7 +89,7 @@ impl Link {
 
     /// Whether there may be datagrams to receive.
     pub(super) fn is_readable(&self) -> bool {
-        self.port().is_some_and(|port| port.readable)
+        self.port().is_some_and(|port| port.readable || !port.batch.is_empty())
     }
 
     /// Whether something happened that a rescan should look at soon.
@@ -142,21 +145,20 @@ impl Link {
         Some(result.is_ok())
     }
 
-    /// The next datagram's length, sender and where it came in.
-    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Option<(usize, SocketAddr, Endpoint)> {
+    /// Whether there is a datagram to take. Reads from the socket where none is left of the last read.
+    pub(super) fn has_datagram(&mut self) -> bool {
+        let State::Open(port) = &mut self.state else { return false };
+        if port.batch.is_empty() && port.readable {
+            port.read();
+        }
+        !port.batch.is_empty()
+    }
+
+    /// The next datagram, its sender and where it came in.
+    pub(super) fn take(&mut self) -> Option<(&[u8], SocketAddr, Endpoint)> {
         let State::Open(port) = &mut self.state else { return None };
-        if !port.readable {
-            return None;
-        }
-        match port.socket.recv_from(buffer) {
-            Ok((length, sender)) => return Some((length, sender, port.endpoint)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                port.readable = false;
-                port.failed |= error.kind() != io::ErrorKind::WouldBlock;
-            }
-        }
-        None
+        let (datagram, sender) = port.batch.take()?;
+        Some((datagram, sender, port.endpoint))
     }
 
     fn port(&self) -> Option<&Port> {
@@ -247,8 +249,8 @@ impl Link {
     fn open(&mut self, endpoint: Endpoint, registry: &Registry, now: Time) -> Result<(), Problem> {
         let mut socket = socket::open(self.group, endpoint).map_err(refused)?;
         registry.register(&mut socket, self.token, Interest::READABLE).map_err(refused)?;
-        let (joined_at, readable, failed) = (now, false, false);
-        let port = Port { socket, endpoint, joined_at, readable, failed };
+        let (joined_at, readable, batch, failed) = (now, false, Batch::new(), false);
+        let port = Port { socket, endpoint, joined_at, readable, batch, failed };
         self.replace(State::Open(port), registry);
         self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
         Ok(())
@@ -276,6 +278,19 @@ impl Link {
 }
 
 impl Port {
+    /// Reads what waits. A read that is not full has emptied the socket, and whatever comes after it has
+    /// an event of its own: asking once more, only to hear that there is nothing, would be wasted.
+    fn read(&mut self) {
+        match self.batch.refill(&self.socket) {
+            Ok(is_full) => self.readable = is_full,
+            Err(Errno::EINTR) => {}
+            Err(errno) => {
+                self.readable = false;
+                self.failed |= errno != Errno::EAGAIN;
+            }
+        }
+    }
+
     /// Announces the membership anew where that is due.
     fn renew_membership(&mut self, group: IpAddr, now: Time) {
         if now.since(self.joined_at) < REJOIN_INTERVAL {

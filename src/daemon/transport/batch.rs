@@ -1,0 +1,89 @@
+//! Datagrams taken from a socket by one system call, and handed out one by one.
+
+use std::io::IoSliceMut;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
+
+use crate::wire::frame::DATAGRAM_MAX;
+
+/// Most datagrams in a batch. In a small group one is there at a time; this many make the system call
+/// cheap in a flood.
+const BATCH_MAX: usize = 8;
+
+/// One byte more than any datagram has, so that a longer one does not pass for one.
+const SLOT: usize = DATAGRAM_MAX + 1;
+
+/// Room for a batch, and what is left of the last one.
+#[derive(Debug)]
+pub(super) struct Batch {
+    slots: Box<[[u8; SLOT]; BATCH_MAX]>,
+    headers: MultiHeaders<SockaddrStorage>,
+    arrivals: [Option<Arrival>; BATCH_MAX],
+    /// The first arrival that was not handed out.
+    next: usize,
+}
+
+/// What is known of the datagram in a slot.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    length: usize,
+    sender: SocketAddr,
+}
+
+impl Batch {
+    /// An empty one.
+    pub(super) fn new() -> Self {
+        Batch {
+            slots: Box::new([[0; SLOT]; BATCH_MAX]),
+            headers: MultiHeaders::preallocate(BATCH_MAX, None),
+            arrivals: [None; BATCH_MAX],
+            next: BATCH_MAX,
+        }
+    }
+
+    /// Whether all of it was handed out.
+    pub(super) fn is_empty(&self) -> bool {
+        !matches!(self.arrivals.get(self.next), Some(Some(_)))
+    }
+
+    /// Replaces it by what waits in `socket`, and tells whether that may have been more than there is
+    /// room for. Does not wait and allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// `EAGAIN` where nothing waits. The batch is empty after an error.
+    pub(super) fn refill(&mut self, socket: &impl AsRawFd) -> nix::Result<bool> {
+        self.arrivals = [None; BATCH_MAX];
+        self.next = 0;
+        let mut slots = self.slots.each_mut().map(|slot| [IoSliceMut::new(slot)]);
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let received =
+            recvmmsg(socket.as_raw_fd(), &mut self.headers, slots.iter_mut(), flags, None)?;
+        for (arrival, message) in self.arrivals.iter_mut().zip(received) {
+            let sender = message.address.as_ref().and_then(socket_address);
+            // A datagram of the internet protocols has a sender.
+            let sender = sender.ok_or(Errno::EAFNOSUPPORT)?;
+            *arrival = Some(Arrival { length: message.bytes, sender });
+        }
+        Ok(self.arrivals.iter().all(Option::is_some))
+    }
+
+    /// The next datagram and its sender.
+    pub(super) fn take(&mut self) -> Option<(&[u8], SocketAddr)> {
+        let Arrival { length, sender } = self.arrivals.get_mut(self.next)?.take()?;
+        let datagram = self.slots.get(self.next)?.get(..length)?;
+        self.next += 1;
+        Some((datagram, sender))
+    }
+}
+
+fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
+    match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
+        (Some(v4), _) => Some((*v4).into()),
+        (None, Some(v6)) => Some((*v6).into()),
+        (None, None) => None,
+    }
+}
