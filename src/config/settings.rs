@@ -85,14 +85,14 @@ pub const SETTINGS: &[Setting] = &[
         "leader_alive_threshold",
         "leader-alive-threshold",
         Kind::Duration,
-        "Silence after which the leader counts as gone, at least 2 heartbeat intervals \
-         [default: 3 x heartbeat_interval]",
+        "Silence after which the leader counts as gone, though it was asked, at least 1.1 heartbeat \
+         intervals, in quorum mode 1.5 [default: 1.25 x heartbeat_interval; in quorum mode 2 x]",
     ),
     setting(
         "leader_election_duration",
         "leader-election-duration",
         Kind::Duration,
-        "How long an election collects proposals at the most [default: 1 x heartbeat_interval]",
+        "How long an election collects proposals at the most [default: heartbeat_interval / 4]",
     ),
     setting(
         "startup_grace_period",

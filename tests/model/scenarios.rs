@@ -152,7 +152,7 @@ const fn reign() -> Scenario {
     Scenario {
         name: "a reign, in any order",
         beginning: Beginning::Led,
-        ticks: 2,
+        ticks: 1,
         drift: [0; HOSTS],
         ..election()
     }
