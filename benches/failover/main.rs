@@ -11,8 +11,9 @@
 //! VRRP, CARP and UDP pass alike and all programs run over the same wire, one after the other. It
 //! can cut a host off between two frames, and loses frames by dice for each receiver.
 //!
-//! Every program runs with its default settings apart from the interval. A promotion script is one
-//! shell that writes one line into a pipe, which is noticed at once.
+//! Every program runs with its default settings apart from the interval, and from the ranks of the
+//! hosts where it needs them. A promotion script is one shell that writes one line into a pipe, which
+//! is noticed at once.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -6,6 +6,12 @@ use std::time::Duration;
 
 use super::{Group, Program, Seat, find, first_line, sole_speaker};
 
+/// The priority of the best host, and how far the next one is below. A backup waits three intervals
+/// and the part of a fourth by which its priority is below 256: 0.26 for the second host. Equal
+/// priorities, its default, would have both backups take over at once.
+const BEST: usize = 200;
+const STEP: usize = 10;
+
 pub(crate) struct Keepalived;
 
 impl Program for Keepalived {
@@ -51,7 +57,7 @@ impl Program for Keepalived {
             }}
             "#,
             name = host.name,
-            priority = 200 - 10 * seat.rank,
+            priority = BEST - STEP * seat.rank,
             interval = seat.interval.as_secs_f64(),
             script = seat.script(),
         ));

@@ -33,9 +33,6 @@ pub(crate) const YARDSTICK: &str = "keepalived";
 /// Hosts in a group.
 pub(crate) const HOSTS: usize = 3;
 
-/// What is waited between two looks at a group that is not settled, in intervals.
-const LOOKS: f64 = 0.5;
-
 /// The longest a measurement may take, whatever the options.
 const MEASUREMENT_LIMIT: Duration = Duration::from_secs(7200);
 
@@ -99,8 +96,11 @@ impl Seat<'_> {
 
 /// A program on three hosts. Dropping it ends the program.
 pub(crate) struct Group<'a> {
+    /// Which program.
     pub(crate) program: &'a dyn Program,
+    /// Where it runs, the best first.
     pub(crate) hosts: [&'a Host; HOSTS],
+    /// Between two declarations of the leader.
     pub(crate) interval: Duration,
     /// Rings with every promotion.
     pub(crate) bell: Bell,
@@ -128,9 +128,6 @@ impl<'a> Group<'a> {
             let mut leader = None;
             wait_until(&format!("{} has one leader", self.program.name()), || {
                 leader = self.program.agreed_leader(self);
-                if leader.is_none() {
-                    pass(self.interval.mul_f64(LOOKS));
-                }
                 leader.is_some()
             });
             self.bell.silence();

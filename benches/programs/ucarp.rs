@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use super::{Group, Program, Seat, find, first_line, sole_speaker};
 
+/// How much later, in 256ths of a second, each host advertises than the one before: without a skew
+/// both backups would take over at once.
+const SKEW: usize = 10;
+
 pub(crate) struct Ucarp;
 
 impl Program for Ucarp {
@@ -26,7 +30,7 @@ impl Program for Ucarp {
         command.args(["--interface=eth0", "--vhid=51", "--pass=bench", "--addr=10.77.0.201"]);
         command.arg(format!("--srcip={}", seat.host.address(0)));
         command.arg(format!("--advbase={}", seat.interval.as_secs()));
-        command.arg(format!("--advskew={}", 10 * seat.rank));
+        command.arg(format!("--advskew={}", SKEW * seat.rank));
         command.arg(format!("--upscript={}", seat.script()));
         command
     }
