@@ -17,15 +17,18 @@ pub(crate) fn print(samples: &[Sample]) {
 }
 
 fn startups(samples: &[Sample]) -> Table {
-    let mut table = Table::new([
-        "nodes",
-        "n",
-        "all follow one leader (intervals)",
-        "most",
-        "leaders ever, most",
-        "demotions, most",
-        "most received in 1 s",
-    ]);
+    let mut table = Table::new(
+        0,
+        [
+            "nodes",
+            "n",
+            "all follow one leader (intervals)",
+            "most",
+            "leaders ever, most",
+            "demotions, most",
+            "most received in 1 s",
+        ],
+    );
     for Sample { size, startups, .. } in samples {
         let times = startup_times(startups);
         let most = |count: fn(&Startup) -> u64| startups.iter().map(count).max().unwrap_or(0);
@@ -49,13 +52,16 @@ fn startup_times(startups: &[Startup]) -> Samples {
 }
 
 fn steady_states(samples: &[Sample]) -> Table {
-    let mut table = Table::new([
-        "nodes",
-        "watched (s)",
-        "received a second, mean",
-        "most of a node in 1 s",
-        "memory a member (bytes)",
-    ]);
+    let mut table = Table::new(
+        0,
+        [
+            "nodes",
+            "watched (s)",
+            "received a second, mean",
+            "most of a node in 1 s",
+            "memory a member (bytes)",
+        ],
+    );
     for Sample { size, steady, bytes_per_member, .. } in samples {
         let mean = format!("{:.1}", steady.mean);
         let bytes = bytes_per_member.map_or("-".into(), |bytes| bytes.to_string());
@@ -66,18 +72,21 @@ fn steady_states(samples: &[Sample]) -> Table {
 }
 
 fn takeovers(samples: &[Sample]) -> Table {
-    let mut table = Table::new([
-        "nodes",
-        "n",
-        "successor leads (ms)",
-        "most",
-        "all follow (ms)",
-        "most",
-        "datagrams",
-        "most",
-        "heartbeats due anyway",
-        "the most were",
-    ]);
+    let mut table = Table::new(
+        0,
+        [
+            "nodes",
+            "n",
+            "successor leads (ms)",
+            "most",
+            "all follow (ms)",
+            "most",
+            "datagrams",
+            "most",
+            "heartbeats due anyway",
+            "the most were",
+        ],
+    );
     for sample in samples {
         let [led, led_most] = median_and_most(sample, led_after);
         let [followed, followed_most] = median_and_most(sample, followed_after);
