@@ -35,13 +35,12 @@ pub(crate) type Work = Box<dyn FnMut()>;
 /// Takes in heartbeats of all members but the leader in turn, in no order that a cache could profit
 /// from.
 pub(crate) fn heartbeats(members: usize) -> Work {
-    taking_in_from_all(members, said_by_follower(is_heartbeat).unwrap())
+    taking_in_from_all(members, heartbeat())
 }
 
-/// The same with questions whether the leader is still there, which every follower hears; none where
-/// followers do not ask.
-pub(crate) fn probes(members: usize) -> Option<Work> {
-    said_by_follower(is_probe).map(|probe| taking_in_from_all(members, probe))
+/// The same with questions whether the leader is still there, which every follower hears.
+pub(crate) fn probes(members: usize) -> Work {
+    taking_in_from_all(members, said_by_follower(|body| matches!(body, Body::Probe { .. })))
 }
 
 /// Takes in the leader's declarations.
@@ -106,8 +105,7 @@ fn send_all(election: &mut Election) {
 fn follower_among(members: usize) -> Election {
     let mut election = start(own_id(), Params::default(), PersistentState::default());
     for member in 1..members {
-        let mut hello = said_by_follower(is_heartbeat).unwrap();
-        hello.sender = node_id(member);
+        let hello = Message { sender: node_id(member), ..heartbeat() };
         election.handle_datagram(Time::ZERO, ADDRESS, &hello);
     }
     follow(&mut election, &declaration());
@@ -130,28 +128,25 @@ fn follow(election: &mut Election, declaration: &Message) {
     drain(election, Time::ZERO);
 }
 
-/// The first message of this kind that a node sends which follows node 0 and hears no more of it.
-fn said_by_follower(is_wanted: fn(&Message) -> bool) -> Option<Message> {
+fn heartbeat() -> Message {
+    said_by_follower(|body| matches!(body, Body::Heartbeat { .. }))
+}
+
+/// The first such message of a node that follows node 0 and hears no more of it.
+fn said_by_follower(is_wanted: fn(&Body) -> bool) -> Message {
     let mut election = start(node_id(1), Params::default(), PersistentState::default());
     drain(&mut election, Time::ZERO);
     election.handle_datagram(Time::ZERO, ADDRESS, &declaration());
     let mut now = Time::ZERO;
     while election.leader() == Some(node_id(0)) {
-        if let Some(message) = drain(&mut election, now).into_iter().find(is_wanted) {
-            return Some(message);
+        let mut sent = drain(&mut election, now).into_iter();
+        if let Some(message) = sent.find(|message| is_wanted(&message.body)) {
+            return message;
         }
-        now = election.poll_timeout()?.at;
+        now = election.poll_timeout().unwrap().at;
         election.handle_timeout(now);
     }
-    None
-}
-
-fn is_heartbeat(message: &Message) -> bool {
-    matches!(message.body, Body::Heartbeat { .. })
-}
-
-fn is_probe(message: &Message) -> bool {
-    format!("{:?}", message.body).starts_with("Probe")
+    panic!("a follower does not say such a thing");
 }
 
 fn start(node_id: NodeId, params: Params, persisted: PersistentState) -> Election {

@@ -174,11 +174,6 @@ impl Group {
         std::mem::take(&mut self.tally)
     }
 
-    /// What happened so far since then.
-    pub(crate) const fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
     /// Any time up to `most`.
     pub(crate) fn random_duration(&mut self, most: Duration) -> Duration {
         Duration::from_nanos(self.rng.u64(0..=u64::try_from(most.as_nanos()).unwrap()))

@@ -8,12 +8,16 @@ use lanelect::core::params::Params;
 use lanelect::time::Time;
 
 use super::group::{Group, ROUTINE, Tally};
+use super::harness::patience::now;
 
 /// All nodes start within this time.
 const START_SPREAD: Duration = Duration::from_millis(100);
 
 /// A group that has no leader by then is said to have none.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Groups that are started.
+const STARTS: usize = 11;
 
 /// How long a group is left alone before it counts as settled, in heartbeat intervals.
 const SETTLING: u32 = 5;
@@ -29,14 +33,13 @@ const TAKEOVERS: usize = 11;
 /// A group from this size on fills memory with tables of members, and with little else.
 const LARGE: usize = 300;
 
-/// Nothing more is begun in a group of one size once so many datagrams were received, all nodes
-/// together: some minutes.
-const RECEIVED_MAX: u64 = 150_000_000;
+/// Each measurement of a group is repeated, or goes on, for no longer than this.
+const MEASUREMENT_LIMIT: Duration = Duration::from_secs(45);
 
 /// What was measured at one size.
 pub(crate) struct Sample {
     pub(crate) size: usize,
-    pub(crate) startup: Startup,
+    pub(crate) startups: Vec<Startup>,
     pub(crate) steady: Steady,
     pub(crate) takeovers: Vec<Takeover>,
     /// Resident memory of the whole simulation for each entry of a table of members, where those take
@@ -57,6 +60,8 @@ pub(crate) struct Startup {
 
 /// Nothing happens.
 pub(crate) struct Steady {
+    /// For how long that was.
+    pub(crate) seconds: u64,
     /// Datagrams received by a node in a second: the mean, and the most of any node in any second.
     pub(crate) mean: f64,
     pub(crate) busiest_second: u32,
@@ -89,67 +94,72 @@ impl Takeover {
 
 /// Measures a group of `size` nodes.
 pub(crate) fn measure(size: usize) -> Sample {
-    let mut group = Group::start(size, START_SPREAD, size as u64);
-    let took = group.run_until_led(PATIENCE).map(|_| group.now.since(Time::ZERO));
-    group.run_for(heartbeat() * SETTLING);
-    let begun = group.take_tally();
+    let (startups, mut group) = measure_startups(size);
     let bytes_per_member = (size >= LARGE).then(|| resident_memory() / (size * (size - 1)) as u64);
-    let startup = Startup {
-        took,
-        accessions: begun.accessions,
-        demotions: begun.demotions,
-        busiest_second: begun.busiest_second,
-    };
-    let mut budget = Budget(RECEIVED_MAX.saturating_sub(begun.received));
-    let steady = measure_steady(&mut group, size, &mut budget);
-    let mut takeovers = Vec::new();
-    // A group without a takeover says little, whatever it costs.
-    while takeovers.len() < TAKEOVERS && (budget.0 > 0 || takeovers.is_empty()) {
-        let Some(takeover) = measure_takeover(&mut group, &mut budget) else { break };
-        takeovers.push(takeover);
-    }
-    Sample { size, startup, steady, takeovers, bytes_per_member }
+    let steady = measure_steady(&mut group, size);
+    let takeovers = measure_takeovers(&mut group);
+    Sample { size, startups, steady, takeovers, bytes_per_member }
 }
 
-/// How many more datagrams may be received, all nodes together.
-struct Budget(u64);
-
-impl Budget {
-    fn spend(&mut self, tally: &Tally) {
-        self.0 = self.0.saturating_sub(tally.received);
+/// Starts several groups; returns the last one too, settled.
+fn measure_startups(size: usize) -> (Vec<Startup>, Group) {
+    let begun = now();
+    let mut startups = Vec::new();
+    loop {
+        let mut group = Group::start(size, START_SPREAD, (size + startups.len()) as u64);
+        let took = group.run_until_led(PATIENCE).map(|_| group.now.since(Time::ZERO));
+        group.run_for(heartbeat() * SETTLING);
+        let Tally { accessions, demotions, busiest_second, .. } = group.take_tally();
+        startups.push(Startup { took, accessions, demotions, busiest_second });
+        if startups.len() == STARTS || begun.elapsed() > MEASUREMENT_LIMIT {
+            return (startups, group);
+        }
     }
 }
 
-/// Watches for as long as everyone needs to be heard, or until half of the budget is spent.
-fn measure_steady(group: &mut Group, size: usize, budget: &mut Budget) -> Steady {
-    let longest = STEADY.max(size as u64 / HEARD_PER_SECOND);
+/// Watches for as long as everyone needs to be heard, where that can be simulated in time.
+fn measure_steady(group: &mut Group, size: usize) -> Steady {
+    let begun = now();
     let mut seconds = 0;
-    while seconds < longest && (seconds == 0 || group.tally().received < budget.0 / 2) {
+    while seconds < STEADY.max(size as u64 / HEARD_PER_SECOND) {
         group.run_for(Duration::from_secs(1));
         seconds += 1;
+        if begun.elapsed() > MEASUREMENT_LIMIT {
+            break;
+        }
     }
-    let tally = group.take_tally();
-    budget.spend(&tally);
-    let mean = tally.received as f64 / size as f64 / seconds as f64;
-    Steady { mean, busiest_second: tally.busiest_second }
+    let Tally { received, busiest_second, .. } = group.take_tally();
+    let mean = received as f64 / size as f64 / seconds as f64;
+    Steady { seconds, mean, busiest_second }
+}
+
+/// Kills several leaders, one after the other; fewer where one has no successor.
+fn measure_takeovers(group: &mut Group) -> Vec<Takeover> {
+    let begun = now();
+    let mut takeovers = Vec::new();
+    while let Some(takeover) = measure_takeover(group) {
+        takeovers.push(takeover);
+        if takeovers.len() == TAKEOVERS || begun.elapsed() > MEASUREMENT_LIMIT {
+            break;
+        }
+    }
+    takeovers
 }
 
 /// Kills the leader at any moment between two declarations; it is back for the next time.
-fn measure_takeover(group: &mut Group, budget: &mut Budget) -> Option<Takeover> {
+fn measure_takeover(group: &mut Group) -> Option<Takeover> {
     let phase = group.random_duration(heartbeat());
     group.run_for(heartbeat() * SETTLING + phase);
     let leader = group.leader()?;
-    budget.spend(&group.take_tally());
+    group.take_tally();
     let crash = group.now;
     group.crash(leader);
     group.run_until_led(PATIENCE)?;
     let followed_after = group.now.since(crash);
-    let led_after = group.tally().last_accession.since(crash);
     group.run_for(heartbeat() / 2);
-    let tally = group.take_tally();
-    budget.spend(&tally);
+    let Tally { last_accession, sent, .. } = group.take_tally();
     group.start_node(leader);
-    Some(Takeover { led_after, followed_after, sent: tally.sent })
+    Some(Takeover { led_after: last_accession.since(crash), followed_after, sent })
 }
 
 /// The default interval between declarations.

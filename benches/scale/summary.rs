@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::measure::{Sample, Takeover, heartbeat};
+use crate::measure::{Sample, Startup, Takeover, heartbeat};
 use crate::report::svg::{Bars, bars};
 use crate::report::{Samples, Table, save};
 
@@ -17,50 +17,76 @@ pub(crate) fn print(samples: &[Sample]) {
 }
 
 fn startups(samples: &[Sample]) -> Table {
-    let mut table = Table::new([
-        "nodes",
-        "one leader, all follow (intervals)",
-        "leaders ever",
-        "demotions",
-        "most received in 1 s",
-    ]);
-    for Sample { size, startup, .. } in samples {
-        let took = startup.took.map_or("never".into(), |took| format!("{:.1}", intervals(took)));
-        let counts = [startup.accessions, startup.demotions, startup.busiest_second.into()];
-        table
-            .row([size.to_string(), took].into_iter().chain(counts.map(|count| count.to_string())));
+    let mut table = Table::new(
+        0,
+        [
+            "nodes",
+            "n",
+            "all follow one leader (intervals)",
+            "most",
+            "leaders ever, most",
+            "demotions, most",
+            "most received in 1 s",
+        ],
+    );
+    for Sample { size, startups, .. } in samples {
+        let times = startup_times(startups);
+        let most = |count: fn(&Startup) -> u64| startups.iter().map(count).max().unwrap_or(0);
+        table.row([
+            size.to_string(),
+            startups.len().to_string(),
+            format!("{:.1}", times.median()),
+            format!("{:.1}", times.max()),
+            most(|startup| startup.accessions).to_string(),
+            most(|startup| startup.demotions).to_string(),
+            most(|startup| startup.busiest_second.into()).to_string(),
+        ]);
     }
     table
 }
 
+/// In intervals; without end where there was no one leader.
+fn startup_times(startups: &[Startup]) -> Samples {
+    let time = |startup: &Startup| startup.took.map_or(f64::INFINITY, intervals);
+    Samples::new("", startups.iter().map(time).collect())
+}
+
 fn steady_states(samples: &[Sample]) -> Table {
-    let mut table = Table::new([
-        "nodes",
-        "received a second, mean",
-        "most of a node in 1 s",
-        "memory a member (bytes)",
-    ]);
+    let mut table = Table::new(
+        0,
+        [
+            "nodes",
+            "watched (s)",
+            "received a second, mean",
+            "most of a node in 1 s",
+            "memory a member (bytes)",
+        ],
+    );
     for Sample { size, steady, bytes_per_member, .. } in samples {
         let mean = format!("{:.1}", steady.mean);
         let bytes = bytes_per_member.map_or("-".into(), |bytes| bytes.to_string());
-        table.row([size.to_string(), mean, steady.busiest_second.to_string(), bytes]);
+        let (seconds, most) = (steady.seconds.to_string(), steady.busiest_second.to_string());
+        table.row([size.to_string(), seconds, mean, most, bytes]);
     }
     table
 }
 
 fn takeovers(samples: &[Sample]) -> Table {
-    let mut table = Table::new([
-        "nodes",
-        "n",
-        "successor leads (ms)",
-        "most",
-        "all follow (ms)",
-        "most",
-        "datagrams",
-        "most",
-        "heartbeats due anyway",
-        "the most were",
-    ]);
+    let mut table = Table::new(
+        0,
+        [
+            "nodes",
+            "n",
+            "successor leads (ms)",
+            "most",
+            "all follow (ms)",
+            "most",
+            "datagrams",
+            "most",
+            "heartbeats due anyway",
+            "the most were",
+        ],
+    );
     for sample in samples {
         let [led, led_most] = median_and_most(sample, led_after);
         let [followed, followed_most] = median_and_most(sample, followed_after);
@@ -100,7 +126,10 @@ fn draw(samples: &[Sample]) {
         "scale-startup",
         "All start at once: until all follow one leader",
         "intervals",
-        &[series(samples, "time", |sample| sample.startup.took.map(intervals))],
+        &[
+            series(samples, "median", |sample| finite(startup_times(&sample.startups).median())),
+            series(samples, "most", |sample| finite(startup_times(&sample.startups).max())),
+        ],
     );
     plot(
         "scale-received",
@@ -138,6 +167,10 @@ fn series(samples: &[Sample], name: &str, value: fn(&Sample) -> Option<f64>) -> 
 fn set(sample: &Sample, what: fn(&Takeover) -> f64) -> Option<Samples> {
     let values: Vec<_> = sample.takeovers.iter().map(what).collect();
     (!values.is_empty()).then(|| Samples::new("", values))
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }
 
 fn intervals(duration: Duration) -> f64 {
