@@ -24,7 +24,7 @@ use lanelect::daemon::transport::{
     RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, TOKENS, Transport, TransportError,
 };
 use lanelect::time::Time;
-use lanelect::wire::frame::DATAGRAM_MAX;
+use lanelect::wire::frame::{DATAGRAM_MAX, Mark};
 use mio::{Events, Poll, Token};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -147,9 +147,12 @@ struct Host<'a> {
 
 impl<'a> Host<'a> {
     fn new(net: &'a Net, group: &str, interfaces: &[&str]) -> Self {
+        Host::with(net, settings(group, interfaces))
+    }
+
+    fn with(net: &'a Net, settings: Settings) -> Self {
         net.enter();
         let poll = Poll::new().unwrap();
-        let settings = settings(group, interfaces);
         let transport = Transport::new(poll.registry(), BASE, settings).unwrap();
         Host { net, poll, transport, arrivals: Vec::new(), changes: Vec::new() }
     }
@@ -241,7 +244,7 @@ impl<'a> Host<'a> {
 
 fn settings(group: &str, interfaces: &[&str]) -> Settings {
     let group: SocketAddr = group.parse().unwrap();
-    Settings { group, interfaces: interfaces.iter().map(ToString::to_string).collect() }
+    Settings { group, interfaces: interfaces.iter().map(ToString::to_string).collect(), own: None }
 }
 
 /// Tries until `condition` holds. The conditions themselves wait a little.
@@ -297,6 +300,43 @@ fn the_loopback_alone_connects_daemons_and_nothing_leaves_by_the_default_route()
         // The counter does count.
         Host::joined(&net, GROUP, &["wan"]).send("away");
         assert!(net.packets_sent("wan") > 0);
+    });
+}
+
+#[test]
+fn what_carries_the_own_mark_is_heard_by_others_alone() {
+    isolated("what_carries_the_own_mark_is_heard_by_others_alone", || {
+        let net = Net::first();
+        for (group, route) in [(GROUP, None), (GROUP_V6, Some("local ff15::4c45/128 dev lo"))] {
+            if let Some(route) = route {
+                net.ip(&format!("-6 route add {route} table local"));
+            }
+            let mut marked = settings(group, &["lo"]);
+            marked.own = Some(Mark { at: 2, bytes: b"mine, all of it".to_vec() });
+            let mut a = Host::with(&net, marked);
+            let mut b = Host::joined(&net, group, &["lo"]);
+            until("it has joined", || {
+                a.turn();
+                a.transport.any_up()
+            });
+            let spared = ["--mine, all of it", "++mine, all of it, and more"];
+            let passed =
+                ["", "--", "--mine, all of i", "--mine, all of iT", "mine, all of it", "last"];
+            for text in spared.into_iter().chain(passed) {
+                a.send(text);
+            }
+            for host in [&mut a, &mut b] {
+                until("the last one is heard", || {
+                    host.turn();
+                    host.arrival("last").is_some()
+                });
+            }
+            let heard = |host: &Host| -> Vec<String> {
+                host.arrivals.iter().map(|arrival| arrival.text.clone()).collect()
+            };
+            assert_eq!(heard(&a), passed);
+            assert_eq!(heard(&b), [spared.as_slice(), passed.as_slice()].concat());
+        }
     });
 }
 

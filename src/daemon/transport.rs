@@ -12,6 +12,7 @@
 
 mod batch;
 mod change;
+mod filter;
 mod link;
 mod send_health;
 mod socket;
@@ -21,6 +22,7 @@ use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
+use std::rc::Rc;
 use std::time::Duration;
 
 use mio::{Registry, Token};
@@ -31,6 +33,7 @@ pub use self::link::REJOIN_INTERVAL;
 use crate::control_api::InterfaceReport;
 use crate::daemon::interfaces::{Interfaces, Monitor};
 use crate::time::Time;
+use crate::wire::frame::Mark;
 
 /// Most interfaces that one daemon sends on.
 pub const INTERFACES_MAX: usize = 16;
@@ -57,6 +60,8 @@ pub struct Settings {
     /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the one that the
     /// kernel's route to the group leads to.
     pub interfaces: Vec<String>,
+    /// What the sender's own datagrams carry, to be spared hearing them again. None: they are heard.
+    pub own: Option<Mark>,
 }
 
 /// Why a transport could not be made. Nothing was sent or joined.
@@ -236,8 +241,8 @@ impl Transport {
     }
 
     /// The next datagram, taking turns between the interfaces; none where all are empty. Includes
-    /// this host's own datagrams. The socket was read some datagrams ahead: whoever dates one reads the
-    /// clock after this.
+    /// those of this host, but for what [`Settings::own`] names. The socket was read some datagrams
+    /// ahead: whoever dates one reads the clock after this.
     pub fn receive(&mut self) -> Option<Received<'_>> {
         let count = self.links.len();
         let turn = (0..count)
@@ -255,7 +260,7 @@ impl Transport {
 }
 
 fn check(settings: &Settings) -> Result<(), TransportError> {
-    let Settings { group, interfaces } = settings;
+    let Settings { group, interfaces, .. } = settings;
     if !group.ip().is_multicast() {
         return Err(TransportError::NotMulticast(group.ip()));
     }
@@ -278,5 +283,7 @@ fn links(settings: Settings, base: Token) -> Vec<Link> {
         some => some.into_iter().map(Some).collect(),
     };
     let tokens = (base.0 + 1..).map(Token);
-    names.into_iter().zip(tokens).map(|(name, token)| Link::new(group, token, name)).collect()
+    let own = settings.own.map(Rc::new);
+    let link = |(name, token)| Link::new(group, token, name, own.clone());
+    names.into_iter().zip(tokens).map(link).collect()
 }

@@ -13,7 +13,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::types::{GroupName, NAME_MAX};
+use crate::types::{GroupName, Life, NAME_MAX};
 use crate::wire::auth::Keyring;
 use crate::wire::message::Message;
 
@@ -26,6 +26,9 @@ pub const TAG_LEN: usize = 16;
 /// No datagram is longer than this, in bytes: two names in the header and one in the body, six
 /// varints of ten bytes and one of five, the voters' digest, ten bytes of the rest, and the authenticator.
 pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 10 + TAG_LEN;
+
+/// What tells one life's datagrams from another's comes after the version and the seal.
+const MARK_AT: u32 = 2;
 
 /// The datagram carries no authenticator.
 const SEAL_OPEN: u8 = 0;
@@ -55,6 +58,15 @@ pub enum Reject {
     Forged,
 }
 
+/// What all datagrams of one life carry, and nobody else's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// How many bytes come before it.
+    pub at: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
 /// Encodes and decodes the datagrams of one group.
 #[derive(Debug)]
 pub struct Codec {
@@ -66,6 +78,16 @@ impl Codec {
     /// A codec for `group`; with keys, everything is sealed and only sealed datagrams count.
     pub fn new(group: GroupName, keyring: Option<Keyring>) -> Self {
         Codec { group, keyring }
+    }
+
+    /// What the datagrams of `life` are recognised by without decoding them, sealed or not.
+    ///
+    /// # Errors
+    ///
+    /// None in practice, as for [`encode`](Self::encode).
+    pub fn mark(&self, life: Life) -> postcard::Result<Mark> {
+        let bytes = postcard::to_stdvec(&(self.group, life.node_id, life.incarnation))?;
+        Ok(Mark { at: MARK_AT, bytes })
     }
 
     /// Seals and checks with other keys from now on.
@@ -129,4 +151,50 @@ impl Codec {
 
 fn take<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Reject> {
     postcard::take_from_bytes(bytes).map_err(|_| Reject::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Incarnation, Priority, Role, Sequence, Term};
+    use crate::wire::auth::{KEY_LEN, Key};
+    use crate::wire::message::{Body, Flags, Standing};
+
+    fn message(life: Life, sequence: u64, body: Body) -> Message {
+        let flags = Flags::default();
+        let standing =
+            Standing { role: Role::Follower, priority: Priority(1), flags, voters: None };
+        let Life { node_id: sender, incarnation } = life;
+        let sequence = Sequence(sequence);
+        Message { sender, incarnation, sequence, term: Term(1 << 40), standing, body }
+    }
+
+    fn carries(datagram: &[u8], mark: &Mark) -> bool {
+        datagram.get(mark.at as usize..).is_some_and(|rest| rest.starts_with(&mark.bytes))
+    }
+
+    #[test]
+    fn every_datagram_of_a_life_carries_its_mark_and_no_other_life_s_does() {
+        let life = |node_id: &str, incarnation| Life {
+            node_id: node_id.parse().unwrap(),
+            incarnation: Incarnation(incarnation),
+        };
+        let own = life("web1", 300);
+        let others =
+            [life("web1", 301), life("web1", 300 << 7), life("web", 300), life("web10", 300)];
+        let keyring = Keyring::new(&Key::new([7; KEY_LEN]), &[]).unwrap();
+        for keyring in [None, Some(keyring)] {
+            let codec = Codec::new("blue".parse().unwrap(), keyring);
+            let mark = codec.mark(own).unwrap();
+            let mut datagram = Vec::new();
+            for (sequence, body) in [(1, Body::Claim), (u64::MAX, Body::Inquiry)] {
+                codec.encode(&message(own, sequence, body), &mut datagram).unwrap();
+                assert!(carries(&datagram, &mark), "{datagram:?}");
+                for other in others {
+                    codec.encode(&message(other, sequence, body), &mut datagram).unwrap();
+                    assert!(!carries(&datagram, &mark), "{datagram:?}");
+                }
+            }
+        }
+    }
 }

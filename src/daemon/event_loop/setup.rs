@@ -21,7 +21,7 @@ use crate::daemon::rejections::Rejections;
 use crate::daemon::store::{self, OnFailure, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
 use crate::time::Time;
-use crate::types::Incarnation;
+use crate::types::{Incarnation, Life};
 use crate::wire::auth::Keyring;
 use crate::wire::frame::{Codec, DATAGRAM_MAX};
 
@@ -41,7 +41,13 @@ impl Daemon {
         registry.register(&mut signals, SIGNALS, Interest::READABLE)?;
         let access = Access::resolve(config.socket_group.as_deref())?;
         let control = ControlServer::bind(&config.socket, access, registry, CONTROL)?;
-        let settings = Settings { group: config.multicast, interfaces: config.interfaces.clone() };
+        let codec = Codec::new(config.group, keyring);
+        let this = Life { node_id: config.node_id, incarnation: life.incarnation };
+        let settings = Settings {
+            group: config.multicast,
+            interfaces: config.interfaces.clone(),
+            own: codec.mark(this).ok(),
+        };
         let mut transport = Transport::new(registry, TRANSPORT, settings)?;
         rescan(&mut transport, now)?;
         let setup = Setup {
@@ -58,7 +64,7 @@ impl Daemon {
             hooks: hooks(&config, registry, now)?,
             writer: writer(store, &config, registry, on_disk)?,
             election: Election::new(setup, now),
-            codec: Codec::new(config.group, keyring),
+            codec,
             narration: Narration::new(config.node_id, now),
             rejections: Rejections::default(),
             watchdog_due: notifier.watchdog_interval().map(|interval| now + interval),

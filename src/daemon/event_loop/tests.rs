@@ -247,7 +247,8 @@ impl Listener {
     fn new(node: &Node) -> Self {
         let config = &node.daemon.config;
         let poll = Poll::new().unwrap();
-        let settings = Settings { group: config.multicast, interfaces: config.interfaces.clone() };
+        let settings =
+            Settings { group: config.multicast, interfaces: config.interfaces.clone(), own: None };
         let mut transport = Transport::new(poll.registry(), Token(0), settings).unwrap();
         transport.rescan(clock::now()).unwrap();
         Listener { transport, poll, codec: Codec::new(config.group, None) }
@@ -414,6 +415,28 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
         drop(disk);
         node.turn_until("it is elected after all", |node| node.hooks().len() == 2);
         assert_eq!(node.hooks(), ["started startup", "elected election"]);
+    });
+}
+
+#[test]
+fn a_daemon_is_not_woken_by_its_own_datagrams() {
+    alone("a_daemon_is_not_woken_by_its_own_datagrams", || {
+        let mut node = Node::start(&Plan::of("a", &[]));
+        let mut listener = Listener::new(&node);
+        node.lead();
+        let mut said = None;
+        node.turn_until("it declares", |_| {
+            said =
+                listener.heard().into_iter().find(|message| message.standing.role == Role::Leader);
+            said.is_some()
+        });
+        node.daemon.transmit(&said.unwrap());
+        pass_until("others hear it", || listener.heard_as_leader() == 1);
+        node.daemon.poll.poll(&mut node.events, Some(Duration::ZERO)).unwrap();
+        for event in node.events.iter() {
+            node.daemon.transport.handle_event(event.token());
+        }
+        assert_eq!(node.daemon.transport.receive(), None);
     });
 }
 

@@ -19,7 +19,7 @@ const SLOT: usize = DATAGRAM_MAX + 1;
 /// Room for a batch, and what is left of the last one.
 #[derive(Debug)]
 pub(super) struct Batch {
-    slots: Box<[[u8; SLOT]; BATCH_MAX]>,
+    slots: [[u8; SLOT]; BATCH_MAX],
     headers: MultiHeaders<SockaddrStorage>,
     arrivals: [Option<Arrival>; BATCH_MAX],
     /// The first arrival that was not handed out.
@@ -37,7 +37,7 @@ impl Batch {
     /// An empty one.
     pub(super) fn new() -> Self {
         Batch {
-            slots: Box::new([[0; SLOT]; BATCH_MAX]),
+            slots: [[0; SLOT]; BATCH_MAX],
             headers: MultiHeaders::preallocate(BATCH_MAX, None),
             arrivals: [None; BATCH_MAX],
             next: BATCH_MAX,

@@ -1,6 +1,7 @@
 //! One configured interface: whether the group can be reached by it, and the socket if so.
 
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 
 use mio::net::UdpSocket;
@@ -14,6 +15,7 @@ use super::{socket, source};
 use crate::control_api::InterfaceReport;
 use crate::daemon::interfaces::{Interface, Interfaces};
 use crate::time::Time;
+use crate::wire::frame::Mark;
 
 /// How often an open socket leaves the group and joins it again. A switch that snoops on IGMP or
 /// MLD forgets a host whose report was lost, and nothing else makes the host repeat it; most
@@ -40,7 +42,7 @@ struct Port {
 
 #[derive(Debug)]
 enum State {
-    Open(Port),
+    Open(Box<Port>),
     Closed(Problem),
 }
 
@@ -61,6 +63,8 @@ pub(super) struct Link {
     /// None where the kernel's route is to be followed and has not been found yet.
     name: Option<String>,
     follows_route: bool,
+    /// What the socket need not hear.
+    own: Option<Rc<Mark>>,
     /// Where it last joined, kept while it is closed.
     last: Option<Place>,
     state: State,
@@ -69,13 +73,19 @@ pub(super) struct Link {
 
 impl Link {
     /// A link by the interface of this name, or by the kernel's route where there is none. Its
-    /// socket will report under `token`.
-    pub(super) fn new(group: SocketAddr, token: Token, name: Option<String>) -> Self {
+    /// socket will report under `token`, and not hear what carries the mark `own`.
+    pub(super) fn new(
+        group: SocketAddr,
+        token: Token,
+        name: Option<String>,
+        own: Option<Rc<Mark>>,
+    ) -> Self {
         Link {
             group,
             token,
             follows_route: name.is_none(),
             name,
+            own,
             last: None,
             state: State::Closed(Problem::Unknown),
             health: SendHealth::default(),
@@ -247,11 +257,12 @@ impl Link {
 
     /// Replaces whatever socket there is by one at `endpoint`. Where that fails, nothing changed.
     fn open(&mut self, endpoint: Endpoint, registry: &Registry, now: Time) -> Result<(), Problem> {
-        let mut socket = socket::open(self.group, endpoint).map_err(refused)?;
+        let mut socket =
+            socket::open(self.group, endpoint, self.own.as_deref()).map_err(refused)?;
         registry.register(&mut socket, self.token, Interest::READABLE).map_err(refused)?;
         let (joined_at, readable, batch, failed) = (now, false, Batch::new(), false);
         let port = Port { socket, endpoint, joined_at, readable, batch, failed };
-        self.replace(State::Open(port), registry);
+        self.replace(State::Open(Box::new(port)), registry);
         self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
         Ok(())
     }

@@ -11,6 +11,8 @@ use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
 
 use super::change::Endpoint;
+use super::filter;
+use crate::wire::frame::Mark;
 
 /// What the receive buffer is asked to hold, in bytes. The kernel grants what `rmem_max` allows;
 /// its default overflows at 256 small datagrams.
@@ -27,10 +29,18 @@ pub(super) struct OpenError {
     source: io::Error,
 }
 
-/// Opens a socket on `endpoint` that is a member of `group`. Nothing that arrived before it
-/// joined is in its queue.
-pub(super) fn open(group: SocketAddr, endpoint: Endpoint) -> Result<UdpSocket, OpenError> {
+/// Opens a socket on `endpoint` that is a member of `group` and does not hear what carries the mark
+/// `own`. Nothing that arrived before it joined is in its queue.
+pub(super) fn open(
+    group: SocketAddr,
+    endpoint: Endpoint,
+    own: Option<&Mark>,
+) -> Result<UdpSocket, OpenError> {
     let socket = prepare(group, endpoint).map_err(at("set the socket's options"))?;
+    if let Some(mark) = own {
+        // Without it what carries the mark is heard, which costs time and is else harmless.
+        let _ = socket.attach_filter(&filter::dropping(mark));
+    }
     bind_device(&socket, endpoint).map_err(at("bind the socket to the interface"))?;
     socket.bind(&group.into()).map_err(at("bind the socket to the group"))?;
     join(&socket, group.ip(), endpoint.index).map_err(at("join the group"))?;

@@ -1,0 +1,45 @@
+//! Has the kernel drop this daemon's own datagrams, which would wake it for nothing.
+//!
+//! The kernel hands a multicast datagram to every member on the sending host, the sender too. Other
+//! daemons on the host need that. What carries this daemon's mark is dropped by a socket filter, and
+//! everything else passes, also what is too short to carry it.
+
+use nix::libc;
+use socket2::SockFilter;
+
+use crate::wire::frame::Mark;
+
+/// Offsets count from the UDP header, which is this long.
+const UDP_HEADER: u32 = 8;
+
+/// How many bytes of a datagram pass.
+const NONE: u32 = 0;
+const ALL: u32 = u32::MAX;
+
+/// A program that drops what carries `mark`.
+pub(super) fn dropping(mark: &Mark) -> Vec<SockFilter> {
+    let start = UDP_HEADER + mark.at;
+    let length = start + mark.bytes.len() as u32;
+    let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_LEN, 0, 0)];
+    program.extend(pass_unless(libc::BPF_JGE, length));
+    for (byte, at) in mark.bytes.iter().zip(start..) {
+        program.push(instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, at));
+        program.extend(pass_unless(libc::BPF_JEQ, u32::from(*byte)));
+    }
+    program.push(verdict(NONE));
+    program
+}
+
+/// Goes on where the comparison with `value` holds.
+fn pass_unless(comparison: u32, value: u32) -> [SockFilter; 2] {
+    [instruction(libc::BPF_JMP | libc::BPF_K | comparison, 1, value), verdict(ALL)]
+}
+
+fn verdict(bytes: u32) -> SockFilter {
+    instruction(libc::BPF_RET | libc::BPF_K, 0, bytes)
+}
+
+/// An instruction that skips `skip` others where it compares and the comparison holds.
+fn instruction(code: u32, skip: u8, value: u32) -> SockFilter {
+    SockFilter::new(code as u16, skip, 0, value)
+}
