@@ -100,6 +100,10 @@ pub const PROBES: u32 = 7;
 /// the group (as RTCP bounds its reports, RFC 3550, section 6.2).
 const REPORTS_PER_INTERVAL: u32 = 32;
 
+/// A follower's heartbeats are not closer together: who is there is for people and for the next election,
+/// and neither needs it sooner.
+const REPORT_INTERVAL_MIN: Duration = Duration::from_secs(1);
+
 /// No follower's heartbeats are further apart, so that a group of any size knows its members.
 const REPORT_INTERVAL_MAX: Duration = Duration::from_secs(300);
 
@@ -159,14 +163,26 @@ impl Params {
         window / (PROBES + 1)
     }
 
-    /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, and longer
-    /// in a large group. A voter's are as frequent as the declarations it acknowledges.
+    /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, or a second,
+    /// and longer in a large group. A voter's are as frequent as the declarations it acknowledges.
     pub fn report_interval(&self, others: usize, votes: bool) -> Duration {
+        if votes {
+            return self.heartbeat_interval;
+        }
         let group = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
-        let least = if votes { 1 } else { 2 };
         let shared = self.heartbeat_interval.saturating_mul(group) / REPORTS_PER_INTERVAL;
-        let stretched = if votes { Duration::ZERO } else { shared.min(REPORT_INTERVAL_MAX) };
-        stretched.max(self.heartbeat_interval * least)
+        let least = self.shortest_report_interval();
+        shared.min(REPORT_INTERVAL_MAX).max(least)
+    }
+
+    /// Between the heartbeats of a follower in a small group; where candidates are counted, a leader is to
+    /// notice soon that too few are left.
+    pub fn shortest_report_interval(&self) -> Duration {
+        if self.min_candidates > 1 {
+            self.heartbeat_interval
+        } else {
+            (self.heartbeat_interval * 2).max(REPORT_INTERVAL_MIN)
+        }
     }
 
     /// Silence after which a member that has not told how often it sends is in doubt.

@@ -129,6 +129,7 @@ impl Election {
         if self.leader == Some(sender) {
             self.watch_leader();
             self.consider_claim(now);
+            self.use_the_wake(now);
         } else if current.is_none_or(|current| rank > current) {
             self.follow(now, sender);
         }

@@ -122,7 +122,7 @@ impl Election {
     /// may all have started together, in the time that heartbeats of that many take.
     pub(super) fn report_soon(&mut self, now: Time) {
         let interval = self.report_interval(now);
-        if interval <= self.params.heartbeat_interval * 2 {
+        if interval <= self.params.shortest_report_interval() {
             self.send_heartbeat(now);
         } else {
             let wait = self.chance(interval);
@@ -165,6 +165,20 @@ impl Election {
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 
+    /// Does what would be due before the next declaration anyway: every wake costs more than what is done
+    /// in it.
+    pub(super) fn use_the_wake(&mut self, now: Time) {
+        let soon = now + self.params.heartbeat_interval;
+        let due_soon = |timer| self.timers.get(timer).is_some_and(|at| at <= soon);
+        let (sweep, heartbeat) = (due_soon(Timer::Sweep), due_soon(Timer::Heartbeat));
+        if sweep {
+            self.sweep(now);
+        }
+        if heartbeat && self.state == State::Following {
+            self.send_heartbeat(now);
+        }
+    }
+
     /// Looks the members over.
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
@@ -179,8 +193,9 @@ impl Election {
         self.check_visible_candidates(now);
     }
 
-    /// Often enough to notice a silent member before its patience has run out twice.
+    /// Often enough to notice a silent member before its patience has run out twice, also where it is done
+    /// an interval early.
     pub(super) fn sweep_interval(&self) -> Duration {
-        at_least_a_millisecond(self.params.member_patience() / 2)
+        at_least_a_millisecond(self.params.member_patience())
     }
 }

@@ -73,6 +73,7 @@ impl Election {
         let next = now + self.time_to_next_declaration(interval);
         self.timers.set(Timer::Declare, next);
         self.await_acknowledgements(now);
+        self.use_the_wake(now);
     }
 
     /// A leader that was not heard, or that does not hear, tries again before long.

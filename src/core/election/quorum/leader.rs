@@ -143,6 +143,7 @@ impl Election {
             self.follow(now, sender);
         }
         self.pledge_to_leader(now, message, Duration::from_micros(hold_us.into()));
+        self.use_the_wake(now);
     }
 
     /// Two leaders at once: some promise that the lease rests on was broken, a clock's or a disk's.
