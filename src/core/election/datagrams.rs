@@ -125,6 +125,7 @@ impl Election {
         if self.leader == Some(sender) {
             self.watch_leader();
             self.consider_claim(now);
+            self.report_in_passing(now);
         } else if current.is_none_or(|current| rank > current) {
             self.follow(now, sender);
         }

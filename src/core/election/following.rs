@@ -134,6 +134,24 @@ impl Election {
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 
+    /// Tells that this node is there along with the leader's declaration, where that is nearly due: the host
+    /// is awake for it, and those who hear the heartbeat are too.
+    pub(super) fn report_in_passing(&mut self, now: Time) {
+        let soon = now + self.params.heartbeat_interval / 2;
+        if self.timers.get(Timer::Heartbeat).is_some_and(|due| due <= soon) {
+            self.send_heartbeat(now);
+        }
+    }
+
+    /// Looks the members over where that is nearly due. Nobody waits for it to the moment, and so it
+    /// seldom needs a wake of its own.
+    pub(super) fn sweep_in_passing(&mut self, now: Time) {
+        let soon = now + self.sweep_interval() / 2;
+        if self.timers.get(Timer::Sweep).is_some_and(|due| due <= soon) {
+            self.sweep(now);
+        }
+    }
+
     /// Looks the members over.
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());

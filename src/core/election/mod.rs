@@ -281,7 +281,10 @@ impl Election {
 
     /// A datagram arrived from `from`.
     pub fn handle_datagram(&mut self, now: Time, from: IpAddr, message: &Message) {
-        self.act(now, |election| election.receive(now, from, message));
+        self.act(now, |election| {
+            election.receive(now, from, message);
+            election.sweep_in_passing(now);
+        });
     }
 
     /// Time has passed. Does at most one thing per [`Timer`]; whatever is still due then shows in
@@ -343,7 +346,10 @@ impl Election {
             Timer::Repropose => self.propose(now),
             Timer::Certainty => self.declare_if_certain(now),
             Timer::ElectionEnd => self.end_election(now),
-            Timer::Declare => self.declare(now),
+            Timer::Declare => {
+                self.declare(now);
+                self.sweep_in_passing(now);
+            }
             Timer::Heartbeat => self.send_heartbeat(now),
             Timer::Claim => self.claim(now),
             Timer::YieldEnd => self.end_yield(now),
