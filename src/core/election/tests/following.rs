@@ -172,3 +172,39 @@ fn the_status_shows_the_leader_and_every_member_in_order() {
     assert_eq!(members, [id("b"), id("m"), id("z")]);
     assert_eq!((status.role, status.ineligible, status.since), (Role::Follower, None, ms(200)));
 }
+
+#[test]
+fn between_declarations_a_follower_sleeps_and_still_tells_that_it_is_there() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    for second in 0..40 {
+        lan.pass(secs(1));
+        lan.hear(leader.says(EVERY_SECOND));
+        let wake = lan.at("a").poll_timeout().unwrap();
+        assert!(second < 5 || wake.at >= lan.now + secs(1), "{wake:?} after {second} s");
+    }
+    let heartbeats = lan.take("a").bodies().len();
+    assert!((15..=45).contains(&heartbeats), "{heartbeats}");
+}
+
+#[test]
+fn a_follower_that_hears_no_declaration_tells_that_it_is_there_by_its_own_clock() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    lan.hear(leader.says(Body::Declaration { interval_us: 20_000_000, hold_us: 0 }));
+    lan.take("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    assert!(lan.take("a").bodies().len() >= 3);
+}
+
+#[test]
+fn between_declarations_a_leader_sleeps() {
+    let mut lan = Lan::led_by("a");
+    lan.pass(secs(5));
+    for _ in 0..30 {
+        let wake = lan.at("a").poll_timeout().unwrap();
+        assert_eq!(wake.timer, crate::core::timers::Timer::Declare);
+        lan.pass(wake.at.since(lan.now));
+    }
+}
