@@ -22,8 +22,8 @@ const STARTS: usize = 11;
 /// How long a group is left alone before it counts as settled, in heartbeat intervals.
 const SETTLING: u32 = 5;
 
-/// The steady state is looked at for so many seconds at least, and for longer in a large group, where
-/// nodes speak so rarely that each hears about so many in a second.
+/// The steady state is waited for and then watched, for so many seconds each; and for longer in a large
+/// group, where each node hears so many others in a second and has heard all of them only then.
 const STEADY: u64 = 10;
 const HEARD_PER_SECOND: u64 = 32;
 
@@ -33,8 +33,8 @@ const TAKEOVERS: usize = 11;
 /// A group from this size on fills memory with tables of members, and with little else.
 const LARGE: usize = 300;
 
-/// Each measurement of a group is repeated, or goes on, for no longer than this.
-const MEASUREMENT_LIMIT: Duration = Duration::from_secs(45);
+/// Nothing is begun again, nor simulated further, once a measurement has taken so long.
+const MEASUREMENT_LIMIT: Duration = Duration::from_secs(60);
 
 /// What was measured at one size.
 pub(crate) struct Sample {
@@ -60,7 +60,9 @@ pub(crate) struct Startup {
 
 /// Nothing happens.
 pub(crate) struct Steady {
-    /// For how long that was.
+    /// When that began, after the start of all.
+    pub(crate) from: Duration,
+    /// For how long it was watched.
     pub(crate) seconds: u64,
     /// Datagrams received by a node in a second: the mean, and the most of any node in any second.
     pub(crate) mean: f64,
@@ -95,8 +97,8 @@ impl Takeover {
 /// Measures a group of `size` nodes.
 pub(crate) fn measure(size: usize) -> Sample {
     let (startups, mut group) = measure_startups(size);
-    let bytes_per_member = (size >= LARGE).then(|| resident_memory() / (size * (size - 1)) as u64);
     let steady = measure_steady(&mut group, size);
+    let bytes_per_member = (size >= LARGE).then(|| resident_memory() / (size * (size - 1)) as u64);
     let takeovers = measure_takeovers(&mut group);
     Sample { size, startups, steady, takeovers, bytes_per_member }
 }
@@ -117,20 +119,28 @@ fn measure_startups(size: usize) -> (Vec<Startup>, Group) {
     }
 }
 
-/// Watches for as long as everyone needs to be heard, where that can be simulated in time.
+/// Lets all come to know each other, and then watches for as long again.
 fn measure_steady(group: &mut Group, size: usize) -> Steady {
-    let begun = now();
-    let mut seconds = 0;
-    while seconds < STEADY.max(size as u64 / HEARD_PER_SECOND) {
-        group.run_for(Duration::from_secs(1));
-        seconds += 1;
-        if begun.elapsed() > MEASUREMENT_LIMIT {
-            break;
-        }
-    }
+    let cycle = STEADY.max(size as u64 / HEARD_PER_SECOND);
+    run_in_time(group, cycle);
+    let from = group.now.since(Time::ZERO);
+    group.take_tally();
+    let seconds = run_in_time(group, cycle);
     let Tally { received, busiest_second, .. } = group.take_tally();
     let mean = received as f64 / size as f64 / seconds as f64;
-    Steady { seconds, mean, busiest_second }
+    Steady { from, seconds, mean, busiest_second }
+}
+
+/// Runs for so many seconds, or for as many as can be simulated in time; returns how many.
+fn run_in_time(group: &mut Group, seconds: u64) -> u64 {
+    let begun = now();
+    for second in 1..=seconds {
+        group.run_for(Duration::from_secs(1));
+        if begun.elapsed() > MEASUREMENT_LIMIT {
+            return second;
+        }
+    }
+    seconds
 }
 
 /// Kills several leaders, one after the other; fewer where one has no successor.

@@ -56,6 +56,7 @@ fn steady_states(samples: &[Sample]) -> Table {
         0,
         [
             "nodes",
+            "from (s)",
             "watched (s)",
             "received a second, mean",
             "most of a node in 1 s",
@@ -65,8 +66,9 @@ fn steady_states(samples: &[Sample]) -> Table {
     for Sample { size, steady, bytes_per_member, .. } in samples {
         let mean = format!("{:.1}", steady.mean);
         let bytes = bytes_per_member.map_or("-".into(), |bytes| bytes.to_string());
-        let (seconds, most) = (steady.seconds.to_string(), steady.busiest_second.to_string());
-        table.row([size.to_string(), seconds, mean, most, bytes]);
+        let (from, seconds) = (steady.from.as_secs().to_string(), steady.seconds.to_string());
+        let most = steady.busiest_second.to_string();
+        table.row([size.to_string(), from, seconds, mean, most, bytes]);
     }
     table
 }
