@@ -24,7 +24,7 @@ enum Asked {
     Support,
     Vote { term: Term, hold: Duration },
     Acknowledgement { term: Term, hold: Duration },
-    Testimony,
+    Testimony { asker: usize },
 }
 
 /// A voter's promise to hold still for everyone else.
@@ -100,7 +100,7 @@ impl Ledger {
     ) -> Result<(), Violation> {
         let asked = match message.body {
             Body::Proposal => Asked::Support,
-            Body::Inquiry => Asked::Testimony,
+            Body::Inquiry => Asked::Testimony { asker: index },
             Body::VoteRequest { hold_us } => {
                 self.check_candidacy(index, now, message, host)?;
                 Asked::Vote { term: message.term, hold: micros(hold_us) }
@@ -187,7 +187,10 @@ impl Ledger {
             return broken("ballots", true, || format!("{voter} answers what nobody asked"));
         };
         check_enrolled(host, "says yes")?;
-        let holds = asked != Asked::Testimony && host.scripts_hold;
+        if let Asked::Testimony { asker } = asked {
+            return self.check_testimony(asker, now, voter, candidate);
+        }
+        let holds = host.scripts_hold;
         broken("hooks", holds, || {
             format!("{voter} says yes to {candidate:?} though its scripts have not let go")
         })?;
@@ -199,6 +202,23 @@ impl Ledger {
         })?;
         self.cast(index, ballot)?;
         self.promise(index, now, (candidate, request, term), hold, host)
+    }
+
+    /// Whoever is told the term may vote again: what it has promised and forgotten is over by then.
+    fn check_testimony(
+        &self,
+        asker: usize,
+        now: u64,
+        voter: NodeId,
+        life: Life,
+    ) -> Result<(), Violation> {
+        let binds = |promise: &&Promise| now < promise.until && !self.has_ended(asker, promise);
+        let forgotten = self.promises.get(&asker).filter(binds);
+        broken("enrolment", forgotten.is_some(), || {
+            format!(
+                "{voter} tells {life:?} the term at {now}, while that is bound by {forgotten:?}"
+            )
+        })
     }
 
     fn check_acknowledgement(
