@@ -69,7 +69,7 @@ fn a_leader_that_loses_sight_of_enough_candidates_steps_down() {
     let mut lan = Lan::settled(&["a", "b"], &at_least_two());
     assert_eq!(lan.leaders(), ["a"]);
     lan.cut_off("a");
-    lan.pass(secs(10));
+    lan.pass(secs(12));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::TooFewCandidates)]);
     lan.reconnect("a");
