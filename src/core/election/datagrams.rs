@@ -31,7 +31,10 @@ impl Election {
             Heard::Stale => self.ignored.stale += 1,
             Heard::TableFull => self.ignored.table_full += 1,
             Heard::Knocking => self.declare_soon(now),
-            Heard::Known => self.take_in(now, from, message),
+            Heard::Known => {
+                self.take_in(now, from, message);
+                self.sweep_in_passing(now);
+            }
             Heard::Joined => {
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);

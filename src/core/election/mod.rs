@@ -281,10 +281,7 @@ impl Election {
 
     /// A datagram arrived from `from`.
     pub fn handle_datagram(&mut self, now: Time, from: IpAddr, message: &Message) {
-        self.act(now, |election| {
-            election.receive(now, from, message);
-            election.sweep_in_passing(now);
-        });
+        self.act(now, |election| election.receive(now, from, message));
     }
 
     /// Time has passed. Does at most one thing per [`Timer`]; whatever is still due then shows in
