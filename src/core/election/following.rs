@@ -11,7 +11,7 @@ use crate::core::rank::Rank;
 use crate::core::status::MemberState;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::NodeId;
+use crate::types::{NodeId, Term};
 use crate::wire::message::Body;
 
 /// A heartbeat comes up to this part of the interval late, so that followers do not fall into step.
@@ -102,7 +102,7 @@ impl Election {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
-        let conceded = self.conceded.filter(|(_, until)| now < *until).map(|(reign, _)| reign);
+        let conceded = self.concession(now);
         let acknowledged = self.take_acknowledgement();
         let interval = self.schedule_heartbeat(now);
         let interval_us = whole_micros(interval);
@@ -130,10 +130,18 @@ impl Election {
         }
     }
 
-    /// Between this node's heartbeats.
+    /// Between this node's heartbeats. Whoever leads is to hear soon of a reign that was given up.
     pub(super) fn report_interval(&self, now: Time) -> Duration {
-        let interval = self.params.report_interval(self.members.visible(now), self.is_voter());
+        let interval = match self.concession(now) {
+            Some(_) => self.params.heartbeat_interval,
+            None => self.params.report_interval(self.members.visible(now), self.is_voter()),
+        };
         at_least_a_millisecond(interval)
+    }
+
+    /// The reign that was given up lately.
+    fn concession(&self, now: Time) -> Option<Term> {
+        self.conceded.filter(|(_, until)| now < *until).map(|(reign, _)| reign)
     }
 
     /// A better candidate under a worse leader asks for the leadership, once it may.

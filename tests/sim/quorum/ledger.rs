@@ -11,7 +11,7 @@ use lanelect::core::Election;
 use lanelect::core::persist::{Ballot, Enrolment, Pledge};
 use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
-use lanelect::types::{Life, NodeId, Sequence, Term};
+use lanelect::types::{Incarnation, Life, NodeId, Sequence, Term};
 use lanelect::wire::message::{Body, DatagramId, Message};
 
 use super::broken;
@@ -30,6 +30,8 @@ enum Asked {
 /// A voter's promise to hold still for everyone else.
 #[derive(Debug, Clone, Copy)]
 struct Promise {
+    /// Which life of the voter's gave it.
+    by: Incarnation,
     to: Life,
     term: Term,
     /// In true time.
@@ -212,7 +214,10 @@ impl Ledger {
         voter: NodeId,
         life: Life,
     ) -> Result<(), Violation> {
-        let binds = |promise: &&Promise| now < promise.until && !self.has_ended(asker, promise);
+        let binds = |promise: &&Promise| {
+            let is_forgotten = promise.by < life.incarnation;
+            is_forgotten && now < promise.until && !self.has_ended(asker, promise)
+        };
         let forgotten = self.promises.get(&asker).filter(binds);
         broken("enrolment", forgotten.is_some(), || {
             format!(
@@ -275,7 +280,7 @@ impl Ledger {
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
         let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
         let until = renewed.map_or(until, |promise| promise.until.max(until));
-        self.promises.insert(index, Promise { to, term, until });
+        self.promises.insert(index, Promise { by: host.incarnation, to, term, until });
         Ok(())
     }
 

@@ -12,7 +12,7 @@ fn a_better_leaders_declaration_ends_this_ones_reign() {
     assert_eq!(
         outputs.bodies(),
         [Body::Heartbeat {
-            interval_us: 2_200_000,
+            interval_us: 1_100_000,
             leader: Some(id("a")),
             conceded: Some(Term(1)),
             acknowledged: None
@@ -59,13 +59,13 @@ fn the_loser_tells_for_a_while_which_reign_it_gave_up_also_the_next_leader() {
     lan.hear(winner.says(EVERY_SECOND));
     lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
     let telling = |leader| Body::Heartbeat {
-        interval_us: 2_200_000,
+        interval_us: 1_100_000,
         leader: Some(id(leader)),
         conceded: Some(Term(1)),
         acknowledged: None,
     };
     let bodies = lan.take("m").bodies();
-    assert!(bodies.len() >= 3 && bodies.iter().all(|body| *body == telling("a")), "{bodies:?}");
+    assert!(bodies.len() > 3 && bodies.iter().all(|body| *body == telling("a")), "{bodies:?}");
     lan.hear(winner.says(Body::Resignation { successor: None }));
     let mut next = Peer::leading("b", 3);
     lan.hear(next.says(EVERY_SECOND));
@@ -209,4 +209,25 @@ fn a_leader_that_is_handing_over_gives_way_to_a_better_one_without_a_second_demo
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Yield)]);
     assert!(!outputs.bodies().iter().any(|body| matches!(body, Body::Resignation { .. })));
+}
+
+/// At short intervals followers tell that they are there only once a second.
+#[test]
+fn a_reign_that_was_given_up_is_told_at_every_interval() {
+    let every = ms(20);
+    let quick = Params { heartbeat_interval: every, ..Params::new(every) };
+    let mut lan = Lan::new();
+    lan.start("m", quick);
+    lan.pass(secs(3));
+    assert_eq!(lan.leaders(), ["m"]);
+    lan.take("m");
+    let declaration = Body::Declaration { interval_us: 20_000, hold_us: 0 };
+    let mut winner = Peer::leading("a", 1);
+    for _ in 0..6 {
+        lan.hear(winner.says(declaration));
+        lan.pass(every);
+    }
+    let told = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(Term(1)), .. });
+    let count = lan.take("m").bodies().iter().filter(|body| told(body)).count();
+    assert!(count >= 5, "{count}");
 }
