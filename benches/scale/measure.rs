@@ -33,7 +33,7 @@ const TAKEOVERS: usize = 11;
 /// A group from this size on fills memory with tables of members, and with little else.
 const LARGE: usize = 300;
 
-/// Nothing is begun again, nor simulated further, once a measurement has taken so long.
+/// Nothing is begun again, nor watched further, once a measurement has taken so long.
 const MEASUREMENT_LIMIT: Duration = Duration::from_secs(60);
 
 /// What was measured at one size.
@@ -122,7 +122,7 @@ fn measure_startups(size: usize) -> (Vec<Startup>, Group) {
 /// Lets all come to know each other, and then watches for as long again.
 fn measure_steady(group: &mut Group, size: usize) -> Steady {
     let cycle = STEADY.max(size as u64 / HEARD_PER_SECOND);
-    run_in_time(group, cycle);
+    group.run_for(Duration::from_secs(cycle));
     let from = group.now.since(Time::ZERO);
     group.take_tally();
     let seconds = run_in_time(group, cycle);
