@@ -89,8 +89,8 @@ pub struct Ignored {
 /// Where in its life an election is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum State {
-    /// Listens; `sampled` is the membership's state at the last sample.
-    Starting { sampled: Option<u64> },
+    /// Listens; `sampled` is the membership's state at the last of so many `samples`.
+    Starting { sampled: Option<u64>, samples: u32 },
     /// Follows `Election::leader`, or waits for a leader where that is none.
     Following,
     /// Has proposed itself and collects proposals.
@@ -188,7 +188,7 @@ impl Election {
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
             rng: fastrand::Rng::with_seed(seed),
-            state: State::Starting { sampled: None },
+            state: State::Starting { sampled: None, samples: 0 },
             term: persisted.term,
             leader: None,
             previous_leader: None,

@@ -8,9 +8,12 @@ use super::{Election, State, at_least_a_millisecond};
 use crate::core::timers::Timer;
 use crate::time::Time;
 
+/// At so many samples a node that starts says hello, however large the group is.
+const HELLOS: u32 = 3;
+
 impl Election {
     pub(super) fn begin_startup(&mut self, now: Time) {
-        self.state = State::Starting { sampled: None };
+        self.state = State::Starting { sampled: None, samples: 0 };
         self.timers.set(Timer::Grace, now + self.params.startup_grace_period);
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
         self.say_hello(now);
@@ -19,13 +22,13 @@ impl Election {
     /// Start-up ends where two samples in a row find the same members, and nobody better among them
     /// is still starting: of hosts that start together, the best leads.
     pub(super) fn sample_membership(&mut self, now: Time) {
-        let State::Starting { sampled } = self.state else { return };
+        let State::Starting { sampled, samples } = self.state else { return };
         let seen = Some(self.members.changes());
         let ready = sampled == seen && !self.exclusions.interface_down && !self.better_starts(now);
         if ready {
             self.end_startup(now);
         } else {
-            self.state = State::Starting { sampled: seen };
+            self.state = State::Starting { sampled: seen, samples: samples + 1 };
             self.say_hello(now);
         }
     }
@@ -56,10 +59,14 @@ impl Election {
         true
     }
 
-    /// Tells the group that this node starts; in a large group no more often than any member tells that
-    /// it is there.
+    /// Tells the group that this node starts: at first at every sample, so that those that start together
+    /// know each other by the second; then, in a large group, no more often than any member tells that it
+    /// is there.
     pub(super) fn say_hello(&mut self, now: Time) {
-        self.report_soon(now);
+        match self.state {
+            State::Starting { samples, .. } if samples < HELLOS => self.send_heartbeat(now),
+            _ => self.report_soon(now),
+        }
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);
         self.timers.set(Timer::Sample, now + interval);
     }

@@ -128,3 +128,24 @@ fn of_those_who_start_together_the_best_leads_though_it_is_the_last() {
     assert_eq!(lan.leaders(), ["a"]);
     assert_eq!(lan.take("b").hooks(), [(HookEvent::Started, Reason::Startup)]);
 }
+
+/// In a group so large that heartbeats are rare.
+#[test]
+fn a_node_that_starts_says_hello_at_the_first_samples_whatever_the_size_of_the_group() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    for number in 0..400 {
+        let mut other = Peer { role: Role::Starting, ..Peer::new(&format!("a{number}")) };
+        lan.hear(other.says(Body::Heartbeat {
+            interval_us: 2_200_000,
+            leader: None,
+            conceded: None,
+            acknowledged: None,
+        }));
+    }
+    lan.pass(ms(2500));
+    assert_eq!(lan.at("m").role(), Role::Starting, "better ones start");
+    assert_eq!(lan.take("m").bodies().len(), 3);
+    lan.pass(secs(2));
+    assert!(lan.take("m").bodies().len() <= 1, "from then on as rarely as everybody");
+}
