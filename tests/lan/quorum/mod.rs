@@ -9,7 +9,7 @@ mod partitions;
 mod pauses;
 mod voters;
 
-use crate::harness::{Host, Lan};
+use crate::harness::{Host, Lan, wait_until};
 
 /// The lease is wide enough that a loaded machine's stalls do not end it.
 const LEASE: &str = "leader_alive_threshold = \"2s\"\n";
@@ -26,7 +26,15 @@ fn voters_with_grace(hosts: &[&Host], grace: &str) -> String {
 
 /// Starts these hosts as the voters of a group; returns the leader that they elect, and the others.
 fn elect<'a>(lan: &Lan, hosts: &[&'a Host]) -> (&'a Host, Vec<&'a Host>) {
-    elect_with(lan, hosts, &voters(hosts))
+    let elected = elect_with(lan, hosts, &voters(hosts));
+    // Two of three that remember elect a leader while the third still finds out that it may vote.
+    wait_until("every voter counts", || {
+        hosts.iter().all(|host| {
+            let quorum = &host.status()["quorum"];
+            quorum["counting"].as_array().is_some_and(|counting| counting.len() == hosts.len())
+        })
+    });
+    elected
 }
 
 /// Starts these hosts with these config lines; returns the leader, and the others.
