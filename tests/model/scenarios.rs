@@ -259,11 +259,11 @@ fn wider() -> Vec<Scenario> {
         },
         Scenario {
             beginning: Beginning::Unfounded,
-            ticks: 6,
+            ticks: 4,
             ..failover("unfounded: a crash, a slip", Budget { crashes: 1, downtime: 2, ..slips(1) })
         },
         Scenario {
-            ticks: 5,
+            ticks: 4,
             ..failover("lost disk: a cut, a slip", Budget { lost_disks: 1, cuts: 1, ..slips(1) })
         },
     ]

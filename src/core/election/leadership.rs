@@ -82,8 +82,8 @@ impl Election {
             self.answers_owed -= 1;
             return at_least_a_millisecond(self.params.declaration_gap()).min(interval);
         }
-        if self.in_quorum_mode() {
-            let window = self.params.lease_term().saturating_sub(interval);
+        let window = self.params.lease_term().saturating_sub(interval);
+        if self.in_quorum_mode() && !window.is_zero() {
             return at_least_a_millisecond(Params::probe_spacing(window)).min(interval);
         }
         interval

@@ -180,7 +180,7 @@ impl Election {
     }
 
     fn note_probe(&mut self, now: Time, due: Time) {
-        self.probing.asked += 1;
+        self.probing.asked = self.probing.asked.saturating_add(1);
         self.probing.since.get_or_insert(due.min(now));
     }
 
