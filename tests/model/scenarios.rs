@@ -258,11 +258,6 @@ fn wider() -> Vec<Scenario> {
             ..failover("handover: a crash, a slip", Budget { yields: 1, crashes: 1, ..slips(1) })
         },
         Scenario {
-            beginning: Beginning::Unfounded,
-            ticks: 4,
-            ..failover("unfounded: a crash, a slip", Budget { crashes: 1, downtime: 2, ..slips(1) })
-        },
-        Scenario {
             ticks: 4,
             ..failover("lost disk: a cut, a slip", Budget { lost_disks: 1, cuts: 1, ..slips(1) })
         },
