@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::{elect, voters};
-use crate::harness::{Host, quorum_scenario, wait_until};
+use crate::harness::{Host, Lan, quorum_scenario, wait_until};
 
 /// What the daemon counts, and what the file system knows of the file: a write replaces it.
 fn writes(host: &Host) -> (u64, u64, (i64, i64)) {
@@ -13,16 +13,21 @@ fn writes(host: &Host) -> (u64, u64, (i64, i64)) {
     (saves, file.ino(), (file.mtime(), file.mtime_nsec()))
 }
 
+/// Waits until so many more declarations were sent.
+fn declares(lan: &Lan, count: usize) {
+    let before = lan.claims().len();
+    wait_until("the leader has declared itself", || lan.claims().len() >= before + count);
+}
+
 #[test]
 fn heartbeats_write_nothing_to_disk() {
     quorum_scenario(|lan, [h1, h2, h3]| {
         let hosts = [h1, h2, h3];
         let (leader, others) = elect(lan, &hosts);
+        // The first declaration that a voter acknowledges is written down as its pledge.
+        declares(lan, 10);
         let settled = hosts.map(writes);
-        let declared = lan.claims().len();
-        wait_until("the leader has declared itself a hundred times", || {
-            lan.claims().len() >= declared + 100
-        });
+        declares(lan, 100);
         assert_eq!(hosts.map(writes), settled);
         println!("measured: saves since the start, 100 declarations later too: {settled:?}");
 
