@@ -26,7 +26,7 @@ pub const FORGET_AFTER: Duration = Duration::from_secs(600);
 const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// No announced interval between heartbeats counts for more than this.
-const REPORT_INTERVAL_MAX: Duration = Duration::from_secs(600);
+const ANNOUNCED_REPORT_MAX: Duration = Duration::from_secs(600);
 
 /// A member that is silent for this many times its patience is gone.
 const GONE_AFTER_PATIENCES: u32 = 2;
@@ -329,7 +329,7 @@ impl Members {
     /// Takes in how often a member sends heartbeats.
     pub(crate) fn note_report(&mut self, node_id: &NodeId, interval: Duration) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.reports_every = interval.min(REPORT_INTERVAL_MAX);
+            member.reports_every = interval.min(ANNOUNCED_REPORT_MAX);
         }
     }
 

@@ -164,11 +164,8 @@ impl Params {
     }
 
     /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, or a second,
-    /// and longer in a large group. A voter's are as frequent as the declarations it acknowledges.
-    pub fn report_interval(&self, others: usize, votes: bool) -> Duration {
-        if votes {
-            return self.heartbeat_interval;
-        }
+    /// and longer in a large group.
+    pub fn report_interval(&self, others: usize) -> Duration {
         let group = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
         let shared = self.heartbeat_interval.saturating_mul(group) / REPORTS_PER_INTERVAL;
         let least = self.shortest_report_interval();
@@ -215,9 +212,10 @@ impl Params {
     /// How long a connected group of running nodes may take to have exactly one leader, known to
     /// all, from the last disturbance on: nodes that start, yield, are held off or wait for a hook
     /// add their own times. At the worst a leader's silence has to be noticed (one alive
-    /// threshold, and twice the time for probes where too few were sent), a node that defers waits for a better one in vain (two elections), waits for its
-    /// turn (one) and collects proposals (one), and a conflict of two leaders needs a declaration
-    /// to be noticed (two heartbeats, with the jitter).
+    /// threshold, and twice the time for probes where too few were sent), a node that defers waits
+    /// for a better one in vain (two elections), waits for its turn (one) and collects proposals
+    /// (one), and a conflict of two leaders needs a declaration to be noticed (two heartbeats, with
+    /// the jitter).
     pub fn settling_time(&self) -> Duration {
         self.leader_alive_threshold
             + self.leader_alive_threshold.saturating_sub(self.heartbeat_interval) * 2

@@ -176,16 +176,7 @@ impl Group {
     /// Every host like `node`, at tick 0.
     pub fn all(&mut self, node: &Node) -> State {
         let nodes = [0, 1, 2].map(|host| self.number_node(host, node.clone()));
-        State {
-            nodes,
-            tick: 0,
-            budget: Budget::default(),
-            wire: Vec::new(),
-            put_off: Vec::new(),
-            cut: 0,
-            reigns: Vec::new(),
-            told: 0,
-        }
+        State::at_peace(nodes, 0)
     }
 
     /// How many states of single hosts have turned up.
@@ -401,17 +392,23 @@ impl State {
         hasher.finish()
     }
 
-    /// The same hosts with nothing under way, nothing wrong, and no past.
-    pub fn in_peace(&self) -> State {
+    /// Hosts with nothing under way, nothing wrong, and no past.
+    fn at_peace(nodes: [u32; HOSTS], tick: u8) -> Self {
         State {
+            nodes,
+            tick,
             budget: Budget::default(),
             wire: Vec::new(),
             put_off: Vec::new(),
             cut: 0,
             reigns: Vec::new(),
             told: 0,
-            ..self.clone()
         }
+    }
+
+    /// The same hosts, at peace.
+    pub fn in_peace(&self) -> State {
+        State::at_peace(self.nodes, self.tick)
     }
 
     fn put_off(&mut self, matter: Matter, delay: Delay) {

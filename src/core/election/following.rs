@@ -130,11 +130,13 @@ impl Election {
         }
     }
 
-    /// Between this node's heartbeats. Whoever leads is to hear soon of a reign that was given up.
+    /// Between this node's heartbeats. A voter's are as frequent as the declarations it acknowledges, and
+    /// whoever leads is to hear soon of a reign that was given up.
     pub(super) fn report_interval(&self, now: Time) -> Duration {
-        let interval = match self.concession(now) {
-            Some(_) => self.params.heartbeat_interval,
-            None => self.params.report_interval(self.members.visible(now), self.is_voter()),
+        let interval = if self.is_voter() || self.concession(now).is_some() {
+            self.params.heartbeat_interval
+        } else {
+            self.params.report_interval(self.members.visible(now))
         };
         at_least_a_millisecond(interval)
     }
