@@ -191,7 +191,7 @@ impl Drop for Group<'_> {
 
 /// What a measurement needs of its namespaces: keepalived can only be run by root.
 pub(crate) fn needs() -> Needs {
-    Needs { limit: MEASUREMENT_LIMIT, real_root: true }
+    Needs { limit: MEASUREMENT_LIMIT, real_root: true, ..Needs::default() }
 }
 
 /// The programs that can run here at this interval; says of the others why they cannot.

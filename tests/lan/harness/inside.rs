@@ -40,12 +40,15 @@ pub(crate) struct Needs {
     /// Where the machine's root runs it, it stays root, and is not one in a user namespace that may
     /// do less.
     pub(crate) real_root: bool,
+    /// Tries what else it needs of the machine. The error says what is missing.
+    pub(crate) trial: fn() -> Result<(), String>,
 }
 
 impl Default for Needs {
     /// What a test needs.
     fn default() -> Self {
-        Needs { limit: SCENARIO_LIMIT + patience::campaign_duration(), real_root: false }
+        let limit = SCENARIO_LIMIT + patience::campaign_duration();
+        Needs { limit, real_root: false, trial: || Ok(()) }
     }
 }
 
@@ -107,11 +110,11 @@ pub(crate) fn isolated_with(needs: Needs, test: &str, body: impl FnOnce(Inside))
         println!("{FINISHED}");
         return;
     }
-    match ways_in(needs) {
+    match ways_in(needs).as_ref().map_err(Clone::clone).and_then(|_| (needs.trial)()) {
         Err(reason) if env::var_os(REQUIRED).is_some() => panic!("cannot run: {reason}"),
         // Not `eprintln`, which libtest swallows for a test that passes.
         Err(reason) => drop(writeln!(io::stderr(), "skipped: {test}: {reason}; run as root")),
-        Ok(_) => run_with(needs, test),
+        Ok(()) => run_with(needs, test),
     }
 }
 

@@ -70,6 +70,11 @@ impl Journal {
         Journal { dir: dir.to_owned() }
     }
 
+    /// Where the journal is, and in a directory of each host's name what a test asks of its hook.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The command line for a host's `hook` key.
     pub(crate) fn hook(&self, host: &str) -> String {
         format!("/bin/sh {}/hook.sh {host}", self.dir.display())
@@ -204,7 +209,7 @@ fn runs<'a>(entries: &'a [Entry], host: &'a str) -> impl Iterator<Item = &'a Run
     })
 }
 
-pub(super) fn parse(text: &str) -> Vec<Entry> {
+pub(crate) fn parse(text: &str) -> Vec<Entry> {
     text.lines().map(|line| parse_line(line).unwrap_or_else(|| panic!("journal: {line}"))).collect()
 }
 

@@ -74,7 +74,7 @@ impl Lan {
         let seed = env::var(SEED).ok().map(|text| text.parse().expect("a decimal seed"));
         let seed = seed.unwrap_or_else(|| getrandom::u64().unwrap());
         println!("{SEED}={seed}");
-        let networks: Rc<[Switch]> = (0..networks).map(|_| Switch::new(seed)).collect();
+        let networks: Rc<[Switch]> = (0..networks).map(|_| Switch::new(seed, "default")).collect();
         let (journal, inside) = (Journal::new(dir), Rc::new(inside));
         let host = |n| Host::new(n, dir, Rc::clone(&networks), journal.clone(), Rc::clone(&inside));
         Lan { seed, hosts: (1..=hosts).map(host).collect(), networks, journal }

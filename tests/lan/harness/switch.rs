@@ -98,8 +98,8 @@ struct Queue {
 }
 
 impl Switch {
-    /// A switch without ports in the current network namespace.
-    pub(crate) fn new(seed: u64) -> Switch {
+    /// A switch without ports in the current network namespace. It notes who leads in `group`.
+    pub(crate) fn new(seed: u64, group: &str) -> Switch {
         let socket = socket(
             AddressFamily::Packet,
             SockType::Raw,
@@ -112,7 +112,7 @@ impl Switch {
             rules: BTreeMap::new(),
             datagrams: BTreeMap::new(),
             claims: Vec::new(),
-            codec: Codec::new("default".parse().unwrap(), None),
+            codec: Codec::new(group.parse().unwrap(), None),
             random: Rng::with_seed(seed),
         };
         let shared = Arc::new(Shared { table: Mutex::new(table), stop: AtomicBool::new(false) });

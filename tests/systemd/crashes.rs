@@ -1,0 +1,70 @@
+//! Leaders that die, freeze, and lose their power.
+
+use crate::harness::wait_until;
+use crate::hosts::{DAEMON, Host, Site, scenario};
+
+/// Waits for a leader other than `old`; checks that its hook waited for that of `old`.
+fn successor<'a>(site: &'a Site, old: &Host) -> &'a Host {
+    let new = site.sole_leader();
+    assert_ne!(new.name, old.name, "it leads again");
+    site.check_overlaps();
+    new
+}
+
+#[test]
+fn a_killed_leader_lets_go_before_another_takes_over() {
+    scenario(|site, [h1, h2, h3]| {
+        site.start_led_by_first(&[h1, h2, h3], "");
+        h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
+        let new = successor(site, h1);
+        wait_until("it has been started again and follows", || h1.follows(new));
+        let expected =
+            ["started startup", "elected election", "demoted crashed", "started startup"];
+        assert_eq!(h1.hooks(), expected);
+    });
+}
+
+#[test]
+fn a_leader_killed_while_it_takes_over_lets_go_before_another_takes_over() {
+    scenario(|site, [h1, h2]| {
+        h1.slow_hook_on("elected", "3");
+        [h1, h2].iter().for_each(|host| host.install(""));
+        h1.enable();
+        wait_until("it takes over", || h1.hooks().last().is_some_and(|h| h == "elected election"));
+        h2.enable();
+        wait_until("the other follows", || h2.status()["leader"]["node_id"] == "h1");
+        h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
+        successor(site, h1);
+        assert!(h1.hooks().contains(&"demoted crashed".to_owned()), "{:?}", h1.hooks());
+    });
+}
+
+#[test]
+fn a_frozen_leader_of_a_quorum_is_killed_within_its_lease() {
+    scenario(|site, hosts: [_; 3]| {
+        let voters = hosts.map(|host| host.name.as_str());
+        let lines = format!("mode = \"quorum\"\nvoters = {voters:?}");
+        hosts.iter().for_each(|host| host.install(&lines));
+        hosts.iter().for_each(|host| host.enable());
+        let old = site.sole_leader();
+        old.signal("SIGSTOP");
+        let frozen = |host: &&Host| host.hooks().contains(&"demoted crashed".to_owned());
+        wait_until("its watchdog ended it and its hook let go", || frozen(&old));
+        let new = successor(site, old);
+        wait_until("it has been started again and follows", || old.follows(new));
+        assert_eq!(old.show(DAEMON, "NRestarts"), "1");
+    });
+}
+
+#[test]
+fn a_host_without_power_is_replaced_and_comes_back_as_a_follower() {
+    scenario(|site, [h1, h2, h3]| {
+        site.start_led_by_first(&[h1, h2, h3], "");
+        h1.cut_power();
+        let new = successor(site, h1);
+        h1.power_on();
+        h1.wait_until_up();
+        site.wait_for_leader(new);
+        assert_eq!(h1.hooks(), ["started startup", "elected election", "started startup"]);
+    });
+}

@@ -1,0 +1,66 @@
+//! Hooks that hang, and hooks that fail wherever they run.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::harness::wait_until;
+use crate::hosts::{Host, scenario};
+
+#[test]
+fn a_hook_that_hangs_delays_no_declaration_and_is_ended_at_its_limit() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "hook_timeout = \"20s\"");
+        h1.slow_hook_on("reaffirmed", "600");
+        h1.slow_hook_on("elected", "600");
+        h1.run("lanelect yield --group lan0");
+        site.wait_for_leader(h2);
+        h2.run("lanelect yield --group lan0");
+        wait_until("h1's hook hangs", || h1.status()["hook"]["running"] == true);
+        let begun = site.switch().claims().len();
+        wait_until("it was ended", || h1.hooks().last().unwrap() == "demoted hook-failed");
+
+        let sent: Vec<_> = site.switch().claims().split_off(begun);
+        let declared: Vec<_> = sent.iter().filter(|claim| claim.host == h1.number).collect();
+        let gaps = declared.windows(2).map(|pair| pair[1].by - pair[0].by);
+        let mut gaps: Vec<Duration> = gaps.collect();
+        gaps.sort_unstable();
+        println!(
+            "{} declarations, {:?} to {:?} apart",
+            declared.len(),
+            gaps[0],
+            gaps[gaps.len() - 1]
+        );
+        assert!(declared.len() > 10, "{} declarations while the hook hung", declared.len());
+        site.wait_for_leader(h2);
+        site.check_overlaps();
+        assert_eq!(h2.hooks().iter().filter(|hook| hook.starts_with("elected")).count(), 2);
+    });
+}
+
+#[test]
+fn attempts_to_lead_thin_out_where_every_hook_fails() {
+    scenario(|_, hosts: [_; 2]| {
+        for host in hosts {
+            host.fail_hook_on("elected");
+            host.install("");
+            let note = "cut -d' ' -f1 /proc/uptime >> /run/elected";
+            let hook = format!("[ $LANELECT_EVENT != elected ] || {note}; {}", host.hook());
+            host.configure(&format!("failure_holdoff = \"2s\"\nhook = {hook:?}"));
+            host.enable();
+        }
+        let attempts = |host: &Host| -> Vec<f64> {
+            let noted = fs::read_to_string(host.file("/run/elected")).unwrap_or_default();
+            noted.lines().map(|line| line.parse().unwrap()).collect()
+        };
+        wait_until("both have tried often", || hosts.iter().all(|host| attempts(host).len() >= 4));
+        for host in hosts {
+            let attempts = attempts(host);
+            let mut holdoff = 2.0;
+            for pair in attempts.windows(2) {
+                // The clock counts in hundredths of a second.
+                assert!(pair[1] - pair[0] >= holdoff - 0.02, "{}: {attempts:?}", host.name);
+                holdoff *= 2.0;
+            }
+        }
+    });
+}

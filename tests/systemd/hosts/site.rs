@@ -1,0 +1,173 @@
+//! The hosts of a test, the network between them, and what is expected of all of them together.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::stat::{Mode, umask};
+
+use super::cgroup::Cgroup;
+use super::host::{DAEMON, ELECTION, Host};
+use super::story;
+use super::trial::{CGROUPS, SITE, prepare, trial};
+use crate::harness::inside::{self, Needs, isolated_with};
+use crate::harness::journal::Journal;
+use crate::harness::switch::Switch;
+use crate::harness::wait_until;
+
+/// The longest a scenario may take.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Hosts on one network.
+pub(crate) struct Site {
+    hosts: Vec<Host>,
+    switch: Switch,
+    journal: Journal,
+}
+
+/// Runs a test on as many hosts as `body` takes, which are up and have lanelect installed;
+/// afterwards checks every host's hooks, and that every daemon stops in order.
+pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Site, [&Host; N])) {
+    let needs = Needs { limit: LIMIT, real_root: true, trial };
+    isolated_with(needs, inside::test_name(&body), |_inside| {
+        let site = Site::new(N);
+        site.boot();
+        body(&site, std::array::from_fn(|i| &site.hosts[i]));
+        site.stop_all();
+    });
+}
+
+impl Site {
+    fn new(hosts: usize) -> Site {
+        // Whatever the user's mask, the hosts' files are to be read there.
+        umask(Mode::from_bits_truncate(0o022));
+        prepare();
+        make_image(&Path::new(SITE).join("image"));
+        let cgroup = Rc::new(Cgroup::new(Path::new(CGROUPS)));
+        symlink(cgroup.path(), Path::new(SITE).join("cgroup")).unwrap();
+        let journal = Journal::new(&Path::new(SITE).join("shared"));
+        // No dice are cast: nothing is lost or delayed here.
+        let switch = Switch::new(0, ELECTION);
+        let host = |n| Host::new(n, Rc::clone(&cgroup), journal.clone());
+        let hosts: Vec<Host> = (1..=hosts).map(host).collect();
+        hosts.iter().for_each(|host| switch.plug(host.number, &format!("p{}", host.number)));
+        Site { hosts, switch, journal }
+    }
+
+    fn boot(&self) {
+        self.hosts.iter().for_each(Host::power_on);
+        self.hosts.iter().for_each(Host::wait_until_up);
+    }
+
+    /// Installs and starts the daemons so that the first host leads: the others join when it does.
+    pub(crate) fn start_led_by_first(&self, hosts: &[&Host], lines: &str) {
+        let (first, rest) = hosts.split_first().unwrap();
+        hosts.iter().for_each(|host| host.install(lines));
+        first.enable();
+        self.wait_for_leader(first);
+        rest.iter().for_each(|host| host.enable());
+        self.wait_for_leader(first);
+    }
+
+    /// Waits until one host with power leads, all the others follow it and no hook runs; returns
+    /// it.
+    #[track_caller]
+    pub(crate) fn sole_leader(&self) -> &Host {
+        let mut leader = None;
+        wait_until("one host leads and the others follow it", || {
+            leader = self.agreed_leader();
+            leader.is_some()
+        });
+        leader.unwrap()
+    }
+
+    /// Waits until `host` is the sole leader.
+    #[track_caller]
+    pub(crate) fn wait_for_leader(&self, host: &Host) {
+        wait_until(&format!("{} leads and the others follow it", host.name), || {
+            self.agreed_leader().is_some_and(|leader| leader.name == host.name)
+        });
+    }
+
+    /// The network.
+    pub(crate) fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    /// Panics where one host's `elected` hook started before another's `demoted` had ended.
+    pub(crate) fn check_overlaps(&self) {
+        let overlaps = story::overlaps(&self.journal.entries());
+        assert!(overlaps.is_empty(), "{overlaps:#?}");
+    }
+
+    fn agreed_leader(&self) -> Option<&Host> {
+        let on = || self.hosts.iter().filter(|host| host.has_power() && !host.status().is_null());
+        let leader = on().find(|host| host.leads())?;
+        on().all(|host| host.name == leader.name || host.follows(leader)).then_some(leader)
+    }
+
+    /// Stops every daemon, one after the other; panics where one does not end in order, or where
+    /// any hook broke the rules.
+    fn stop_all(&self) {
+        for host in self.hosts.iter().filter(|host| host.has_power()) {
+            host.systemctl(&format!("stop {DAEMON}"));
+            assert_eq!(host.show(DAEMON, "Result"), "success", "{}", host.name);
+            let last = host.hooks().pop().unwrap_or_default();
+            let let_go = !last.starts_with("elected") && !last.starts_with("reaffirmed");
+            assert!(let_go, "{} stopped after {last}", host.name);
+        }
+        let names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+        let wrong = story::violations(&self.journal.entries(), &names);
+        assert!(wrong.is_empty(), "{wrong}");
+    }
+}
+
+impl Drop for Site {
+    /// Prints what there is to know, where the test fails.
+    fn drop(&mut self) {
+        if thread::panicking() {
+            println!("--- all hooks\n{}", self.journal.text());
+            for host in &self.hosts {
+                println!("{}", host.report());
+            }
+        }
+    }
+}
+
+/// What the hosts' files differ in from this machine's: nothing of this machine is mounted or
+/// started there, and lanelect is installed.
+fn make_image(image: &Path) {
+    for dir in
+        ["etc/systemd/system-generators", "usr/bin", "usr/lib/systemd/system", "usr/lib/sysusers.d"]
+    {
+        fs::create_dir_all(image.join(dir)).unwrap();
+    }
+    fs::write(image.join("etc/fstab"), "").unwrap();
+    for generator in fs::read_dir("/usr/lib/systemd/system-generators").unwrap() {
+        let name = generator.unwrap().file_name();
+        symlink("/dev/null", image.join("etc/systemd/system-generators").join(name)).unwrap();
+    }
+    let binary = image.join("usr/bin/lanelect");
+    fs::copy(env!("CARGO_BIN_EXE_lanelect"), &binary).unwrap();
+    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+    install_units(image);
+}
+
+fn install_units(image: &Path) {
+    for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/systemd")).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("service" | "socket" | "target") => {
+                fs::copy(&path, image.join("usr/lib/systemd/system").join(name)).unwrap();
+            }
+            Some("sysusers") => {
+                fs::copy(&path, image.join("usr/lib/sysusers.d/lanelect.conf")).unwrap();
+            }
+            _ => {}
+        }
+    }
+}

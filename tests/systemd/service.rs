@@ -1,0 +1,110 @@
+//! The daemon as a service: what it may do, restarts, reloads.
+
+use std::fs;
+
+use crate::harness::wait_until;
+use crate::hosts::{DAEMON, HOOK_RUNNER, Host, Site, scenario};
+
+#[test]
+fn the_daemon_has_no_privilege_and_its_hook_all() {
+    scenario(|site, [h1]| {
+        h1.install("");
+        h1.configure(&format!("hook = \"id -un > /run/hook-user; {}\"", h1.hook()));
+        h1.enable();
+        site.wait_for_leader(h1);
+        let status = h1.run(&format!("cat /proc/{}/status", h1.daemon()));
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.unwrap_or_else(|| panic!("no {name}: {status}")).trim().to_owned()
+        };
+        for capabilities in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+            assert_eq!(u64::from_str_radix(&field(capabilities), 16), Ok(0), "{capabilities}");
+        }
+        assert_eq!(field("NoNewPrivs"), "1");
+        assert_eq!(field("Seccomp"), "2");
+        let user = h1.run("id -u lanelect");
+        assert!(field("Uid").split_whitespace().all(|id| id == user.trim()), "{status}");
+        assert_eq!(h1.run("cat /run/hook-user"), "root\n");
+    });
+}
+
+#[test]
+fn the_units_expose_little() {
+    scenario(|_, [h1]| {
+        // The threshold counts in tenths.
+        h1.run("systemd-analyze security --offline=true --threshold=15 lanelect@.service");
+        h1.run("systemd-analyze verify lanelect@lan0.service lanelect-hook@lan0.service");
+    });
+}
+
+/// What a host's daemon and hooks look like to somebody whom nothing has disturbed.
+fn view(host: &Host) -> String {
+    let status = host.status();
+    let (leader, term) = (&status["leader"]["node_id"], &status["term"]);
+    format!("{} {leader} {term} {:?} {}", host.name, host.hooks(), host.daemon())
+}
+
+#[test]
+fn the_restart_of_a_follower_disturbs_nobody() {
+    scenario(|site, [h1, h2, h3]| {
+        site.start_led_by_first(&[h1, h2, h3], "");
+        let before = [h1, h3].map(view);
+        for _ in 0..3 {
+            h2.systemctl(&format!("restart {DAEMON}"));
+            site.wait_for_leader(h1);
+        }
+        assert_eq!([h1, h3].map(view), before);
+    });
+}
+
+#[test]
+fn a_reload_changes_priority_and_hook_and_keeps_the_leader() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        let before = [h1, h2].map(view);
+        h1.configure(&format!("priority = 50\nhook = \"touch /run/new-hook; {}\"", h1.hook()));
+        h1.systemctl(&format!("reload {DAEMON}"));
+        wait_until("both see its priority", || {
+            [h1, h2].iter().all(|host| priority_of_first(host) == 50)
+        });
+        assert_eq!([h1, h2].map(view), before);
+        h1.run("lanelect yield --group lan0");
+        site.wait_for_leader(h2);
+        assert!(h1.file("/run/new-hook").exists(), "the hook-runner has the old hook");
+    });
+}
+
+#[test]
+fn a_bad_file_changes_nothing_and_is_told_by_line() {
+    scenario(|site, [h1]| {
+        site.start_led_by_first(&[h1], "priority = 50");
+        let before = view(h1);
+        let file = h1.file("/etc/lanelect/lan0.toml");
+        let good = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("priority = 60\nhartbeat_interval = \"1s\"\n{good}")).unwrap();
+        h1.systemctl(&format!("reload {DAEMON}"));
+        for unit in [DAEMON, HOOK_RUNNER] {
+            wait_until(&format!("{unit} names the key and its line"), || {
+                let log = h1.run(&format!("journalctl --no-pager --unit={unit}"));
+                log.contains("hartbeat_interval") && log.contains("lan0.toml:2")
+            });
+        }
+        assert_eq!(priority_of_first(h1), 50);
+        assert_eq!(view(h1), before);
+        assert_daemon_leads(site, h1);
+    });
+}
+
+fn assert_daemon_leads(site: &Site, host: &Host) {
+    site.wait_for_leader(host);
+    let said = host.show(DAEMON, "StatusText");
+    assert!(said.starts_with("leader"), "the service's status is {said:?}");
+}
+
+/// The priority of h1 as `host` sees it.
+fn priority_of_first(host: &Host) -> u64 {
+    let status = host.status();
+    let members = status["members"].as_array().cloned().unwrap_or_default();
+    let first = members.iter().find(|member| member["node_id"] == "h1");
+    first.and_then(|member| member["priority"].as_u64()).unwrap_or_default()
+}
