@@ -1,5 +1,14 @@
 //! The hosts themselves.
 
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::harness::wait_until;
+use crate::hosts::cgroup::Cgroup;
+use crate::hosts::trial::{CGROUPS, SITE};
 use crate::hosts::{Host, scenario};
 
 #[test]
@@ -28,4 +37,68 @@ fn files_survive_a_shutdown_and_a_loss_of_power() {
         }
         assert_eq!(h1.run("wc -l < /etc/mark"), "2\n");
     });
+}
+
+#[test]
+fn control_groups_of_a_killed_test_are_removed() {
+    scenario(|_, [_h1]| {
+        let root = Path::new(CGROUPS);
+        let ours = names_in(root);
+        fs::create_dir_all(root.join("lanelect-hosts-abandoned/h1/system.slice")).unwrap();
+        drop(Cgroup::new(root));
+        assert_eq!(names_in(root), ours);
+    });
+}
+
+/// Names the file into which a test that is to be killed writes its control group's name.
+const DOOMED: &str = "LANELECT_TEST_DOOMED";
+
+#[test]
+fn a_killed_test_leaves_no_process_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("cgroup");
+    let mut doomed = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "selftest::doomed"])
+        .env(DOOMED, &mark)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut cgroup, mut ended) = (String::new(), None);
+    wait_until("its hosts are up", || {
+        ended = doomed.try_wait().unwrap();
+        cgroup = fs::read_to_string(&mark).unwrap_or_default();
+        ended.is_some() || !cgroup.is_empty()
+    });
+    if let Some(status) = ended {
+        assert!(status.success(), "it did not wait to be killed");
+        return println!("skipped, for the reason above");
+    }
+    assert_ne!(processes_in(&cgroup), 0);
+    doomed.kill().unwrap();
+    doomed.wait().unwrap();
+    wait_until("nothing is left of its hosts", || processes_in(&cgroup) == 0);
+}
+
+/// Started, and killed, by the test above; by itself it does nothing.
+#[test]
+fn doomed() {
+    let Some(mark) = env::var_os(DOOMED) else { return };
+    scenario(|_, [_h1]| {
+        let own = fs::canonicalize(Path::new(SITE).join("cgroup")).unwrap();
+        fs::write(mark, own.file_name().unwrap().as_encoded_bytes()).unwrap();
+        wait_until("it is killed", || false);
+    });
+}
+
+/// How many processes of this machine are in a control group of that name, or below it.
+fn processes_in(cgroup: &str) -> usize {
+    let cgroups = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path().join("cgroup"));
+    cgroups.filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(cgroup))).count()
+}
+
+fn names_in(dir: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
 }

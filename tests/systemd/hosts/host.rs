@@ -146,7 +146,7 @@ impl Host {
     pub(crate) fn output(&self, command: &[&str]) -> Output {
         let target = self.manager().to_string();
         let mut enter = Command::new("nsenter");
-        enter.args(["--all", "--wd=/", "--target", &target, "--"]).args(command);
+        enter.args(["--all", "--target", &target, "--"]).args(command);
         enter.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
         enter.stdin(Stdio::null()).output().unwrap()
     }

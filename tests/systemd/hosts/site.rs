@@ -140,34 +140,36 @@ impl Drop for Site {
 /// What the hosts' files differ in from this machine's: nothing of this machine is mounted or
 /// started there, and lanelect is installed.
 fn make_image(image: &Path) {
-    for dir in
-        ["etc/systemd/system-generators", "usr/bin", "usr/lib/systemd/system", "usr/lib/sysusers.d"]
-    {
-        fs::create_dir_all(image.join(dir)).unwrap();
+    let generators = image.join("etc/systemd/system-generators");
+    fs::create_dir_all(&generators).unwrap();
+    for name in names_in(Path::new("/usr/lib/systemd/system-generators")) {
+        symlink("/dev/null", generators.join(name)).unwrap();
     }
     fs::write(image.join("etc/fstab"), "").unwrap();
-    for generator in fs::read_dir("/usr/lib/systemd/system-generators").unwrap() {
-        let name = generator.unwrap().file_name();
-        symlink("/dev/null", image.join("etc/systemd/system-generators").join(name)).unwrap();
+    install(Path::new(env!("CARGO_BIN_EXE_lanelect")), image, "usr/bin/lanelect", 0o755);
+    let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd");
+    for name in names_in(&units) {
+        let to = match name.rsplit_once('.') {
+            Some((_, "service" | "socket" | "target")) => format!("usr/lib/systemd/system/{name}"),
+            Some((stem, "sysusers")) => format!("usr/lib/sysusers.d/{stem}.conf"),
+            _ => continue,
+        };
+        install(&units.join(&name), image, &to, 0o644);
     }
-    let binary = image.join("usr/bin/lanelect");
-    fs::copy(env!("CARGO_BIN_EXE_lanelect"), &binary).unwrap();
-    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
-    install_units(image);
+    let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks");
+    for name in names_in(&hooks) {
+        install(&hooks.join(&name), image, &format!("usr/share/lanelect/hooks/{name}"), 0o755);
+    }
 }
 
-fn install_units(image: &Path) {
-    for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/systemd")).unwrap() {
-        let path = file.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("service" | "socket" | "target") => {
-                fs::copy(&path, image.join("usr/lib/systemd/system").join(name)).unwrap();
-            }
-            Some("sysusers") => {
-                fs::copy(&path, image.join("usr/lib/sysusers.d/lanelect.conf")).unwrap();
-            }
-            _ => {}
-        }
-    }
+fn install(file: &Path, image: &Path, to: &str, mode: u32) {
+    let to = image.join(to);
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    fs::copy(file, &to).unwrap();
+    fs::set_permissions(&to, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
