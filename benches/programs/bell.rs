@@ -52,9 +52,14 @@ impl Bell {
 
     /// Waits for a promotion on a host other than this one; panics where none comes.
     pub(crate) fn await_successor(&self, of: &str) -> Ring {
+        self.await_ring(|ring| ring.host != of && ring.event == "elected")
+    }
+
+    /// Waits for a ring like this; panics where none comes.
+    pub(crate) fn await_ring(&self, wanted: impl Fn(&Ring) -> bool) -> Ring {
         loop {
-            let ring = self.rings.recv_timeout(LIMIT).expect("a successor");
-            if ring.host != of && ring.event == "elected" {
+            let ring = self.rings.recv_timeout(LIMIT).expect("a ring");
+            if wanted(&ring) {
                 return ring;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::hosts::{Host, scenario};
+use crate::hosts::{Host, SHARED, scenario};
 
 /// Runs where the target is up. Its start and its end take a while, and it leaves nothing behind only when
 /// `ExecStopPost` has ended.
@@ -36,7 +36,7 @@ fn a_unit_under_the_target_runs_on_one_host_at_a_time() {
             leader.run("lanelect yield --group lan0");
         }
         site.sole_leader();
-        let noted = fs::read_to_string("/run/site/shared/unit").unwrap();
+        let noted = fs::read_to_string(format!("{SHARED}/unit")).unwrap();
         let mut holder = None;
         for line in noted.lines() {
             let (host, what) = line.split_once(' ').unwrap();

@@ -243,12 +243,12 @@ impl Host {
 
     /// Makes the hook for one event last so long from now on.
     pub(crate) fn slow_hook_on(&self, event: &str, seconds: &str) {
-        fs::write(self.dir.join(format!("hook-seconds-{event}")), seconds).unwrap();
+        self.journal.slow_hook_on(&self.name, event, seconds);
     }
 
     /// Makes the hook fail for one event from now on.
     pub(crate) fn fail_hook_on(&self, event: &str) {
-        fs::write(self.dir.join(format!("fail-on-{event}")), "").unwrap();
+        self.journal.fail_hook_on(&self.name, event);
     }
 
     /// Whether no hook runs and the last one fits the role.

@@ -70,9 +70,14 @@ impl Journal {
         Journal { dir: dir.to_owned() }
     }
 
-    /// Where the journal is, and in a directory of each host's name what a test asks of its hook.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
+    /// Makes a host's hook for `event` last so long from now on.
+    pub(crate) fn slow_hook_on(&self, host: &str, event: &str, seconds: &str) {
+        self.ask_of_hook(host, &format!("hook-seconds-{event}"), seconds);
+    }
+
+    /// Makes a host's hook fail for `event` from now on.
+    pub(crate) fn fail_hook_on(&self, host: &str, event: &str) {
+        self.ask_of_hook(host, &format!("fail-on-{event}"), "");
     }
 
     /// The command line for a host's `hook` key.
@@ -112,6 +117,12 @@ impl Journal {
     /// As it stands in the file.
     pub(crate) fn text(&self) -> String {
         fs::read_to_string(self.dir.join("journal")).unwrap()
+    }
+
+    fn ask_of_hook(&self, host: &str, file: &str, text: &str) {
+        let dir = self.dir.join(host);
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join(file), text).unwrap();
     }
 }
 

@@ -252,12 +252,12 @@ impl Host {
 
     /// Makes the hook for one event last so long from now on.
     pub(crate) fn slow_hook_on(&self, event: &str, seconds: &str) {
-        fs::write(self.hook_settings().join(format!("hook-seconds-{event}")), seconds).unwrap();
+        self.journal.slow_hook_on(&self.name, event, seconds);
     }
 
     /// Makes the hook fail for one event from now on.
     pub(crate) fn fail_hook_on(&self, event: &str) {
-        fs::write(self.hook_settings().join(format!("fail-on-{event}")), "").unwrap();
+        self.journal.fail_hook_on(&self.name, event);
     }
 
     /// What the host's journal has of the election's units since boot, for people.
@@ -277,12 +277,6 @@ impl Host {
     fn is_settled_as(&self, status: &Value, role: &str) -> bool {
         let leads = journal::leads(&self.journal.entries(), &self.name);
         status["role"] == role && status["hook"]["running"] == false && leads == (role == "leader")
-    }
-
-    fn hook_settings(&self) -> PathBuf {
-        let dir = self.journal.dir().join(&self.name);
-        fs::create_dir_all(&dir).unwrap();
-        dir
     }
 
     fn manager(&self) -> Pid {

@@ -8,3 +8,4 @@ pub(crate) mod trial;
 
 pub(crate) use host::{DAEMON, HOOK_RUNNER, Host};
 pub(crate) use site::{Site, scenario};
+pub(crate) use trial::SHARED;

@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, umask};
 use super::cgroup::Cgroup;
 use super::host::{DAEMON, ELECTION, Host};
 use super::story;
-use super::trial::{CGROUPS, SITE, prepare, trial};
+use super::trial::{CGROUPS, SHARED, SITE, prepare, trial};
 use crate::harness::inside::{self, Needs, isolated_with};
 use crate::harness::journal::Journal;
 use crate::harness::switch::Switch;
@@ -48,7 +48,7 @@ impl Site {
         make_image(&Path::new(SITE).join("image"));
         let cgroup = Rc::new(Cgroup::new(Path::new(CGROUPS)));
         symlink(cgroup.path(), Path::new(SITE).join("cgroup")).unwrap();
-        let journal = Journal::new(&Path::new(SITE).join("shared"));
+        let journal = Journal::new(Path::new(SHARED));
         // No dice are cast: nothing is lost or delayed here.
         let switch = Switch::new(0, ELECTION);
         let host = |n| Host::new(n, Rc::clone(&cgroup), journal.clone());

@@ -15,6 +15,9 @@ pub(crate) const BOOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system
 /// Where everything of a site is: a file system of its own, below which nothing survives it.
 pub(crate) const SITE: &str = "/run/site";
 
+/// A directory that is the same on all hosts.
+pub(crate) const SHARED: &str = "/run/site/shared";
+
 /// All control groups, as the site sees them.
 pub(crate) const CGROUPS: &str = "/run/cgroups";
 

@@ -1,0 +1,85 @@
+//! How long it takes until there is a leader again when the leader's daemon is killed, on hosts with a
+//! real systemd each and the units as they are shipped.
+//!
+//! ```text
+//! cargo bench --bench systemd
+//! LANELECT_BENCH_SAMPLES=5 cargo bench --bench systemd
+//! ```
+//!
+//! Three hosts, all settings their defaults. The time begins before `systemctl kill` is called on the
+//! leader, and ends where its hook starts for `demoted`, and where its successor's starts for `elected`;
+//! the hooks are two shells that write a line each. What tells the successor so early is
+//! `lanelect post-stop`, which systemd runs when the daemon is gone.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark fails by panicking, in its helpers too"
+)]
+#![expect(clippy::disallowed_methods, reason = "it measures real hosts, in real time")]
+
+#[path = "../programs/bell.rs"]
+mod bell;
+#[path = "../../tests/lan/harness/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the tests need more of it")]
+mod harness;
+#[path = "../../tests/systemd/hosts/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the tests need more of it")]
+mod hosts;
+#[path = "../options/mod.rs"]
+#[expect(dead_code, reason = "the other benchmarks need more of it")]
+mod options;
+#[path = "../report/mod.rs"]
+#[expect(dead_code, reason = "the other benchmarks need more of it")]
+mod report;
+
+use std::path::Path;
+use std::time::Duration;
+
+use bell::Bell;
+use harness::patience::now;
+use harness::wait_until;
+use hosts::{DAEMON, Host, SHARED, Site, scenario};
+use report::{Samples, Table};
+
+const MEASUREMENTS: [(&str, fn()); 1] = [("killed_leader", killed_leader)];
+
+fn main() {
+    options::run(&MEASUREMENTS);
+}
+
+fn killed_leader() {
+    scenario(|site, hosts: [_; 3]| {
+        let bell = Bell::new(Path::new(SHARED).join("bell"));
+        for host in hosts {
+            host.install("");
+            let ring = format!("echo {} $LANELECT_EVENT > {}", host.name, bell.path().display());
+            host.configure(&format!("hook = {:?}", format!("{ring}; {}", host.hook())));
+            host.enable();
+        }
+        let (demoted, elected): (Vec<_>, Vec<_>) =
+            (0..options::samples()).map(|_| kill_leader(site, hosts, &bell)).unzip();
+        site.check_overlaps();
+        let millis = |times: Vec<Duration>| times.iter().map(|t| t.as_secs_f64() * 1e3).collect();
+        let mut table = Table::new(1, ["ms", "median", "min", "max", "n"]);
+        for (name, times) in [("its demoted starts", demoted), ("the next elected", elected)] {
+            let times = Samples::new(name, millis(times));
+            let figures = [times.median(), times.min(), times.max()].map(|ms| format!("{ms:.1}"));
+            let count = times.values().len().to_string();
+            table.row([name.to_owned()].into_iter().chain(figures).chain([count]));
+        }
+        println!("Leader killed, to the start of hooks\n{table}");
+    });
+}
+
+/// Kills the leader once: until its own hook starts for `demoted`, and the next one's for `elected`.
+fn kill_leader(site: &Site, hosts: [&Host; 3], bell: &Bell) -> (Duration, Duration) {
+    wait_until("every daemon is up", || hosts.iter().all(|host| !host.status().is_null()));
+    let leader = site.sole_leader();
+    bell.silence();
+    let killed = now();
+    leader.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
+    let demoted = bell.await_ring(|ring| ring.host == leader.name && ring.event == "demoted");
+    let elected = bell.await_successor(&leader.name);
+    (demoted.at - killed, elected.at - killed)
+}
