@@ -1,7 +1,7 @@
 //! Leaders that die, freeze, and lose their power.
 
 use crate::harness::wait_until;
-use crate::hosts::{DAEMON, Host, Site, scenario};
+use crate::hosts::{DAEMON, HOOK_RUNNER, Host, Site, scenario};
 
 /// Waits for a leader other than `old`; checks that its hook waited for that of `old`.
 fn successor<'a>(site: &'a Site, old: &Host) -> &'a Host {
@@ -66,5 +66,35 @@ fn a_host_without_power_is_replaced_and_comes_back_as_a_follower() {
         h1.wait_until_up();
         site.wait_for_leader(new);
         assert_eq!(h1.hooks(), ["started startup", "elected election", "started startup"]);
+    });
+}
+
+#[test]
+fn a_host_that_shuts_down_hands_over_and_follows_when_it_is_back() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.shut_down();
+        site.wait_for_leader(h2);
+        site.check_overlaps();
+        assert_eq!(h1.hooks().last().unwrap(), "demoted shutdown");
+        assert_eq!(h2.hooks().last().unwrap(), "elected handover");
+        h1.power_on();
+        h1.wait_until_up();
+        site.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "started startup");
+    });
+}
+
+#[test]
+fn a_killed_hook_runner_is_back_for_the_next_hook() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.systemctl(&format!("kill --signal=SIGKILL {HOOK_RUNNER}"));
+        wait_until("it is gone", || h1.show(HOOK_RUNNER, "ActiveState") == "failed");
+        assert!(h1.leads(), "it took the leader along");
+        h1.run("lanelect yield --group lan0");
+        site.wait_for_leader(h2);
+        site.check_overlaps();
+        assert_eq!(h1.hooks().last().unwrap(), "demoted yield");
     });
 }

@@ -75,6 +75,21 @@ fn a_reload_changes_priority_and_hook_and_keeps_the_leader() {
 }
 
 #[test]
+fn a_reload_lets_the_hook_that_runs_end() {
+    scenario(|site, [h1]| {
+        h1.install("");
+        h1.slow_hook_on("elected", "5");
+        h1.enable();
+        wait_until("it runs", || h1.hooks().last().is_some_and(|hook| hook == "elected election"));
+        h1.systemctl(&format!("reload {DAEMON}"));
+        site.wait_for_leader(h1);
+        let hook = h1.status()["hook"].take();
+        assert_eq!((&hook["last_event"], &hook["last_exit"]), (&"elected".into(), &0.into()));
+        assert_eq!(h1.hooks().last().unwrap(), "elected election");
+    });
+}
+
+#[test]
 fn a_bad_file_changes_nothing_and_is_told_by_line() {
     scenario(|site, [h1]| {
         site.start_led_by_first(&[h1], "priority = 50");
