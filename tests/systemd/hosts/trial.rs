@@ -51,7 +51,7 @@ pub(crate) fn trial() -> Result<(), String> {
 
 fn attempt() -> Result<(), String> {
     if !geteuid().is_root() {
-        return Err("hosts with a systemd each need root".into());
+        return Err("only root can boot hosts with a systemd".into());
     }
     if !Path::new(SYSTEM_MANAGER).exists() {
         return Err(format!("there is no {SYSTEM_MANAGER}; install systemd"));
