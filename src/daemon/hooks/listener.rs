@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use mio::net::UnixListener;
 use socket2::{Domain, SockRef, Type};
@@ -12,6 +13,9 @@ use crate::daemon::socket_file::{BindError, Purpose, SocketFile};
 /// Owner and group may connect.
 const SOCKET: Purpose =
     Purpose { name: "hook-runner's socket", setting: "hook_socket", mode: 0o660 };
+
+/// How long an accept may wait in vain on a socket that is not ours alone.
+const ACCEPT_WAIT: Duration = Duration::from_millis(1);
 
 /// Why there is no socket to listen on.
 #[derive(Debug, thiserror::Error)]
@@ -77,9 +81,12 @@ fn inherited() -> io::Result<Option<UnixListener>> {
     listener(stdin.as_fd().try_clone_to_owned()?).map(Some)
 }
 
+/// An accept on it never waits for long, although systemd has the same socket and makes it a blocking one
+/// whenever it starts a process for the unit, as `ExecReload` is.
 fn listener(socket: OwnedFd) -> io::Result<UnixListener> {
     let socket = std::os::unix::net::UnixListener::from(socket);
     socket.set_nonblocking(true)?;
+    SockRef::from(&socket).set_read_timeout(Some(ACCEPT_WAIT))?;
     Ok(UnixListener::from_std(socket))
 }
 
@@ -104,6 +111,15 @@ mod tests {
         listener.socket.accept().unwrap();
         drop(listener);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_another_process_makes_blocking_does_not_block() {
+        let dir = TempDir::new().unwrap();
+        let theirs = std::os::unix::net::UnixListener::bind(dir.path().join("hook.sock")).unwrap();
+        let ours = listener(theirs.try_clone().unwrap().into()).unwrap();
+        theirs.set_nonblocking(false).unwrap();
+        assert_eq!(ours.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
