@@ -15,7 +15,6 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::config::{Config, ConfigError, ConfigSource};
-use crate::core::hook::Reason;
 use crate::daemon::clock;
 use crate::daemon::hooks::group::KILL_GRACE;
 use crate::daemon::hooks::listener::{ListenError, Listener};
@@ -294,7 +293,7 @@ impl HookRunner {
         match request {
             Request::Run(request) => {
                 log::debug!("{} of term {} is asked for", request.run.event, request.run.term);
-                let follows_a_death = request.run.reason == Reason::Crashed;
+                let follows_a_death = request.follows_a_death();
                 self.hook.queue.push_back((token, request));
                 if follows_a_death {
                     self.make_way(now);
