@@ -34,8 +34,10 @@ fn a_leader_killed_while_it_takes_over_lets_go_before_another_takes_over() {
         h2.enable();
         wait_until("the other follows", || h2.status()["leader"]["node_id"] == "h1");
         h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
-        successor(site, h1);
-        assert!(h1.hooks().contains(&"demoted crashed".to_owned()), "{:?}", h1.hooks());
+        let new = successor(site, h1);
+        wait_until("it has been started again and follows", || h1.follows(new));
+        let expected = ["started startup", "elected election", "demoted crashed", "started startup"];
+        assert_eq!(h1.hooks(), expected);
     });
 }
 
