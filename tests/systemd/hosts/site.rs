@@ -113,6 +113,9 @@ impl Site {
     /// any hook broke the rules.
     fn stop_all(&self) {
         for host in self.hosts.iter().filter(|host| host.has_power()) {
+            wait_until(&format!("{}'s daemon is not about to start", host.name), || {
+                host.show(DAEMON, "ActiveState") != "activating"
+            });
             host.systemctl(&format!("stop {DAEMON}"));
             assert_eq!(host.show(DAEMON, "Result"), "success", "{}", host.name);
             let last = host.hooks().pop().unwrap_or_default();
