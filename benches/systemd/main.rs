@@ -53,7 +53,8 @@ fn killed_leader() {
         let bell = Bell::new(Path::new(SHARED).join("bell"));
         for host in hosts {
             host.install("");
-            let ring = format!("echo {} $LANELECT_EVENT > {}", host.name, bell.path().display());
+            // Opened for reading too, so that no hook waits for a reader in the end.
+            let ring = format!("echo {} $LANELECT_EVENT 1<> {}", host.name, bell.path().display());
             host.configure(&format!("hook = {:?}", format!("{ring}; {}", host.hook())));
             host.enable();
         }

@@ -36,7 +36,8 @@ fn a_leader_killed_while_it_takes_over_lets_go_before_another_takes_over() {
         h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
         let new = successor(site, h1);
         wait_until("it has been started again and follows", || h1.follows(new));
-        let expected = ["started startup", "elected election", "demoted crashed", "started startup"];
+        let expected =
+            ["started startup", "elected election", "demoted crashed", "started startup"];
         assert_eq!(h1.hooks(), expected);
     });
 }
