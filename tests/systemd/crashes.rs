@@ -14,6 +14,7 @@ fn successor<'a>(site: &'a Site, old: &Host) -> &'a Host {
 #[test]
 fn a_killed_leader_lets_go_before_another_takes_over() {
     scenario(|site, [h1, h2, h3]| {
+        h1.slow_hook_on("demoted", "1");
         site.start_led_by_first(&[h1, h2, h3], "");
         h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
         let new = successor(site, h1);
@@ -43,6 +44,19 @@ fn a_leader_killed_while_it_takes_over_lets_go_before_another_takes_over() {
 }
 
 #[test]
+fn a_leader_that_is_killed_along_with_its_hook_runner_lets_go() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON} {HOOK_RUNNER}"));
+        let new = successor(site, h1);
+        wait_until("it has been started again and follows", || h1.follows(new));
+        let expected =
+            ["started startup", "elected election", "demoted crashed", "started startup"];
+        assert_eq!(h1.hooks(), expected);
+    });
+}
+
+#[test]
 fn a_frozen_leader_of_a_quorum_is_killed_within_its_lease() {
     scenario(|site, hosts: [_; 3]| {
         let voters = hosts.map(|host| host.name.as_str());
@@ -50,6 +64,7 @@ fn a_frozen_leader_of_a_quorum_is_killed_within_its_lease() {
         hosts.iter().for_each(|host| host.install(&lines));
         hosts.iter().for_each(|host| host.enable());
         let old = site.sole_leader();
+        old.slow_hook_on("demoted", "2");
         old.signal("SIGSTOP");
         let frozen = |host: &&Host| host.hooks().contains(&"demoted crashed".to_owned());
         wait_until("its watchdog ended it and its hook let go", || frozen(&old));
@@ -69,6 +84,20 @@ fn a_host_without_power_is_replaced_and_comes_back_as_a_follower() {
         h1.wait_until_up();
         site.wait_for_leader(new);
         assert_eq!(h1.hooks(), ["started startup", "elected election", "started startup"]);
+    });
+}
+
+#[test]
+fn a_leader_that_boots_again_before_it_is_missed_leaves_one_leader() {
+    scenario(|site, [h1, h2, h3]| {
+        site.start_led_by_first(&[h1, h2, h3], "");
+        h1.cut_power();
+        h1.power_on();
+        h1.wait_until_up();
+        wait_until("its daemon is up", || !h1.status().is_null());
+        site.sole_leader();
+        site.check_overlaps();
+        assert_eq!(h1.hooks()[..3], ["started startup", "elected election", "started startup"]);
     });
 }
 
