@@ -24,5 +24,6 @@ mod hosts;
 mod crashes;
 mod followers;
 mod hooks;
+mod package;
 mod selftest;
 mod service;

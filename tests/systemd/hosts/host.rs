@@ -207,6 +207,11 @@ impl Host {
         self.systemctl(&format!("enable --quiet --now {DAEMON}"));
     }
 
+    /// Whether the daemon's unit is installed.
+    pub(crate) fn has_daemon(&self) -> bool {
+        self.show(DAEMON, "LoadState") == "loaded"
+    }
+
     /// The daemon's process, as the host knows it.
     pub(crate) fn daemon(&self) -> u32 {
         self.show(DAEMON, "MainPID").parse().unwrap()

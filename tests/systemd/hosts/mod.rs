@@ -7,5 +7,5 @@ mod story;
 pub(crate) mod trial;
 
 pub(crate) use host::{DAEMON, HOOK_RUNNER, Host};
-pub(crate) use site::{Site, scenario};
+pub(crate) use site::{Site, bare_scenario, scenario};
 pub(crate) use trial::SHARED;

@@ -28,12 +28,21 @@ pub(crate) struct Site {
     journal: Journal,
 }
 
-/// Runs a test on as many hosts as `body` takes, which are up and have lanelect installed;
+/// Runs a test on as many hosts as `body` takes, which are up and have the files of lanelect;
 /// afterwards checks every host's hooks, and that every daemon stops in order.
 pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Site, [&Host; N])) {
+    run(inside::test_name(&body), with_lanelect, body);
+}
+
+/// A [`scenario`] on hosts that do not have lanelect.
+pub(crate) fn bare_scenario<const N: usize>(body: impl FnOnce(&Site, [&Host; N])) {
+    run(inside::test_name(&body), without_lanelect, body);
+}
+
+fn run<const N: usize>(test: &str, image: fn(&Path), body: impl FnOnce(&Site, [&Host; N])) {
     let needs = Needs { limit: LIMIT, real_root: true, trial };
-    isolated_with(needs, inside::test_name(&body), |_inside| {
-        let site = Site::new(N);
+    isolated_with(needs, test, |_inside| {
+        let site = Site::new(N, image);
         site.boot();
         body(&site, std::array::from_fn(|i| &site.hosts[i]));
         site.stop_all();
@@ -41,11 +50,12 @@ pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Site, [&Host; N])) {
 }
 
 impl Site {
-    fn new(hosts: usize) -> Site {
+    /// Hosts without power. `image` writes the files in which they differ from this machine.
+    fn new(hosts: usize, image: fn(&Path)) -> Site {
         // Whatever the user's mask, the hosts' files are to be read there.
         umask(Mode::from_bits_truncate(0o022));
         prepare();
-        make_image(&Path::new(SITE).join("image"));
+        image(&Path::new(SITE).join("image"));
         let cgroup = Rc::new(Cgroup::new(Path::new(CGROUPS)));
         symlink(cgroup.path(), Path::new(SITE).join("cgroup")).unwrap();
         let journal = Journal::new(Path::new(SHARED));
@@ -112,7 +122,7 @@ impl Site {
     /// Stops every daemon, one after the other; panics where one does not end in order, or where
     /// any hook broke the rules.
     fn stop_all(&self) {
-        for host in self.hosts.iter().filter(|host| host.has_power()) {
+        for host in self.hosts.iter().filter(|host| host.has_power() && host.has_daemon()) {
             wait_until(&format!("{}'s daemon is not about to start", host.name), || {
                 host.show(DAEMON, "ActiveState") != "activating"
             });
@@ -140,15 +150,21 @@ impl Drop for Site {
     }
 }
 
-/// What the hosts' files differ in from this machine's: nothing of this machine is mounted or
-/// started there, and lanelect is installed.
-fn make_image(image: &Path) {
+/// Nothing of this machine is mounted or started there, or kept from being started.
+fn without_lanelect(image: &Path) {
     let generators = image.join("etc/systemd/system-generators");
     fs::create_dir_all(&generators).unwrap();
     for name in names_in(Path::new("/usr/lib/systemd/system-generators")) {
         symlink("/dev/null", generators.join(name)).unwrap();
     }
     fs::write(image.join("etc/fstab"), "").unwrap();
+    fs::create_dir_all(image.join("usr/sbin")).unwrap();
+    symlink("/bin/true", image.join("usr/sbin/policy-rc.d")).unwrap();
+}
+
+/// Besides, the files of lanelect are where a package puts them.
+fn with_lanelect(image: &Path) {
+    without_lanelect(image);
     install(Path::new(env!("CARGO_BIN_EXE_lanelect")), image, "usr/bin/lanelect", 0o755);
     let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd");
     for name in names_in(&units) {
