@@ -112,10 +112,15 @@ pub(crate) fn isolated_with(needs: Needs, test: &str, body: impl FnOnce(Inside))
     }
     match ways_in(needs).as_ref().map_err(Clone::clone).and_then(|_| (needs.trial)()) {
         Err(reason) if env::var_os(REQUIRED).is_some() => panic!("cannot run: {reason}"),
-        // Not `eprintln`, which libtest swallows for a test that passes.
-        Err(reason) => drop(writeln!(io::stderr(), "skipped: {test}: {reason}; run as root")),
+        Err(reason) => skip(test, &format!("{reason}; run as root")),
         Ok(()) => run_with(needs, test),
     }
+}
+
+/// Says why a test is skipped.
+pub(crate) fn skip(test: &str, reason: &str) {
+    // Not `eprintln`, which libtest swallows for a test that passes.
+    let _ = writeln!(io::stderr(), "skipped: {test}: {reason}");
 }
 
 /// Runs the test named `test` in fresh namespaces below the current ones, and panics where it
