@@ -1,5 +1,6 @@
 //! The command line. The only module that knows clap.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::builder::{BoolValueParser, RangedI64ValueParser, StringValueParser, TypedValueParser};
@@ -91,6 +92,15 @@ Exit status: 0 after TERM or INT, 2 for wrong usage or config, 1 for anything el
 Example:
   lanelect hook-runner --config /etc/lanelect/web.toml";
 
+const ANNOUNCE_HELP: &str = "\
+By gratuitous ARP or unsolicited neighbour advertisements, so that neighbours and switches know at
+once that an address has moved. For hooks; it takes CAP_NET_RAW.
+
+Exit status: 0, or 1 where the interface does not hold an address or nothing can be sent.
+
+Example:
+  lanelect announce eth0 10.0.0.100 2001:db8::100";
+
 const KEYGEN_HELP: &str = "\
 Every node of a group needs the same keys. The first one in key_file signs, all of them verify.
 
@@ -136,6 +146,15 @@ pub enum Command {
         /// The daemon's config file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
+    },
+    /// Tells the neighbours that addresses are here now
+    #[command(after_help = ANNOUNCE_HELP)]
+    Announce {
+        /// The interface that holds the addresses
+        interface: String,
+        /// The addresses, IPv4 or IPv6, without a prefix length
+        #[arg(required = true)]
+        addresses: Vec<IpAddr>,
     },
     /// Prints a fresh key for key_file
     #[command(after_help = KEYGEN_HELP)]

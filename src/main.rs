@@ -11,7 +11,7 @@ use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::hook_runner::{self, HookRunnerSettings};
-use lanelect::{daemon, demo, logging};
+use lanelect::{announce, daemon, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -33,6 +33,10 @@ fn main() -> ExitCode {
         Command::Maintenance { switch, daemon } => {
             asked(client::maintenance(&target(&daemon), switch == Switch::On, &mut out))
         }
+        Command::Announce { interface, addresses } => match announce::run(&interface, &addresses) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error.to_string(), 1),
+        },
         Command::Keygen => keygen(),
         Command::Demo => demo::run(),
     }
