@@ -104,8 +104,15 @@ Example:
 const KEYGEN_HELP: &str = "\
 Every node of a group needs the same keys. The first one in key_file signs, all of them verify.
 
+Exit status: 0, or 1 where the system gives no random bytes.
+
 Example:
   (umask 077 && lanelect keygen > /etc/lanelect/web.key)";
+
+const DEMO_HELP: &str = "\
+Needs no configuration and no privileges, and leaves nothing behind.
+
+Exit status: 0, or 1 where it failed.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -153,13 +160,14 @@ pub enum Command {
         /// The interface that holds the addresses
         interface: String,
         /// The addresses, IPv4 or IPv6, without a prefix length
-        #[arg(required = true)]
+        #[arg(required = true, value_name = "ADDRESS")]
         addresses: Vec<IpAddr>,
     },
     /// Prints a fresh key for key_file
     #[command(after_help = KEYGEN_HELP)]
     Keygen,
     /// Shows a whole election and a failover on this machine, loopback only
+    #[command(after_help = DEMO_HELP)]
     Demo,
 }
 
