@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use mio::net::UnixStream;
 use mio::{Events, Interest, Poll, Token};
-use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError, ConfigSource};
 use crate::daemon::clock;
+use crate::daemon::hooks::group::KILL_GRACE;
 use crate::daemon::hooks::listener::{ListenError, Listener};
 use crate::daemon::hooks::protocol::{self, Connection, LineError, LineReader};
 use crate::daemon::hooks::protocol::{FenceRequest, Request, RunReply, RunRequest};
@@ -39,21 +40,20 @@ const SIGNALS: Token = Token(1);
 const FIRST_CLIENT: usize = 2;
 
 /// What the hook-runner reads from its configuration.
-#[derive(Debug, Clone)]
-pub struct HookRunnerSettings {
+struct Settings {
     /// The commands and their time limit.
-    pub hook: HookSettings,
+    hook: HookSettings,
     /// Where to listen, unless systemd passes a socket.
-    pub hook_socket: Option<PathBuf>,
+    hook_socket: Option<PathBuf>,
     /// Where it is noted which hook runs, for the next life.
-    pub hook_record: PathBuf,
+    hook_record: PathBuf,
     /// The only group whose daemon is served.
-    pub group: GroupName,
+    group: GroupName,
 }
 
-impl From<Config> for HookRunnerSettings {
+impl From<Config> for Settings {
     fn from(config: Config) -> Self {
-        HookRunnerSettings {
+        Settings {
             hook: HookSettings::from(&config),
             hook_socket: config.hook_socket,
             hook_record: store::path_in(&config.state_dir, config.group, "hook"),
@@ -65,6 +65,9 @@ impl From<Config> for HookRunnerSettings {
 /// Why the hook-runner could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum HookRunnerError {
+    /// The configuration does not hold, or may be somebody else's.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// It has no socket.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -78,11 +81,19 @@ pub enum HookRunnerError {
 /// # Errors
 ///
 /// Where it cannot listen, or the event loop fails.
-pub fn run(settings: HookRunnerSettings) -> Result<(), HookRunnerError> {
-    HookRunner::new(settings)?.serve()
+pub fn run(source: ConfigSource) -> Result<(), HookRunnerError> {
+    HookRunner::new(source)?.serve()
+}
+
+impl HookRunnerError {
+    /// Whether it is the configuration that has to change.
+    pub const fn is_config(&self) -> bool {
+        matches!(self, HookRunnerError::Config(_))
+    }
 }
 
 struct HookRunner {
+    source: ConfigSource,
     group: GroupName,
     poll: Poll,
     signals: Signals,
@@ -114,10 +125,11 @@ struct Client {
 }
 
 impl HookRunner {
-    fn new(settings: HookRunnerSettings) -> Result<Self, HookRunnerError> {
+    fn new(source: ConfigSource) -> Result<Self, HookRunnerError> {
+        let settings = Settings::from(source.load_trusted()?);
         let now = clock::now();
         let poll = Poll::new()?;
-        let mut signals = Signals::new([SIGCHLD, SIGTERM, SIGINT])?;
+        let mut signals = Signals::new([SIGCHLD, SIGHUP, SIGTERM, SIGINT])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let mut listener = Listener::open(settings.hook_socket.as_deref())?;
         poll.registry().register(&mut listener.socket, LISTENER, Interest::READABLE)?;
@@ -126,6 +138,7 @@ impl HookRunner {
         }
         log::info!("hook-runner for group {} is ready", settings.group);
         Ok(HookRunner {
+            source,
             group: settings.group,
             poll,
             signals,
@@ -171,11 +184,24 @@ impl HookRunner {
         for signal in self.signals.pending() {
             match signal {
                 SIGCHLD => self.process.handle_child_signal(now),
+                SIGHUP => self.reload(),
                 _ => is_stop = true,
             }
         }
         if is_stop {
             self.stop();
+        }
+    }
+
+    /// Takes the commands and their limits as they are in the file now, from the next run on; a bad file
+    /// changes nothing.
+    fn reload(&mut self) {
+        match self.source.load_trusted() {
+            Ok(config) => {
+                self.process.reconfigure(HookSettings::from(&config));
+                log::info!("configuration reloaded");
+            }
+            Err(error) => log::error!("{error}\nthe configuration from before stays in force"),
         }
     }
 
@@ -267,7 +293,11 @@ impl HookRunner {
         match request {
             Request::Run(request) => {
                 log::debug!("{} of term {} is asked for", request.run.event, request.run.term);
+                let follows_a_death = request.follows_a_death();
                 self.hook.queue.push_back((token, request));
+                if follows_a_death {
+                    self.make_way(now);
+                }
             }
             Request::Fence(request) => {
                 log::warn!("the fence command is asked for, for term {}", request.term);
@@ -288,6 +318,14 @@ impl HookRunner {
         }
         let no_fence = matches!(request, Request::Fence(_)) && !self.process.has_fence();
         no_fence.then(|| "no fence is configured for this hook-runner".to_owned())
+    }
+
+    /// The daemon died: the hook that it left running keeps the demote hook waiting no longer than one
+    /// that overran its limit.
+    fn make_way(&mut self, now: Time) {
+        if self.hook.asker.is_none() && self.process.is_running() {
+            self.process.cut_short(now + KILL_GRACE, now);
+        }
     }
 
     /// Ends the hook that this client asked for, or takes it back where its turn has not come. The fence

@@ -10,8 +10,9 @@ use clap::Parser;
 use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
-use lanelect::hook_runner::{self, HookRunnerSettings};
-use lanelect::{announce, daemon, demo, logging};
+use lanelect::daemon::{self, post_stop};
+use lanelect::hook_runner;
+use lanelect::{announce, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(args) => run(args.into()),
         Command::HookRunner { config } => run_hooks(file_alone(config)),
+        Command::PostStop(args) => clean_up(&args.into()),
         Command::CheckConfig { file } => check_config(file),
         Command::Status(QueryArgs { json, daemon }) => {
             asked(client::status(&target(&daemon), json, &mut out))
@@ -53,20 +55,24 @@ fn run(source: ConfigSource) -> ExitCode {
     }
 }
 
-fn run_hooks(source: ConfigSource) -> ExitCode {
+fn clean_up(source: &ConfigSource) -> ExitCode {
     logging::init();
-    let config = match source.load() {
-        Ok(config) => config,
-        Err(error) => {
-            log::error!("{error}");
-            return ExitCode::from(BAD_CONFIG);
-        }
-    };
-    match hook_runner::run(HookRunnerSettings::from(config)) {
+    match post_stop::run(source) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::error!("{error}");
-            ExitCode::from(1)
+            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
+        }
+    }
+}
+
+fn run_hooks(source: ConfigSource) -> ExitCode {
+    logging::init();
+    match hook_runner::run(source) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error}");
+            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
         }
     }
 }

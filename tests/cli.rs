@@ -4,7 +4,7 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "check-config",
     "status",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 11] = [
     "yield",
     "maintenance",
     "hook-runner",
+    "post-stop",
     "announce",
     "keygen",
     "demo",

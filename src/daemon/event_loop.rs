@@ -33,12 +33,13 @@ use crate::core::output::StopCause;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::ControlServer;
-use crate::daemon::hooks::Hooks;
+use crate::daemon::hooks::{self, Hooks};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Transport};
+use crate::daemon::will::WillFile;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 
@@ -56,6 +57,7 @@ const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const HOOKS: Token = Token(2);
 const FENCE: Token = Token(3);
+const HOOK_TOKENS: hooks::Tokens = hooks::Tokens { hook: HOOKS, fence: FENCE };
 const STORE: Token = Token(4);
 const TRANSPORT: Token = Token(5);
 const CONTROL: Token = Token(TRANSPORT.0 + transport::TOKENS);
@@ -68,6 +70,7 @@ pub(super) struct Daemon {
     alarm: Alarm,
     signals: Signals,
     election: Election,
+    will: WillFile,
     codec: Codec,
     writer: Writer,
     /// Clients that are answered once the state is on disk.
@@ -216,8 +219,13 @@ impl Daemon {
         let now = clock::now();
         if self.watchdog_due.is_some_and(|due| due <= now) {
             self.notifier.watchdog();
-            self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
+            self.feed_watchdog_from(now);
         }
+    }
+
+    /// The service manager was told just now that this daemon lives.
+    fn feed_watchdog_from(&mut self, now: Time) {
+        self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
     }
 
     /// Brings the election up to date.

@@ -6,7 +6,7 @@ use mio::{Interest, Poll, Registry, Waker};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use super::{ALARM, CONTROL, Daemon, FENCE, HOOKS, SIGNALS, STORE, TRANSPORT, rescan};
+use super::{ALARM, CONTROL, Daemon, HOOK_TOKENS, SIGNALS, STORE, TRANSPORT, rescan};
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
 use crate::core::election::Setup;
@@ -14,13 +14,13 @@ use crate::core::persist::PersistentState;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::{Access, ControlServer};
-use crate::daemon::hooks::{HookClient, HookNode, HookProcess, HookSettings, Hooks};
+use crate::daemon::hooks::{HookNode, Hooks};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
-use crate::daemon::store::{self, OnFailure, Store, Writer};
+use crate::daemon::store::{OnFailure, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
-use crate::time::Time;
+use crate::daemon::will::WillFile;
 use crate::types::{Incarnation, Life};
 use crate::wire::auth::Keyring;
 use crate::wire::frame::{Codec, DATAGRAM_MAX};
@@ -58,12 +58,21 @@ impl Daemon {
             links_up: transport.any_up(),
             seed,
         };
+        let node = HookNode {
+            node_id: config.node_id,
+            group: config.group,
+            interfaces: config.interfaces.clone(),
+        };
+        let mut will = WillFile::of(&config);
+        // An earlier life's is void: what its scripts hold, the hook for `started` lets go.
+        will.keep(None);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
-            hooks: hooks(&config, registry, now)?,
+            hooks: Hooks::configured(&config, node, registry, HOOK_TOKENS, now)?,
             writer: writer(store, &config, registry, on_disk)?,
             election: Election::new(setup, now),
+            will,
             codec,
             narration: Narration::new(config.node_id, now),
             rejections: Rejections::default(),
@@ -131,25 +140,4 @@ fn writer(
         None => OnFailure::GoOn,
     };
     Writer::start(move |state| store.save(state), wake, on_failure, on_disk)
-}
-
-fn hooks(config: &Config, registry: &Registry, now: Time) -> io::Result<Hooks> {
-    let node = HookNode {
-        node_id: config.node_id,
-        group: config.group,
-        interfaces: config.interfaces.clone(),
-    };
-    Ok(match &config.hook_socket {
-        Some(path) => {
-            let client = |token| -> io::Result<HookClient> {
-                let registry = registry.try_clone()?;
-                Ok(HookClient::new(path.clone(), config.hook_timeout, registry, token))
-            };
-            Hooks::remote(client(HOOKS)?, client(FENCE)?, node)
-        }
-        None => {
-            let record = store::path_in(&config.state_dir, config.group, "hook");
-            Hooks::local(HookProcess::new(HookSettings::from(config), record, now), node)
-        }
-    })
 }

@@ -17,13 +17,18 @@ pub mod protocol;
 mod record;
 pub mod run;
 
+use std::io;
+
+use mio::{Registry, Token};
 use serde::{Deserialize, Serialize};
 
 pub use self::client::HookClient;
 pub use self::process::{HookProcess, HookSettings};
 pub use self::run::{Forced, HookFinished};
+use crate::config::Config;
 use crate::control_api::HookReport;
 use crate::core::hook::{HookOutcome, HookRun};
+use crate::daemon::store;
 use crate::time::Time;
 use crate::types::{GroupName, NodeId, Term};
 
@@ -56,6 +61,15 @@ pub struct Hooks {
     fences: u64,
 }
 
+/// Under which tokens the connections to the hook-runner show up.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens {
+    /// The hook's.
+    pub hook: Token,
+    /// The fence command's.
+    pub fence: Token,
+}
+
 #[derive(Debug)]
 enum Way {
     Local(Box<HookProcess>),
@@ -63,6 +77,30 @@ enum Way {
 }
 
 impl Hooks {
+    /// Hooks that run where the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// Where the event loop's registry cannot be shared.
+    pub fn configured(
+        config: &Config,
+        node: HookNode,
+        registry: &Registry,
+        tokens: Tokens,
+        now: Time,
+    ) -> io::Result<Self> {
+        let Some(path) = &config.hook_socket else {
+            let record = store::path_in(&config.state_dir, config.group, "hook");
+            let process = HookProcess::new(HookSettings::from(config), record, now);
+            return Ok(Hooks::local(process, node));
+        };
+        let client = |token| -> io::Result<HookClient> {
+            let registry = registry.try_clone()?;
+            Ok(HookClient::new(path.clone(), config.hook_timeout, registry, token))
+        };
+        Ok(Hooks::remote(client(tokens.hook)?, client(tokens.fence)?, node))
+    }
+
     /// Hooks that run as children of this process.
     pub fn local(process: HookProcess, node: HookNode) -> Self {
         Hooks::new(Way::Local(Box::new(process)), node)

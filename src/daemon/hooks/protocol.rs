@@ -20,7 +20,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{HookFinished, HookNode};
-use crate::core::hook::HookRun;
+use crate::core::hook::{HookRun, Reason};
 use crate::types::{GroupName, Term};
 
 /// Longest line either side accepts, in bytes with its line feed: room for a request with
@@ -54,6 +54,13 @@ pub struct RunRequest {
     pub run: HookRun,
     /// The node it is for.
     pub node: HookNode,
+}
+
+impl RunRequest {
+    /// Whether it is made in the name of a daemon that died.
+    pub fn follows_a_death(&self) -> bool {
+        self.run.reason == Reason::Crashed
+    }
 }
 
 impl Request {
