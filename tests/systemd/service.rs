@@ -107,6 +107,9 @@ fn a_bad_file_changes_nothing_and_is_told_by_line() {
         }
         assert_eq!(priority_of_first(h1), 50);
         assert_eq!(view(h1), before);
+        fs::write(&file, good).unwrap();
+        h1.systemctl(&format!("reload {DAEMON}"));
+        wait_until("the mended file is taken", || priority_of_first(h1) == 60);
         assert_daemon_leads(site, h1);
     });
 }
