@@ -154,6 +154,8 @@ fn ineligible(reason: Ineligible) -> &'static str {
         Ineligible::Stopping => "the daemon stops",
         Ineligible::Maintenance => "maintenance is on, until `lanelect maintenance off`",
         Ineligible::InterfaceDown => "no interface can reach the group",
+        Ineligible::CheckFailed => "its health check fails",
+        Ineligible::CheckPending => "its health check has no result yet",
         Ineligible::HookFailed => {
             "its hook failed when it was elected; it waits before it tries again"
         }

@@ -160,6 +160,7 @@ mod tests {
                     false => OnElectedFailure::Ignore,
                 },
                 failure_holdoff: holdoff,
+                check: None,
                 quorum,
             }
         })
