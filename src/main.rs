@@ -10,7 +10,7 @@ use clap::Parser;
 use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
-use lanelect::hook_runner::{self, HookRunnerSettings};
+use lanelect::hook_runner;
 use lanelect::{daemon, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -51,18 +51,11 @@ fn run(source: ConfigSource) -> ExitCode {
 
 fn run_hooks(source: ConfigSource) -> ExitCode {
     logging::init();
-    let config = match source.load() {
-        Ok(config) => config,
-        Err(error) => {
-            log::error!("{error}");
-            return ExitCode::from(BAD_CONFIG);
-        }
-    };
-    match hook_runner::run(HookRunnerSettings::from(config)) {
+    match hook_runner::run(source) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::error!("{error}");
-            ExitCode::from(1)
+            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
         }
     }
 }

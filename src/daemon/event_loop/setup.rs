@@ -6,7 +6,8 @@ use mio::{Interest, Poll, Registry, Waker};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use super::{ALARM, CONTROL, Daemon, FENCE, HOOKS, SIGNALS, STORE, TRANSPORT, rescan};
+use super::checks::Check;
+use super::{ALARM, CONTROL, Daemon, HOOKS, SIGNALS, STORE, TRANSPORT, rescan};
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
 use crate::core::election::Setup;
@@ -14,13 +15,13 @@ use crate::core::persist::PersistentState;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::{Access, ControlServer};
-use crate::daemon::hooks::{HookClient, HookNode, HookProcess, HookSettings, Hooks};
+use crate::daemon::hooks::schedule::{CheckSchedule, CheckSettings};
+use crate::daemon::hooks::{HookNode, Hooks};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
-use crate::daemon::store::{self, OnFailure, Store, Writer};
+use crate::daemon::store::{OnFailure, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
-use crate::time::Time;
 use crate::types::{Incarnation, Life};
 use crate::wire::auth::Keyring;
 use crate::wire::frame::{Codec, DATAGRAM_MAX};
@@ -61,7 +62,8 @@ impl Daemon {
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
-            hooks: hooks(&config, registry, now)?,
+            hooks: Hooks::configured(&config, hook_node(&config), registry, HOOKS, now)?,
+            check: Check::new(CheckSchedule::new(CheckSettings::new(&config), now)),
             writer: writer(store, &config, registry, on_disk)?,
             election: Election::new(setup, now),
             codec,
@@ -133,23 +135,6 @@ fn writer(
     Writer::start(move |state| store.save(state), wake, on_failure, on_disk)
 }
 
-fn hooks(config: &Config, registry: &Registry, now: Time) -> io::Result<Hooks> {
-    let node = HookNode {
-        node_id: config.node_id,
-        group: config.group,
-        interfaces: config.interfaces.clone(),
-    };
-    Ok(match &config.hook_socket {
-        Some(path) => {
-            let client = |token| -> io::Result<HookClient> {
-                let registry = registry.try_clone()?;
-                Ok(HookClient::new(path.clone(), config.hook_timeout, registry, token))
-            };
-            Hooks::remote(client(HOOKS)?, client(FENCE)?, node)
-        }
-        None => {
-            let record = store::path_in(&config.state_dir, config.group, "hook");
-            Hooks::local(HookProcess::new(HookSettings::from(config), record, now), node)
-        }
-    })
+fn hook_node(config: &Config) -> HookNode {
+    HookNode { node_id: config.node_id, group: config.group, interfaces: config.interfaces.clone() }
 }
