@@ -30,6 +30,8 @@ pub struct Host {
     pub scripts_hold: bool,
     /// When the latest lease of this life ends or ended, by its own clock.
     pub lease_seen: Option<Time>,
+    /// What its check says, where it has one.
+    pub healthy: bool,
     /// True time from which on its daemon may be started again.
     pub busy_until: u64,
     /// True time at which it was last held and let go.
@@ -147,6 +149,7 @@ impl Host {
             life: 0,
             incarnation: Incarnation::default(),
             scripts_hold: false,
+            healthy: true,
             lease_seen: None,
             busy_until: 0,
             released_at: 0,
