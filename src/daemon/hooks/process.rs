@@ -655,7 +655,7 @@ mod tests {
         let mut now = overrun + KILL_GRACE;
         process.handle_timeout(now);
         for _ in 0..5 {
-            now = now + KILL_WAIT;
+            now += KILL_WAIT;
             process.handle_timeout(now);
             assert_eq!(process.poll_finished(Lane::Check), None);
         }
