@@ -92,6 +92,16 @@ Exit status: 0 after TERM or INT, 2 for wrong usage or config, 1 for anything el
 Example:
   lanelect hook-runner --config /etc/lanelect/web.toml";
 
+const POST_STOP_HELP: &str = "\
+For ExecStopPost= of the daemon's unit. Where the daemon died as the leader, its demote hook runs, with
+LANELECT_REASON=crashed, and then the resignation is sent in its name. Does nothing after a daemon that
+ended in an orderly way, and refuses where it still runs.
+
+Exit status: 0, 2 for wrong usage or config, 1 where something could not be done.
+
+Example:
+  lanelect post-stop --config /etc/lanelect/web.toml";
+
 const KEYGEN_HELP: &str = "\
 Every node of a group needs the same keys. The first one in key_file signs, all of them verify.
 
@@ -138,6 +148,9 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Cleans up after a daemon that died as the leader
+    #[command(after_help = POST_STOP_HELP)]
+    PostStop(RunArgs),
     /// Prints a fresh key for key_file
     #[command(after_help = KEYGEN_HELP)]
     Keygen,

@@ -42,7 +42,7 @@ const FIRST_CLIENT: usize = 2;
 /// Why the hook-runner could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum HookRunnerError {
-    /// The configuration is wrong.
+    /// The configuration does not hold, or may be somebody else's.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// It has no socket.
@@ -65,7 +65,7 @@ impl HookRunnerError {
 ///
 /// # Errors
 ///
-/// Where the configuration is wrong, it cannot listen, or the event loop fails.
+/// Where the configuration does not hold, it cannot listen, or the event loop fails.
 pub fn run(source: ConfigSource) -> Result<(), HookRunnerError> {
     HookRunner::new(source)?.serve()
 }
@@ -104,7 +104,7 @@ struct Client {
 
 impl HookRunner {
     fn new(source: ConfigSource) -> Result<Self, HookRunnerError> {
-        let config = source.load()?;
+        let config = source.load_trusted()?;
         let now = clock::now();
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD, SIGHUP, SIGTERM, SIGINT])?;
@@ -159,25 +159,23 @@ impl HookRunner {
     }
 
     fn handle_signals(&mut self, now: Time) {
-        let (mut is_stop, mut is_reload) = (false, false);
+        let mut is_stop = false;
         for signal in self.signals.pending() {
             match signal {
                 SIGCHLD => self.process.handle_child_signal(now),
-                SIGHUP => is_reload = true,
+                SIGHUP => self.reload(),
                 _ => is_stop = true,
             }
-        }
-        if is_reload {
-            self.reload();
         }
         if is_stop {
             self.stop(now);
         }
     }
 
-    /// Takes other commands and time limits, from the next run on; a bad configuration changes nothing.
+    /// Takes the commands and their limits as they are in the file now, from the next run on; a bad file
+    /// changes nothing.
     fn reload(&mut self) {
-        match self.source.load() {
+        match self.source.load_trusted() {
             Ok(config) => {
                 self.process.reconfigure(HookSettings::from(&config));
                 log::info!("configuration reloaded");
@@ -277,7 +275,11 @@ impl HookRunner {
                 let lane = request.task.lane();
                 let level = if lane == Lane::Fence { Level::Warn } else { Level::Debug };
                 log::log!(level, "{} is asked for", request.task);
+                let follows_a_death = request.follows_a_death();
                 self.queues[lane].waiting.push_back((token, request));
+                if follows_a_death {
+                    self.make_way(now);
+                }
             }
             Request::CutShort(kill_after) => self.cut_short(token, now + kill_after, now),
         }
@@ -297,6 +299,14 @@ impl HookRunner {
         let lane = task.lane();
         let is_missing = lane != Lane::Hook && !self.process.has_command(lane);
         is_missing.then(|| format!("no {lane} is configured for this hook-runner"))
+    }
+
+    /// The daemon died: the hook that it left running keeps the demote hook waiting no longer than one
+    /// that overran its limit.
+    fn make_way(&mut self, now: Time) {
+        if self.queues.hook.asker.is_none() && self.process.is_running(Lane::Hook) {
+            self.process.cut_short(Lane::Hook, now + KILL_GRACE, now);
+        }
     }
 
     /// Ends what this client asked for, or takes it back where its turn has not come. The fence command

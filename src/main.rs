@@ -10,8 +10,9 @@ use clap::Parser;
 use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
+use lanelect::daemon::{self, post_stop};
 use lanelect::hook_runner;
-use lanelect::{daemon, demo, logging};
+use lanelect::{demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(args) => run(args.into()),
         Command::HookRunner { config } => run_hooks(file_alone(config)),
+        Command::PostStop(args) => clean_up(&args.into()),
         Command::CheckConfig { file } => check_config(file),
         Command::Status(QueryArgs { json, daemon }) => {
             asked(client::status(&target(&daemon), json, &mut out))
@@ -41,6 +43,17 @@ fn main() -> ExitCode {
 fn run(source: ConfigSource) -> ExitCode {
     logging::init();
     match daemon::run(source) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error!("{error}");
+            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
+        }
+    }
+}
+
+fn clean_up(source: &ConfigSource) -> ExitCode {
+    logging::init();
+    match post_stop::run(source) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::error!("{error}");

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test may fail it")]
 #![expect(clippy::disallowed_methods, reason = "a test waits for processes beside it")]
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -77,14 +78,6 @@ impl Runner {
         connection
     }
 
-    /// Has it read its config again, in which `change` is made.
-    fn reload(&self, change: impl FnOnce(&str) -> String) {
-        let file = self.dir.path().join("lanelect.toml");
-        let config = fs::read_to_string(&file).unwrap();
-        fs::write(&file, change(&config)).unwrap();
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGHUP).unwrap();
-    }
-
     fn socket(&self) -> PathBuf {
         self.dir.path().join("hook.sock")
     }
@@ -100,7 +93,11 @@ impl Runner {
     }
 
     fn terminate(&self) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+        self.signal(Signal::SIGTERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
     fn wait(&mut self) -> ExitStatus {
@@ -347,6 +344,65 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
 }
 
 #[test]
+fn a_dead_daemon_s_demote_hook_waits_for_no_hook_that_was_left_running() {
+    let hook = "echo $LANELECT_EVENT $LANELECT_REASON $$ >> $DIR/runs; \
+                if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
+    let runner = Runner::start(hook);
+    let (mut dead, _) = daemon(runner.socket());
+    dead.start(&elected(1), clock::now());
+    runner.wait_for_lines("runs", 1);
+    drop(dead);
+    runner.wait_for_log("hung up");
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    let crashed = HookRun { reason: Reason::Crashed, ..demoted(1) };
+    hooks.start(&crashed, clock::now());
+    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+    let runs = runner.lines("runs");
+    assert!(runs[1].starts_with("demoted crashed "), "{runs:?}");
+    let left = runs[0].split(' ').next_back().unwrap();
+    assert!(!is_alive(left), "it runs beside the demote hook");
+}
+
+#[test]
+fn a_reload_takes_other_commands_and_a_bad_file_changes_nothing() {
+    let commands = "echo old >> $DIR/runs";
+    let runner = Runner::start_with_check(commands, commands, "60s");
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    let file = runner.dir.path().join("lanelect.toml");
+    let before = fs::read_to_string(&file).unwrap();
+    let mut run = |term| {
+        hooks.start(&elected(term), clock::now());
+        assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+        assert_eq!(runner.check().finished().outcome, HookOutcome::Succeeded);
+    };
+    run(1);
+    fs::write(&file, before.replace("echo old", "echo new")).unwrap();
+    run(2);
+    runner.signal(Signal::SIGHUP);
+    runner.wait_for_log("configuration reloaded");
+    run(3);
+    fs::write(&file, "rubbish").unwrap();
+    runner.signal(Signal::SIGHUP);
+    runner.wait_for_log("stays in force");
+    run(4);
+    let twice = ["old", "old", "new", "new"].map(|word| [word, word]);
+    assert_eq!(runner.lines("runs"), twice.concat());
+}
+
+#[test]
+fn a_config_that_others_may_write_is_refused_with_what_mends_it() {
+    let dir = TempDir::new().unwrap();
+    let mut command = command(&dir, "true", Duration::from_secs(60));
+    let file = dir.path().join("lanelect.toml");
+    for mode in [0o664, 0o646] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(command.status().unwrap().code(), Some(2));
+        let said = fs::read_to_string(dir.path().join("stderr")).unwrap();
+        assert!(said.contains("chmod go-w") && said.contains(text(&file)), "{said}");
+    }
+}
+
+#[test]
 fn the_daemon_cuts_a_hook_short() {
     let hook = "echo $LANELECT_EVENT $$ >> $DIR/runs; \
                 if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
@@ -536,19 +592,6 @@ fn checks_leave_the_log_alone() {
         assert_eq!(runner.check().finished().exit, Some(1));
     }
     assert_eq!(runner.lines("stderr"), before);
-}
-
-#[test]
-fn on_hup_the_commands_are_read_again_and_a_bad_file_changes_nothing() {
-    let runner = Runner::start_with_check("exit 1", "exit 2", "60s");
-    assert_eq!(runner.check().finished().exit, Some(2));
-    runner.reload(|config| config.replace("exit 1", "exit 3").replace("exit 2", "exit 4"));
-    runner.wait_for_log("configuration reloaded");
-    assert_eq!(runner.ask(elected(1)).finished().exit, Some(3));
-    assert_eq!(runner.check().finished().exit, Some(4));
-    runner.reload(|config| config.replace("exit 3", "exit 5") + "colour = 7\n");
-    runner.wait_for_log("stays in force");
-    assert_eq!(runner.ask(elected(2)).finished().exit, Some(3));
 }
 
 #[test]

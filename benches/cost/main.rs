@@ -10,7 +10,8 @@
 //! network costs: a sender pays for handing a frame to its interface, a receiver for taking a datagram
 //! from its socket. The programs take turns on the same hosts, several times, so that whatever else the
 //! machine does burdens all of them; the median turn counts. System calls are counted in a turn of
-//! their own, as counting them costs more than they do.
+//! their own, as counting them costs more than they do. What a bare datagram costs is measured in the
+//! same way: the floor under all of them.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,6 +34,7 @@ mod programs;
 #[expect(dead_code, reason = "the other benchmark needs more of it")]
 mod report;
 
+mod bare;
 mod meter;
 
 use std::time::Duration;
@@ -87,6 +89,7 @@ struct Bill {
 }
 
 fn main() {
+    bare::run_if_asked();
     options::run(&MEASUREMENTS);
 }
 
@@ -101,7 +104,8 @@ fn at_1s() {
 fn measure(hosts: [&Host; HOSTS], interval: &str) {
     let duration = humantime::parse_duration(interval).unwrap();
     let window = options::duration(WINDOW, USUAL_WINDOW) / TURNS;
-    let programs = programs::available(duration);
+    let mut programs = programs::available(duration);
+    programs.push(&bare::Bare);
     let start = |program| Group::start(program, hosts, duration);
     let mut turns = vec![Vec::new(); programs.len()];
     for _ in 0..TURNS {

@@ -234,7 +234,7 @@ fn first_line(executable: &Path, argument: impl AsRef<OsStr>) -> String {
 
 /// The only host that sends anything within a little more than two intervals, and does so at least
 /// twice: the leader, in programs whose followers are silent.
-fn sole_speaker(group: &Group<'_>) -> Option<usize> {
+pub(crate) fn sole_speaker(group: &Group<'_>) -> Option<usize> {
     let frames = || group.hosts.map(|host| sent(host).0);
     let before = frames();
     pass(group.interval.mul_f64(2.2));

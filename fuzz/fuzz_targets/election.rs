@@ -268,7 +268,7 @@ impl Host {
                     self.hook_runs = true;
                 }
                 Output::CutHookShort { .. } => assert!(self.hook_runs, "no hook to cut short"),
-                Output::Fence { .. } | Output::Notify(_) => {}
+                Output::Bequeath | Output::Fence { .. } | Output::Notify(_) => {}
                 Output::Stopped(_) => self.stopped = true,
             }
         }

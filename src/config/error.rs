@@ -25,6 +25,23 @@ pub enum ConfigError {
         /// The file.
         file: PathBuf,
     },
+    /// Somebody else than root and this process's user may write the file, whose commands would run
+    /// with this process's privileges.
+    #[error(
+        "the config file {path} can be written by others (owner {owner}, mode {mode:04o}), who could \
+         have any command run; run: chown {own} {path} && chmod go-w {path}",
+        path = .file.display()
+    )]
+    Exposed {
+        /// The file.
+        file: PathBuf,
+        /// Its owner's number.
+        owner: u32,
+        /// Its permission bits.
+        mode: u32,
+        /// This process's user's number.
+        own: u32,
+    },
     /// Keys or values are wrong; displayed one a line.
     #[error("{}", Listing(.file.as_ref(), .problems))]
     Invalid {

@@ -1,15 +1,20 @@
 //! The configuration as it was written: values by key, each with its place, not yet checked.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use nix::unistd::geteuid;
 use toml::{Spanned, Value};
 
 use super::CONFIG_MAX;
 use super::error::{ConfigError, Place, Problem};
 use super::settings::{self, Setting};
+
+/// Permission bits that let group and others write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// One value as it was given.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,21 +42,41 @@ impl Overrides {
     }
 }
 
+/// Who may have written a file that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writers {
+    /// Whoever could.
+    Any,
+    /// Root and this process's user alone.
+    Trusted,
+}
+
 /// Reads a file to the end.
 ///
 /// # Errors
 ///
-/// [`ConfigError::Read`] and [`ConfigError::TooLong`].
-pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
+/// [`ConfigError::Read`], [`ConfigError::TooLong`] and [`ConfigError::Exposed`].
+pub(super) fn read(path: &Path, writers: Writers) -> Result<String, ConfigError> {
     let unreadable = |source| ConfigError::Read { file: path.to_owned(), source };
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(CONFIG_MAX as u64 + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
+    let file = File::open(path).map_err(unreadable)?;
+    if writers == Writers::Trusted {
+        // What was opened is checked, not the path: that may be another file by now.
+        check_writers(path, &file.metadata().map_err(unreadable)?)?;
+    }
+    file.take(CONFIG_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > CONFIG_MAX {
         return Err(ConfigError::TooLong { file: path.to_owned() });
     }
     String::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8 text")))
+}
+
+fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), ConfigError> {
+    let (owner, mode, own) = (metadata.uid(), metadata.mode() & 0o7777, geteuid().as_raw());
+    if mode & OTHERS_WRITE == 0 && (owner == 0 || owner == own) {
+        return Ok(());
+    }
+    Err(ConfigError::Exposed { file: path.to_owned(), owner, mode, own })
 }
 
 /// The values in a TOML text, and a problem for each key that is none of ours.

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::file::Writers;
 use crate::core::params::{Params, Thresholds};
 use crate::types::{GroupName, NodeId};
 
@@ -120,7 +121,21 @@ impl ConfigSource {
     ///
     /// Where the file cannot be read, and everything that is wrong in it and in the flags.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        let text = self.file.as_deref().map_or_else(|| Ok(String::new()), file::read)?;
+        self.load_from(Writers::Any)
+    }
+
+    /// The same, for a process whose privileges the commands in the file get.
+    ///
+    /// # Errors
+    ///
+    /// Also where somebody else than root and this process's user may write the file.
+    pub fn load_trusted(&self) -> Result<Config, ConfigError> {
+        self.load_from(Writers::Trusted)
+    }
+
+    fn load_from(&self, writers: Writers) -> Result<Config, ConfigError> {
+        let read = |path| file::read(path, writers);
+        let text = self.file.as_deref().map_or_else(|| Ok(String::new()), read)?;
         let invalid = |problems| ConfigError::Invalid { file: self.file.clone(), problems };
         let (mut written, problems) = file::parse(&text).map_err(|p| invalid(vec![p]))?;
         self.overrides.apply_to(&mut written);

@@ -64,6 +64,8 @@ pub enum Reason {
     TooFewCandidates,
     /// The hook failed for `elected`.
     HookFailed,
+    /// Its daemon ended without a word.
+    Crashed,
     /// The configuration no longer lets this node lead.
     Reconfigured,
     /// A majority of the voters was not heard from in time (quorum mode).
@@ -88,6 +90,7 @@ impl Reason {
             Reason::CheckFailed => "check-failed",
             Reason::TooFewCandidates => "too-few-candidates",
             Reason::HookFailed => "hook-failed",
+            Reason::Crashed => "crashed",
             Reason::Reconfigured => "reconfigured",
             Reason::LeaseLost => "lease-lost",
         }

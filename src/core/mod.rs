@@ -29,5 +29,6 @@ pub mod quorum;
 pub mod rank;
 pub mod status;
 pub mod timers;
+pub mod will;
 
 pub use election::Election;

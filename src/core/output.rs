@@ -34,6 +34,9 @@ pub enum Output {
         /// The term of the reign whose end the scripts overran.
         term: Term,
     },
+    /// Keep [`will`](crate::core::Election::will), or that there is none any more, where it outlives
+    /// the daemon but not the machine's boot.
+    Bequeath,
     /// Tell the log, or the watchers.
     Notify(Event),
     /// The election is over; nothing follows.

@@ -113,6 +113,9 @@ pub struct Params {
 /// and the alive threshold has one part more than that.
 pub const PROBES: u32 = 7;
 
+/// The shortest stop of its daemon for which a leader in quorum mode is ended, where there is a choice.
+const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
+
 /// Heartbeats of followers that a member is to receive in one heartbeat interval, whatever the size of
 /// the group (as RTCP bounds its reports, RFC 3550, section 6.2).
 const REPORTS_PER_INTERVAL: u32 = 32;
@@ -256,6 +259,15 @@ impl Params {
     /// The time kept free for the demote hook after a lease has run out.
     pub fn demote_grace(&self) -> Duration {
         self.quorum.as_ref().map_or(Duration::ZERO, |quorum| quorum.demote_grace)
+    }
+
+    /// After how long a stop of its daemon the host of a leader in quorum mode is to end it, so that its
+    /// scripts let go before another node may lead: half a lease, and where the grace allows not so
+    /// short that a busy host does it. None in available mode, where another leads by then anyway.
+    pub fn leader_watchdog(&self) -> Option<Duration> {
+        let grace = self.quorum.as_ref()?.demote_grace;
+        let latest = self.lease_term().saturating_add(grace) / 2;
+        Some((self.lease_term() / 2).max(WATCHDOG_LEAST.min(latest)))
     }
 
     /// How long a voter holds still for a candidate that it votes for: no hook has run yet.

@@ -35,12 +35,13 @@ use crate::core::output::StopCause;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::ControlServer;
-use crate::daemon::hooks::{Hooks, Lane, Lanes};
+use crate::daemon::hooks::{Hooks, Lanes};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Transport};
+use crate::daemon::will::WillFile;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 
@@ -69,6 +70,7 @@ pub(super) struct Daemon {
     alarm: Alarm,
     signals: Signals,
     election: Election,
+    will: WillFile,
     codec: Codec,
     writer: Writer,
     /// Clients that are answered once the state is on disk.
@@ -184,7 +186,7 @@ impl Daemon {
                 ALARM => self.alarm.acknowledge(),
                 SIGNALS => self.take_signals(),
                 STORE => self.writer.handle_wake(clock::now()),
-                token => match Lane::ALL.into_iter().find(|lane| HOOKS[*lane] == token) {
+                token => match HOOKS.lane_of(&token) {
                     Some(lane) => self.hooks.handle_socket(lane, clock::now()),
                     None => continue,
                 },
@@ -222,8 +224,13 @@ impl Daemon {
         let now = clock::now();
         if self.watchdog_due.is_some_and(|due| due <= now) {
             self.notifier.watchdog();
-            self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
+            self.feed_watchdog_from(now);
         }
+    }
+
+    /// The service manager was told just now that this daemon lives.
+    fn feed_watchdog_from(&mut self, now: Time) {
+        self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
     }
 
     /// Brings the election up to date.

@@ -17,11 +17,14 @@ pub mod hooks;
 pub mod interfaces;
 mod narration;
 pub mod notify;
+pub mod post_stop;
 mod rejections;
 mod report;
+mod small_file;
 pub mod socket_file;
 pub mod store;
 pub mod transport;
+mod will;
 
 use std::io;
 

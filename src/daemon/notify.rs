@@ -42,7 +42,10 @@ const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 #[derive(Debug)]
 pub struct Notifier {
     socket: Option<OsString>,
+    /// After how long a silence the unit has this daemon killed; none where it does not watch.
     watchdog: Option<Duration>,
+    /// The shorter time that is in force instead.
+    tightened: Option<Duration>,
     status: String,
     failing: bool,
 }
@@ -56,13 +59,30 @@ impl Notifier {
     }
 
     fn new(socket: Option<OsString>, watchdog: Option<Duration>) -> Self {
-        Notifier { socket, watchdog, status: String::new(), failing: false }
+        Notifier { socket, watchdog, tightened: None, status: String::new(), failing: false }
     }
 
-    /// How often to call [`watchdog`](Self::watchdog): half the time after which systemd kills a
-    /// daemon that is silent. None where it does not watch.
+    /// How often to call [`watchdog`](Self::watchdog): three times in the time after which systemd
+    /// kills a daemon that is silent. None where it does not watch.
     pub fn watchdog_interval(&self) -> Option<Duration> {
-        self.watchdog.map(|limit| limit / 2).filter(|interval| !interval.is_zero())
+        let limit = self.tightened.or(self.watchdog);
+        limit.map(|limit| limit / 3).filter(|interval| !interval.is_zero())
+    }
+
+    /// Has systemd kill this daemon after a silence of `limit`, where that is shorter than the unit's
+    /// time; of the unit's time where it is none. Returns whether that is a change. Where the unit does
+    /// not watch, nothing does.
+    pub fn tighten_watchdog(&mut self, limit: Option<Duration>) -> bool {
+        let Some(usual) = self.watchdog else { return false };
+        let tightened = limit.filter(|limit| *limit < usual);
+        if tightened == self.tightened {
+            return false;
+        }
+        self.tightened = tightened;
+        let micros = tightened.unwrap_or(usual).as_micros();
+        let limit = NotifyState::WatchdogUsec(u32::try_from(micros).unwrap_or(u32::MAX));
+        self.send(&[NotifyState::Watchdog, limit]);
+        true
     }
 
     /// The daemon answers and takes part in the election; or it has finished reloading.
@@ -267,6 +287,22 @@ mod tests {
         assert_eq!(silent.watchdog_interval(), None);
     }
 
+    #[test]
+    fn the_watchdog_is_tightened_for_a_while_and_never_loosened() {
+        let mut manager = Manager::start();
+        let (lease, longer) = (Duration::from_secs(3), Duration::from_secs(60));
+        assert!(manager.notifier.tighten_watchdog(Some(lease)));
+        assert_eq!(manager.heard(), "WATCHDOG=1\nWATCHDOG_USEC=3000000\n");
+        assert_eq!(manager.notifier.watchdog_interval(), Some(Duration::from_secs(1)));
+        assert!(!manager.notifier.tighten_watchdog(Some(lease)), "it is already");
+        assert!(manager.notifier.tighten_watchdog(None));
+        assert_eq!(manager.heard(), "WATCHDOG=1\nWATCHDOG_USEC=10000000\n");
+        assert!(!manager.notifier.tighten_watchdog(Some(longer)));
+        let mut unwatched = Notifier::new(None, None);
+        assert!(!unwatched.tighten_watchdog(Some(lease)));
+        assert_eq!(unwatched.watchdog_interval(), None);
+    }
+
     /// Set for the process that the last test starts.
     const CHILD: &str = "LANELECT_TEST_NOTIFY_CHILD";
 
@@ -278,7 +314,7 @@ mod tests {
             return;
         }
         let mut notifier = Notifier::from_environment();
-        assert_eq!(notifier.watchdog_interval(), Some(Duration::from_secs(3)));
+        assert_eq!(notifier.watchdog_interval(), Some(Duration::from_secs(2)));
         notifier.ready();
     }
 

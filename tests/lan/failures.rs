@@ -32,6 +32,45 @@ fn a_killed_leader_is_replaced_and_may_come_back() {
 }
 
 #[test]
+fn a_killed_leader_is_cleaned_up_after_and_resigned_for() {
+    scenario(|lan, [h1, h2, h3]| {
+        // So patient a follower would not take over by itself while the test looks.
+        lan.start_led_by_first(&[h1, h2, h3], "leader_alive_threshold = \"50s\"");
+        let (running, said) = h1.post_stop();
+        assert_eq!(running, Some(1), "{said}");
+        assert!(said.contains("in use"), "{said}");
+        h1.crash();
+        assert_eq!(h1.post_stop().0, Some(0));
+        assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
+        lan.wait_for_leader(h2);
+        assert_eq!(h2.hooks().last().unwrap(), "elected handover");
+        let journal = lan.journal();
+        let demoted = journal.position("h1 end demoted crashed");
+        assert!(demoted < journal.position("h2 start elected"), "h2 did not wait for h1");
+        h1.post_stop();
+        assert_eq!(h1.hooks().last().unwrap(), "demoted crashed", "once is enough");
+        h1.restart();
+        lan.wait_for_leader(h2);
+    });
+}
+
+#[test]
+fn an_orderly_end_leaves_post_stop_nothing_to_do() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h1.stop(), Some(0));
+        let hooks = h1.hooks();
+        let sent = lan.datagrams_from(h1);
+        assert_eq!(h1.post_stop().0, Some(0));
+        assert_eq!(h1.hooks(), hooks);
+        assert_eq!(lan.datagrams_from(h1), sent);
+        h2.crash();
+        h1.restart();
+        lan.wait_for_leader(h1);
+    });
+}
+
+#[test]
 fn a_leader_that_freezes_and_wakes_leaves_one_leader() {
     scenario(|lan, [h1, h2, h3]| {
         lan.start_led_by_first(&[h1, h2, h3], "");

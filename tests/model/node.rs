@@ -232,7 +232,8 @@ impl Node {
                         effects.elected = Some(run.term);
                     }
                 }
-                Output::CutHookShort { .. }
+                Output::Bequeath
+                | Output::CutHookShort { .. }
                 | Output::Fence { .. }
                 | Output::Notify(_)
                 | Output::Stopped(_) => {}

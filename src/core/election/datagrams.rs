@@ -53,6 +53,7 @@ impl Election {
             return self.handle_declaration(now, from, rank, message);
         }
         self.settle_term(now, message);
+        self.notice_fall(now, message);
         match message.body {
             Body::Heartbeat { interval_us, .. } => self.handle_heartbeat(now, message, interval_us),
             Body::Probe { leader } => self.handle_probe(now, leader),
@@ -75,6 +76,9 @@ impl Election {
         let sender = message.sender;
         if message.standing.voters.is_some() {
             self.learn_term_in_quorum(now, message.term);
+        }
+        if agrees {
+            self.notice_fall(now, message);
         }
         match message.body {
             Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
@@ -141,11 +145,16 @@ impl Election {
             // It asks who leads.
             self.declare_soon(now);
         }
-        let leader_fell =
-            self.leader == Some(message.sender) && message.standing.role != Role::Leader;
-        if leader_fell {
-            self.report_resignation(message.sender);
-            self.lose_leader(now, message.sender);
+    }
+
+    /// A leader that is heard in another role leads no more, whatever else it says. One that says so
+    /// names its successor too.
+    fn notice_fall(&mut self, now: Time, message: &Message) {
+        let sender = message.sender;
+        let resigns = matches!(message.body, Body::Resignation { .. } | Body::Farewell { .. });
+        if self.leader == Some(sender) && message.standing.role != Role::Leader && !resigns {
+            self.report_resignation(sender);
+            self.lose_leader(now, sender);
             self.await_leader(now);
         }
     }

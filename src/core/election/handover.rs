@@ -60,7 +60,11 @@ impl Election {
     }
 
     /// The candidate that asked for the leadership, if it is still there, or else the best one.
-    fn choose_successor(&self, now: Time, asked_for_it: Option<NodeId>) -> Option<NodeId> {
+    pub(super) fn choose_successor(
+        &self,
+        now: Time,
+        asked_for_it: Option<NodeId>,
+    ) -> Option<NodeId> {
         let best = || self.members.rivals(now).max().map(Rank::node_id);
         asked_for_it.filter(|id| self.members.is_rival(now, id)).or_else(best)
     }

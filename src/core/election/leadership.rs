@@ -67,6 +67,7 @@ impl Election {
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
+        self.choose_heir(now);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
         self.last_declared = Some(now);

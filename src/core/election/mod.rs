@@ -35,6 +35,7 @@ mod report;
 mod startup;
 #[cfg(test)]
 mod tests;
+mod will;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -49,6 +50,7 @@ use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::quorum::Voter;
 use crate::core::rank::Rank;
 use crate::core::timers::{Deadline, Timer, Timers};
+use crate::core::will::Estate;
 use crate::time::Time;
 use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use crate::wire::message::{Body, Flags, Message, Standing};
@@ -146,6 +148,10 @@ pub struct Election {
     hooks: HookSchedule,
     /// `elected` hooks that failed since one last succeeded.
     failures_in_a_row: u32,
+    /// Who is to lead where this leader dies.
+    heir: Option<NodeId>,
+    /// What the will that was asked to be kept depends on.
+    bequeathed: Option<Estate>,
     /// A better candidate that yielded leaves the successor alone until then.
     no_claim_before: Time,
     /// Whether it was reported that too few candidates are visible.
@@ -198,6 +204,8 @@ impl Election {
             timers: Timers::default(),
             hooks: HookSchedule::default(),
             failures_in_a_row: 0,
+            heir: None,
+            bequeathed: None,
             no_claim_before: now,
             reported_short: false,
             reported_rival: None,
@@ -340,6 +348,7 @@ impl Election {
         let before = self.snapshot();
         self.check_lease(now);
         let result = what(self);
+        self.renew_will();
         self.report_transition(now, before);
         self.report_end();
         result
@@ -467,6 +476,8 @@ impl Election {
             return;
         }
         if let Some(run) = self.hooks.start_next() {
+            // Before the scripts take over: nothing that they hold is without a will.
+            self.renew_will();
             self.outputs.push_back(Output::RunHook(run));
         }
     }

@@ -7,7 +7,7 @@ use super::Election;
 
 /// Elections that will do the same hash alike, as long as chance is the same for them; so whoever
 /// explores what may happen can tell by the hash where two ways have met. Left out is the state of
-/// the generator, what is only ever reported, and the outputs, which are to be taken before.
+/// the generator, what is only ever reported, the will, and the outputs, which are to be taken before.
 impl Hash for Election {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let Election {
@@ -33,6 +33,8 @@ impl Hash for Election {
             timers,
             hooks,
             failures_in_a_row,
+            heir: _,
+            bequeathed: _,
             no_claim_before,
             reported_short: _,
             reported_rival: _,

@@ -30,6 +30,7 @@ impl Daemon {
                     self.report_finished_hooks();
                 }
                 Output::Fence { term } => self.hooks.fence(term, clock::now()),
+                Output::Bequeath => self.keep_will(),
                 Output::Notify(event) => self.tell(&event),
                 Output::Stopped(cause) => {
                     self.stopped = Some(cause);
@@ -62,6 +63,16 @@ impl Daemon {
         let headline = self.election.headline(now);
         if may_show(&self.election, headline.role, now) {
             self.notifier.status(&headline);
+        }
+    }
+
+    /// While there is a will, a daemon that hangs is soon to be ended, so that it is carried out.
+    fn keep_will(&mut self) {
+        let will = self.election.will();
+        self.will.keep(will.as_ref());
+        let limit = will.and_then(|_| self.election.params().leader_watchdog());
+        if self.notifier.tighten_watchdog(limit) {
+            self.feed_watchdog_from(clock::now());
         }
     }
 

@@ -22,6 +22,7 @@ use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::store::{OnFailure, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
+use crate::daemon::will::WillFile;
 use crate::types::{Incarnation, Life};
 use crate::wire::auth::Keyring;
 use crate::wire::frame::{Codec, DATAGRAM_MAX};
@@ -59,13 +60,22 @@ impl Daemon {
             links_up: transport.any_up(),
             seed,
         };
+        let node = HookNode {
+            node_id: config.node_id,
+            group: config.group,
+            interfaces: config.interfaces.clone(),
+        };
+        let mut will = WillFile::of(&config);
+        // An earlier life's is void: what its scripts hold, the hook for `started` lets go.
+        will.keep(None);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
-            hooks: Hooks::configured(&config, hook_node(&config), registry, HOOKS, now)?,
+            hooks: Hooks::configured(&config, node, registry, HOOKS, now)?,
             check: Check::new(CheckSchedule::new(CheckSettings::new(&config), now)),
             writer: writer(store, &config, registry, on_disk)?,
             election: Election::new(setup, now),
+            will,
             codec,
             narration: Narration::new(config.node_id, now),
             rejections: Rejections::default(),
@@ -133,8 +143,4 @@ fn writer(
         None => OnFailure::GoOn,
     };
     Writer::start(move |state| store.save(state), wake, on_failure, on_disk)
-}
-
-fn hook_node(config: &Config) -> HookNode {
-    HookNode { node_id: config.node_id, group: config.group, interfaces: config.interfaces.clone() }
 }

@@ -21,6 +21,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{HookFinished, HookNode, Task};
+use crate::core::hook::Reason;
 
 /// Longest line either side accepts, in bytes with its line feed: room for a request with
 /// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, every one of them escaped.
@@ -50,6 +51,13 @@ pub struct RunRequest {
     pub task: Task,
     /// The node it is for.
     pub node: HookNode,
+}
+
+impl RunRequest {
+    /// Whether it is made in the name of a daemon that died.
+    pub fn follows_a_death(&self) -> bool {
+        matches!(self.task, Task::Hook(run) if run.reason == Reason::Crashed)
+    }
 }
 
 /// What the hook-runner answers.

@@ -4,15 +4,15 @@
 //! beside it, the shell is noted in a small file while it runs. The file is not synced: what takes
 //! it back, a crash of the machine, ends the hook as well.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+
+use crate::daemon::small_file;
 
 /// Largest note, in bytes. A larger one is not ours.
 const RECORD_MAX: u64 = 1024;
@@ -51,45 +51,23 @@ impl Record {
     pub(super) fn write(&self, pid: Pid) -> io::Result<()> {
         let Some(shell) = Shell::living(pid)? else { return self.clear() };
         let note = serde_json::to_vec(&shell)?;
-        let temporary = self.path.with_added_extension("tmp");
-        // A crash may have left one. Never written through what somebody else may have put there.
-        remove(&temporary)?;
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(&note)?;
-        fs::rename(&temporary, &self.path)
+        small_file::replace(&self.path, &note)
     }
 
     /// Notes that no hook runs.
     pub(super) fn clear(&self) -> io::Result<()> {
-        remove(&self.path)
+        small_file::remove(&self.path)
     }
 
     /// The shell of the noted hook, where that still runs. One that has ended may have left
     /// processes in its group on purpose, and its number may by now be another's.
     pub(super) fn find(&self) -> io::Result<Option<Pid>> {
-        let Some(note) = self.read()? else { return Ok(None) };
+        // What another user wrote would have this process, which may be privileged, send signals to
+        // whom it likes: it is not believed.
+        let Some(note) = small_file::read(&self.path, RECORD_MAX)? else { return Ok(None) };
         let noted: Shell = serde_json::from_slice(&note)?;
         let pid = Pid::from_raw(noted.pid);
         Ok((Shell::living(pid)? == Some(noted)).then_some(pid))
-    }
-
-    /// What a process of another user wrote is not believed: it would have this one, which may be
-    /// privileged, send signals to whom it likes.
-    fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-        let file = match File::options().read(true).custom_flags(flags.bits()).open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
-            return Err(io::Error::other("it is not a file of this process's user"));
-        }
-        let mut note = Vec::new();
-        file.take(RECORD_MAX).read_to_end(&mut note)?;
-        Ok(Some(note))
     }
 }
 
@@ -120,13 +98,6 @@ fn started(stat: &str, pid: Pid) -> Option<u64> {
     let is_living = !matches!(field(3)?, "Z" | "X");
     let is_leading = field(5)?.parse() == Ok(pid.as_raw());
     if is_living && is_leading { field(22)?.parse().ok() } else { None }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -105,6 +105,13 @@ impl<T> Lanes<T> {
     }
 }
 
+impl<T: PartialEq> Lanes<T> {
+    /// The lane whose this is.
+    pub fn lane_of(&self, value: &T) -> Option<Lane> {
+        Lane::ALL.into_iter().find(|lane| self[*lane] == *value)
+    }
+}
+
 impl<T> Index<Lane> for Lanes<T> {
     type Output = T;
 
@@ -212,6 +219,8 @@ mod tests {
             lanes[lane].push('!');
         }
         assert!(lanes.iter().eq(["hook!", "fence!", "check!"]));
+        assert_eq!(lanes.lane_of(&"fence!".to_owned()), Some(Lane::Fence));
+        assert_eq!(lanes.lane_of(&"fence".to_owned()), None);
     }
 
     #[test]

@@ -373,6 +373,16 @@ impl Host {
         self.run(|| command.spawn().unwrap())
     }
 
+    /// `lanelect post-stop`, as its unit runs it after the daemon's end; returns its exit status and log.
+    pub(crate) fn post_stop(&self) -> (Option<i32>, String) {
+        let config = self.path("config.toml");
+        let arguments = ["post-stop", "--config", &config];
+        let mut command = Command::new(LANELECT);
+        command.args(arguments).stdin(Stdio::null());
+        let output = self.run(|| command.output().unwrap());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    }
+
     fn ask(&self, words: &[&str]) -> Output {
         let mut command = Command::new(LANELECT);
         command.args(words).arg("--socket").arg(self.path("control.sock"));

@@ -20,6 +20,9 @@ use crate::world::{Host, node_id};
 /// A wake may come so much later than asked for, where a host's clock is not in step with true time.
 const CLOCK_GRAIN: Duration = Duration::from_nanos(10);
 
+/// No leader is given up before so many probes for it were sent.
+const ASKED_AT_LEAST: u32 = 3;
+
 /// What is known about one host, over all its lives.
 #[derive(Debug, Clone, Default)]
 struct Record {
@@ -35,11 +38,23 @@ struct Record {
     newest: BTreeMap<NodeId, (Incarnation, Sequence)>,
     /// In this life: when each node's newest declaration was taken in, by the host's own clock.
     declarations: BTreeMap<NodeId, Time>,
-    /// In this life: until when a worse leader's declaration has to be answered, by its own clock.
+    /// In this life: how often each leader was asked for, by this host or as it heard, since it declared.
+    asked: BTreeMap<NodeId, u32>,
+    /// In this life: until when a worse leader's declaration or a probe has to be answered, by its own
+    /// clock.
     answer_by: Option<Time>,
     sequence: Sequence,
     last_sent: Option<Message>,
     stopped: bool,
+}
+
+impl Record {
+    /// Takes in that somebody asked for a leader, where this does.
+    fn note_asked(&mut self, body: &Body) {
+        if let Body::Probe { leader } = body {
+            *self.asked.entry(*leader).or_default() += 1;
+        }
+    }
 }
 
 /// Watches every host at every step.
@@ -101,10 +116,19 @@ impl Watch for Checkers {
         *newest = number.max(*newest);
         if matches!(message.body, Body::Declaration { .. }) && is_news {
             record.declarations.insert(message.sender, now);
-            if election.is_leader() && is_worse(message, election) {
-                let answer_by = now + election.params().declaration_gap() + CLOCK_GRAIN;
-                record.answer_by.get_or_insert(answer_by);
-            }
+            record.asked.remove(&message.sender);
+        }
+        if is_news {
+            record.note_asked(&message.body);
+        }
+        let wants_answer = match message.body {
+            Body::Declaration { .. } => is_worse(message, election),
+            Body::Probe { leader } => leader == election.node_id(),
+            _ => false,
+        };
+        if is_news && wants_answer && election.is_leader() {
+            let answer_by = now + election.params().declaration_gap() + CLOCK_GRAIN;
+            record.answer_by.get_or_insert(answer_by);
         }
         is_news
     }
@@ -148,7 +172,7 @@ impl Watch for Checkers {
 
     /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, a reign
     /// begins under a new term, nobody resigns while a hook runs, and a leader answers a worse one
-    /// within the declaration gap.
+    /// and whoever asks for it within the declaration gap.
     fn note_sent(
         &mut self,
         host: usize,
@@ -169,8 +193,9 @@ impl Watch for Checkers {
             let old_term = begins.is_some_and(|last| message.term <= last.term);
             refuse(old_term, || format!("{id} begins a reign under an old term"))?;
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
-            refuse(late, || format!("{id} answered a worse leader too late"))?;
+            refuse(late, || format!("{id} answered too late"))?;
         }
+        record.note_asked(&message.body);
         record.sequence = message.sequence;
         record.last_sent = Some(*message);
         Ok(())
@@ -212,7 +237,7 @@ impl Watch for Checkers {
         self.records[host].hook_runs = false;
     }
 
-    /// A leader is given up only after it has really been silent, and nothing changes in a group
+    /// A leader is given up only after it has really been silent and was asked, and nothing changes in a group
     /// that has settled.
     fn note_event(
         &mut self,
@@ -227,7 +252,12 @@ impl Watch for Checkers {
                 let heard = self.records[index].declarations.get(leader);
                 let local = host.local(now);
                 let silent = heard.is_none_or(|heard| local.since(*heard) >= threshold);
-                refuse(!silent, || format!("{} gave up {leader}, which it hears", host.node_id))
+                let id = host.node_id;
+                refuse(!silent, || format!("{id} gave up {leader}, which it hears"))?;
+                let asked = self.records[index].asked.get(leader).copied().unwrap_or_default();
+                refuse(asked < ASKED_AT_LEAST, || {
+                    format!("{id} gave up {leader}, asked {asked} times")
+                })
             }
             Event::Transition(Transition { role, leader, .. }) => {
                 self.uncounted = true;

@@ -259,7 +259,7 @@ fn play(world: &mut World<Checkers>, event: &Event) -> Result<(), Violation> {
                 }
             }
         }
-        Event::Crash(host) => world.crash(*host),
+        Event::Crash(host) => world.crash(*host)?,
         Event::Stop(host) => world.command(*host, "is stopped", Election::stop)?,
         Event::Yield(host) => world.command(*host, "yields", |election, now| {
             let _ = election.yield_leadership(now);

@@ -63,6 +63,7 @@ impl Scenario {
         let mut world = World::new(rng.u64(..), settings, drift, checkers);
         world.trace = trace;
         world.sabotage = sabotage;
+        world.post_stop = 0.5;
         world.watch.settling_time = settling_time;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
@@ -100,10 +101,10 @@ impl Scenario {
         let host = self.rng.usize(0..hosts);
         self.world.watch.disturb(self.world.now);
         match self.rng.u8(0..21) {
-            0..=1 => self.world.crash(host),
+            0..=1 => return self.world.crash(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
             2 => {
-                self.world.crash(host);
+                self.world.crash(host)?;
                 return self.world.start(host);
             }
             3 => return self.world.command(host, "is stopped", Election::stop),

@@ -59,7 +59,7 @@ impl Scenario {
             self.world.plug(host, true)?;
             self.world.resume(host)?;
             if self.is_outdated(host) {
-                self.world.crash(host);
+                self.world.crash(host)?;
             }
             let params = self.world.hosts[host].params.clone();
             self.world.command(host, "reloads", |election, now| {

@@ -69,7 +69,7 @@ impl Scenario {
             self.cut_off(cut_off);
             for host in 0..self.settings.hosts {
                 if host != cut_off && self.rng.u8(0..3) > 0 {
-                    self.world.crash(host);
+                    self.world.crash(host)?;
                     self.world.start(host)?;
                 }
             }
@@ -98,7 +98,7 @@ impl Scenario {
         if !self.may_lose_disk(host) {
             return Ok(());
         }
-        self.world.crash(host);
+        self.world.crash(host)?;
         let torn = self.rng.bool();
         self.world.log(host, || format!("loses its disk, torn: {torn}"));
         self.world.watch.ledger.forget_ballots(host);
@@ -171,10 +171,10 @@ impl Scenario {
             self.let_pass(0, 3)?;
             let other = self.choose_host();
             if other != victim && self.rng.bool() {
-                self.world.crash(other);
+                self.world.crash(other)?;
             }
         }
-        self.world.crash(clone);
+        self.world.crash(clone)?;
         self.let_pass(1, 10)?;
         self.world.watch.clones = None;
         self.world.hosts[clone].node_id = node_id(clone);

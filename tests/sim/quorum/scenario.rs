@@ -49,6 +49,7 @@ impl Scenario {
         world.trace = trace;
         world.sabotage = sabotage;
         world.guard = settings.guard;
+        world.post_stop = if settings.guard.is_some() { 1.0 } else { 0.0 };
         world.archive.capacity = [0, 1000][rng.usize(0..2)];
         if trace {
             println!("{settings:#?}");
@@ -128,10 +129,10 @@ impl Scenario {
         let host = self.choose_host();
         let hosts = self.settings.hosts;
         match self.rng.u8(0..41) {
-            0..=1 => self.world.crash(host),
+            0..=1 => return self.world.crash(host),
             2..=5 => return self.start_all_but_some(),
             6..=7 => {
-                self.world.crash(host);
+                self.world.crash(host)?;
                 return self.world.start(host);
             }
             8 => return self.world.command(host, "is stopped", Election::stop),

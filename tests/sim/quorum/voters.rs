@@ -40,7 +40,7 @@ impl Scenario {
             return Ok(());
         };
         if self.rng.u8(0..4) == 0 {
-            self.world.crash(host);
+            self.world.crash(host)?;
         } else {
             self.world.command(host, "is stopped", Election::stop)?;
         }
@@ -97,7 +97,7 @@ impl Scenario {
         self.world.log(host, || format!("is set to the voters {voters:?}"));
         let quorum = self.world.hosts[host].params.quorum.as_mut();
         quorum.expect("quorum mode").voters = voters_of(&voters);
-        self.world.crash(host);
+        self.world.crash(host)?;
         self.world.start(host)
     }
 

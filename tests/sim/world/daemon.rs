@@ -71,9 +71,9 @@ impl<W: Watch> World<W> {
     }
 
     /// Ends a host's daemon without any warning.
-    pub fn crash(&mut self, index: usize) {
+    pub fn crash(&mut self, index: usize) -> Result<(), Violation> {
         if !self.hosts[index].is_alive() {
-            return;
+            return Ok(());
         }
         self.log(index, || "crashes".into());
         self.watch.disturb(self.now);
@@ -82,7 +82,7 @@ impl<W: Watch> World<W> {
         host.held = None;
         host.life += 1;
         host.disk.forget_writes();
-        self.clean_up_after_crash(index);
+        self.clean_up_after_crash(index)
     }
 
     /// Holds a host's daemon, as SIGSTOP does.
@@ -313,6 +313,11 @@ impl<W: Watch> World<W> {
                 self.log(index, || format!("fences term {term}"));
                 Ok(())
             }
+            Output::Bequeath => {
+                let host = &mut self.hosts[index];
+                host.will = host.election.as_ref().and_then(Election::will);
+                Ok(())
+            }
             Output::Notify(event) => self.note_event(index, event),
             Output::Stopped(cause) => {
                 self.log(index, || format!("stopped: {cause:?}"));
@@ -359,11 +364,15 @@ impl<W: Watch> World<W> {
             self.log(index, || "drops a declaration: its lease is over".into());
             return Ok(());
         }
-        self.log(index, || format!("sends {:?} term {}", message.body, message.term));
-        self.sent += 1;
         self.watch.note_sent(index, self.now, &message, &self.hosts)?;
         self.hosts[index].last_sent = Some(message);
-        let encoded = self.codec.encode(&message, &mut self.buffer);
+        self.send(index, &message)
+    }
+
+    pub(super) fn send(&mut self, index: usize, message: &Message) -> Result<(), Violation> {
+        self.log(index, || format!("sends {:?} term {}", message.body, message.term));
+        self.sent += 1;
+        let encoded = self.codec.encode(message, &mut self.buffer);
         encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
         let datagram: Rc<[u8]> = Rc::from(self.buffer.as_slice());
         self.archive.note(index, &message.body, &datagram);

@@ -9,6 +9,7 @@ use lanelect::core::hook::HookEvent;
 use lanelect::core::output::Output;
 use lanelect::core::params::Params;
 use lanelect::core::persist::PersistentState;
+use lanelect::core::will::Will;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId};
 use lanelect::wire::message::Message;
@@ -28,6 +29,8 @@ pub struct Host {
     /// Whether its scripts hold what the leader holds: from the start of an `elected` to the end of
     /// whatever makes them let go, over all its lives.
     pub scripts_hold: bool,
+    /// What is to be done in its daemon's name where that dies.
+    pub(super) will: Option<Will>,
     /// When the latest lease of this life ends or ended, by its own clock.
     pub lease_seen: Option<Time>,
     /// What its check says, where it has one.
@@ -149,6 +152,7 @@ impl Host {
             life: 0,
             incarnation: Incarnation::default(),
             scripts_hold: false,
+            will: None,
             healthy: true,
             lease_seen: None,
             busy_until: 0,

@@ -115,6 +115,8 @@ pub struct World<W> {
     pub hiccups: Hiccups,
     /// None where nothing guards the scripts.
     pub guard: Option<Guard>,
+    /// Probability that `post-stop` runs after a crash.
+    pub post_stop: f64,
     /// Datagrams sent so far.
     pub sent: u64,
     /// Datagrams that were sent before, to come again.
@@ -149,6 +151,7 @@ impl<W: Watch> World<W> {
             sabotage: None,
             hiccups: Hiccups::default(),
             guard: None,
+            post_stop: 0.0,
             sent: 0,
             archive: Archive::default(),
             codec: Codec::new("sim".parse().expect("a valid name"), None),
@@ -224,10 +227,7 @@ impl<W: Watch> World<W> {
                 if current { self.wake(host) } else { Ok(()) }
             }
             Action::HookEnds { host, number } => self.end_hook(host, number),
-            Action::PostStopEnds { host, number } => {
-                self.end_post_stop(host, number);
-                Ok(())
-            }
+            Action::PostStopEnds { host, number } => self.end_post_stop(host, number),
             Action::Written { host, life } if lives(host, life) => self.finish_write(host),
             Action::TellKept { host, life } if lives(host, life) => self.tell_kept(host),
             Action::Start { host, life } if lives(host, life) => {
@@ -241,8 +241,7 @@ impl<W: Watch> World<W> {
                 self.resume(host)
             }
             Action::Kill { host, life } if lives(host, life) && self.is_released(host) => {
-                self.crash(host);
-                Ok(())
+                self.crash(host)
             }
             Action::Written { .. }
             | Action::TellKept { .. }

@@ -94,29 +94,53 @@ impl<W: Watch> World<W> {
         self.drain(index)
     }
 
-    /// A daemon died without a word. Its unit's `post-stop` ends what runs and has the scripts let
-    /// go, within the grace of the lease that it had.
-    pub(super) fn clean_up_after_crash(&mut self, index: usize) {
-        let host = &mut self.hosts[index];
-        host.hook = None;
-        let Some(Guard { grace, .. }) = self.guard.filter(|_| host.scripts_hold) else { return };
-        let lease_seen = host.lease_seen.unwrap_or_default();
-        let left = (lease_seen + grace).since(host.local(self.now)).as_nanos() as u64;
-        let left = host.clock.span(left);
-        let takes = self.hook_length(index, HookEvent::Demoted).min(left);
+    /// A daemon died without a word. Its unit's `post-stop` carries out its will: it has the scripts let
+    /// go, within the grace of the lease that it had, and resigns.
+    pub(super) fn clean_up_after_crash(&mut self, index: usize) -> Result<(), Violation> {
+        self.hosts[index].hook = None;
+        if self.rng.f64() >= self.post_stop {
+            self.hosts[index].will = None;
+            return Ok(());
+        }
+        let host = &self.hosts[index];
+        let lets_go = host.will.as_ref().is_some_and(|will| will.hook.is_some());
+        // Where it did not run after an earlier life either, what that left may hold still.
+        if host.scripts_hold && !lets_go && self.post_stop >= 1.0 {
+            let label = self.label(index);
+            return Err(Violation::new(format!("{label} died, and no will lets its scripts go")));
+        }
         let number = self.next_hook_number(index);
+        if self.hosts[index].will.is_none() {
+            return Ok(());
+        }
         self.log(index, || "runs post-stop".into());
+        let takes = if lets_go { self.last_demotion_length(index) } else { 0 };
         if takes == 0 {
             return self.end_post_stop(index, number);
         }
         self.hosts[index].busy_until = self.now + takes;
         self.schedule(takes, Action::PostStopEnds { host: index, number });
+        Ok(())
     }
 
-    pub(super) fn end_post_stop(&mut self, index: usize, number: u64) {
-        if self.hosts[index].hooks_run == number {
-            self.log(index, || "has cleaned up after its daemon".into());
-            self.hosts[index].scripts_hold = false;
+    fn last_demotion_length(&mut self, index: usize) -> u64 {
+        let takes = self.hook_length(index, HookEvent::Demoted);
+        let Some(Guard { grace, .. }) = self.guard else { return takes };
+        let host = &self.hosts[index];
+        let lease_seen = host.lease_seen.unwrap_or_default();
+        let left = (lease_seen + grace).since(host.local(self.now)).as_nanos() as u64;
+        takes.min(host.clock.span(left))
+    }
+
+    pub(super) fn end_post_stop(&mut self, index: usize, number: u64) -> Result<(), Violation> {
+        if self.hosts[index].hooks_run != number {
+            return Ok(());
+        }
+        self.log(index, || "has cleaned up after its daemon".into());
+        self.hosts[index].scripts_hold = false;
+        match self.hosts[index].will.take() {
+            Some(will) => self.send(index, &will.resignation),
+            None => Ok(()),
         }
     }
 }

@@ -17,6 +17,7 @@ mod quorum_regressions;
 mod regressions;
 mod startup;
 mod statics;
+mod will;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -309,7 +310,8 @@ impl Host {
                         election.handle_hook_finished(now, outcome);
                     }
                 }
-                Output::Notify(_)
+                Output::Bequeath
+                | Output::Notify(_)
                 | Output::Stopped(_)
                 | Output::CutHookShort { .. }
                 | Output::Fence { .. } => {}

@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::election::Yielding;
 use crate::core::status::Ineligible;
+use crate::wire::message::DatagramId;
 
 /// Whatever the terms were, the winner takes a term above both and is reaffirmed.
 #[test]
@@ -243,4 +244,26 @@ fn a_refused_newcomer_tells_its_transition_once() {
     lan.hear(holder.says(Body::Objection { newcomer: Incarnation(1) }));
     let told = lan.take("m").events().filter(|e| matches!(e, Event::Transition(_))).count();
     assert!(told <= 1, "{told}");
+}
+
+/// Its datagrams showed that it led no longer, but only a heartbeat was looked at for that: the
+/// followers of one that stood again waited for it, and then said that it had been silent for no time.
+#[test]
+fn a_leader_that_stands_for_election_again_leads_no_more() {
+    let sayings = [
+        Body::Proposal,
+        Body::Probe { leader: id("x") },
+        Body::Sighting {
+            leader: id("x"),
+            newest: DatagramId { incarnation: Incarnation(1), sequence: Sequence(1) },
+        },
+    ];
+    for said in sayings {
+        let mut leader = Peer::leading("z", 4);
+        let mut lan = Lan::following("m", patient(), &mut leader);
+        leader.role = Role::Candidate;
+        lan.hear(leader.says(said));
+        assert!(lan.take("m").has_event(Event::LeaderResigned { leader: id("z") }), "{said:?}");
+        assert_eq!(lan.at("m").leader(), None, "{said:?}");
+    }
 }

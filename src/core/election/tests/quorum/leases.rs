@@ -34,6 +34,18 @@ fn a_leader_that_lost_its_majority_has_nobody_take_a_term_in_vain() {
 }
 
 #[test]
+fn a_dead_leader_whose_scripts_let_go_is_replaced_without_waiting_for_its_lease() {
+    let mut lan = three();
+    let will = lan.at("a").will().unwrap();
+    assert_eq!(will.grace, Some(secs(5)));
+    lan.crash("a");
+    lan.pass(ms(100));
+    lan.hear(will.resignation);
+    lan.pass(ms(100));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
 fn the_demoted_leader_follows_the_next_one_after_healing() {
     let mut lan = three();
     lan.cut_off("a");

@@ -1,0 +1,78 @@
+//! Keeping the last will up to date.
+
+use super::{Election, State};
+use crate::core::hook::{HookEvent, HookRun, Reason};
+use crate::core::output::Output;
+use crate::core::will::{Estate, Will};
+use crate::time::Time;
+use crate::types::{Role, Sequence};
+use crate::wire::message::{Body, Flags, Message, Standing};
+
+impl Election {
+    /// What is to be done in this node's name if its daemon ends now; none where nothing is.
+    pub fn will(&self) -> Option<Will> {
+        let estate = self.estate()?;
+        Some(Will {
+            hook: estate.scripts_hold.then(|| self.last_demotion(&estate)),
+            grace: self.quorum_params().map(|quorum| quorum.demote_grace),
+            resignation: self.last_words(&estate),
+        })
+    }
+
+    /// Asks for a new will to be kept where this node's has changed.
+    pub(super) fn renew_will(&mut self) {
+        let estate = self.estate();
+        if estate != self.bequeathed {
+            self.bequeathed = estate;
+            self.outputs.push_back(Output::Bequeath);
+        }
+    }
+
+    /// Chooses whom the will names. A leader looks as often as it declares.
+    pub(super) fn choose_heir(&mut self, now: Time) {
+        self.heir = self.choose_successor(now, None);
+        self.renew_will();
+    }
+
+    fn estate(&self) -> Option<Estate> {
+        let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
+        let scripts_hold = self.hooks.hold();
+        let heir = match self.state {
+            State::HandingOver { successor: Some(successor), .. } => Some(successor),
+            _ => self.heir.filter(|_| in_office),
+        };
+        let term = self.durable.term;
+        (in_office || scripts_hold).then_some(Estate { term, scripts_hold, heir })
+    }
+
+    fn last_demotion(&self, estate: &Estate) -> HookRun {
+        let leader = self.leader.filter(|leader| *leader != self.node_id);
+        let led = self.leader == Some(self.node_id);
+        HookRun {
+            event: HookEvent::Demoted,
+            reason: Reason::Crashed,
+            role: Role::Follower,
+            term: estate.term,
+            leader,
+            leader_address: leader.and_then(|id| Some(self.members.get(&id)?.address)),
+            previous_leader: if led { self.leader } else { self.previous_leader },
+        }
+    }
+
+    /// A dead node does not stand: the others do not wait for it.
+    fn last_words(&self, estate: &Estate) -> Message {
+        let standing = Standing {
+            role: Role::Follower,
+            flags: Flags::default().with(Flags::CANDIDATE, self.params.candidate),
+            ..self.standing()
+        };
+        Message {
+            sender: self.node_id,
+            incarnation: self.incarnation,
+            sequence: Sequence(u64::MAX),
+            term: estate.term,
+            standing,
+            body: Body::Resignation { successor: estate.heir },
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A node's last will: what remains to be done in its name where its daemon ends without a word.
+//!
+//! A daemon that is killed cannot run its demote hook or resign. So it leaves word beforehand, and
+//! renews it whenever that changes. Whoever finds the daemon dead carries it out: `post-stop`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::hook::HookRun;
+use crate::types::{NodeId, Term};
+use crate::wire::message::Message;
+
+/// What is to be done after the daemon's death, the hook first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Will {
+    /// The demote hook; none where the scripts hold nothing.
+    pub hook: Option<HookRun>,
+    /// How long that may take before another node may lead, at the least where it starts before the
+    /// lease has run out. None in available mode, where nobody waits.
+    pub grace: Option<Duration>,
+    /// To be sent once the hook has ended. The last datagram of the daemon's life: none that it sent
+    /// counts as newer.
+    pub resignation: Message,
+}
+
+/// What a will depends on; a new one is made where this differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Estate {
+    /// The term that goes with the hook and the resignation.
+    pub(crate) term: Term,
+    /// Whether the scripts have begun to take over and not let go since.
+    pub(crate) scripts_hold: bool,
+    /// Who is named as the successor.
+    pub(crate) heir: Option<NodeId>,
+}

@@ -1,0 +1,241 @@
+//! `lanelect post-stop`: what a daemon that was killed cannot do itself.
+//!
+//! systemd runs it after every end of the daemon (`ExecStopPost=`). One that ended in an orderly way
+//! left no will, and nothing is done. After a leader that was killed, ran out of memory or hung, the
+//! demote hook runs, and then the resignation is sent in its name, so that its successor takes over
+//! within milliseconds instead of after a time-out.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mio::{Events, Interest, Poll, Token};
+use signal_hook::consts::SIGCHLD;
+use signal_hook_mio::v1_0::Signals;
+
+use super::clock;
+use super::hooks::{HookNode, Hooks, Lanes};
+use super::store::{Store, StoreError};
+use super::transport::{RescanError, Settings, Transport, TransportError};
+use super::will::WillFile;
+use crate::config::keys::{self, KeyFileError};
+use crate::config::{Config, ConfigError, ConfigSource};
+use crate::core::hook::{HookOutcome, HookRun};
+use crate::core::will::Will;
+use crate::time::Time;
+use crate::wire::frame::Codec;
+use crate::wire::message::Message;
+
+const SIGNALS: Token = Token(0);
+const HOOKS: Lanes<Token> = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
+const TRANSPORT: Token = Token(4);
+
+/// Why a dead daemon was not, or not wholly, cleaned up after.
+#[derive(Debug, thiserror::Error)]
+pub enum PostStopError {
+    /// The configuration does not hold.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The daemon lives.
+    #[error("{0}; what it leads it has to give up itself: lanelect yield, or stop it")]
+    Running(#[source] StoreError),
+    /// What the daemon left cannot be read.
+    #[error("cannot read in {path} what the daemon left to be done: {source}")]
+    Will {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The hook could not be waited for.
+    #[error("cannot wait for the demote hook: {0}")]
+    Wait(#[from] io::Error),
+    /// No resignation was sent.
+    #[error("cannot resign for the dead daemon: {0}; another node takes over after a time-out")]
+    Resignation(#[from] ResignationError),
+    /// The scripts may still hold what the leader holds.
+    #[error(
+        "the demote hook did not run to its end, so there is no resignation: the voters wait until \
+         the dead leader's lease and its grace are over"
+    )]
+    NotLetGo,
+}
+
+/// Why a resignation could not be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum ResignationError {
+    /// The keys cannot be read.
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
+    /// The group cannot be reached.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The interfaces cannot be read.
+    #[error(transparent)]
+    Rescan(#[from] RescanError),
+    /// It does not fit into a datagram.
+    #[error("the resignation cannot be encoded: {0}")]
+    Encode(#[from] postcard::Error),
+    /// Nothing can be sent now.
+    #[error("no interface reaches the group")]
+    Unreachable,
+}
+
+impl PostStopError {
+    /// Whether it is the configuration that has to change.
+    pub const fn is_config(&self) -> bool {
+        matches!(self, PostStopError::Config(_))
+    }
+}
+
+/// Carries out the will of a daemon that died, where it left one.
+///
+/// # Errors
+///
+/// Where the daemon still runs, and where something of it could not be done.
+pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
+    let began = clock::now();
+    let config = source.load()?;
+    let mut file = WillFile::of(&config);
+    let unreadable = |source| PostStopError::Will { path: file.path().to_owned(), source };
+    let Some(will) = file.read().map_err(unreadable)? else {
+        log::debug!("the daemon left nothing to be done");
+        return Ok(());
+    };
+    let _held = keep_daemons_away(&config)?;
+    let let_go = match &will.hook {
+        Some(run) => have_let_go(&config, &will, run, began)?,
+        None => true,
+    };
+    // In quorum mode a resignation frees the voters from what keeps two nodes' scripts apart.
+    if !let_go && will.grace.is_some() {
+        return Err(PostStopError::NotLetGo);
+    }
+    resign(&config, &will.resignation)?;
+    file.keep(None);
+    Ok(())
+}
+
+/// The daemon's own lock, so that none starts meanwhile. Where the state cannot be used for another
+/// reason than that a daemon runs, no daemon can use it either.
+fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
+    match Store::open(&config.state_dir, config.group) {
+        Ok((store, _)) => Ok(Some(store)),
+        Err(running @ StoreError::Locked { .. }) => Err(PostStopError::Running(running)),
+        Err(error) => {
+            log::warn!("{error}");
+            Ok(None)
+        }
+    }
+}
+
+/// Runs the demote hook; returns whether it has ended. In quorum mode the fence command runs where it
+/// did not within the grace, or not at all.
+fn have_let_go(
+    config: &Config,
+    will: &Will,
+    run: &HookRun,
+    began: Time,
+) -> Result<bool, PostStopError> {
+    log::warn!("the daemon died and its scripts still hold term {}: running the hook", run.term);
+    let mut cleaner = Cleaner::new(config, will)?;
+    let grace_end = will.grace.map(|grace| began + grace);
+    if let Some(grace) = will.grace {
+        // What runs still, from before, leaves half of the grace to the demote hook.
+        cleaner.hooks.cut_short(began + grace / 2, clock::now());
+    }
+    cleaner.hooks.start(run, clock::now());
+    let outcome = cleaner.finish(grace_end)?;
+    let let_go = matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed));
+    if !let_go && will.grace.is_some() {
+        log::error!("the demote hook did not end in time: running the fence command");
+        cleaner.hooks.fence(run.term, clock::now());
+        cleaner.finish_fence()?;
+    }
+    Ok(let_go)
+}
+
+/// Runs hooks as a daemon does, and waits for them.
+struct Cleaner {
+    poll: Poll,
+    signals: Signals,
+    hooks: Hooks,
+}
+
+impl Cleaner {
+    fn new(config: &Config, will: &Will) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let mut signals = Signals::new([SIGCHLD])?;
+        poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
+        let node = HookNode {
+            node_id: will.resignation.sender,
+            group: config.group,
+            interfaces: config.interfaces.clone(),
+        };
+        let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, clock::now())?;
+        Ok(Cleaner { poll, signals, hooks })
+    }
+
+    /// Waits for the end of the hook, until `limit` at the longest.
+    fn finish(&mut self, limit: Option<Time>) -> io::Result<Option<HookOutcome>> {
+        loop {
+            if let Some(finished) = self.hooks.poll_finished() {
+                return Ok(Some(finished.outcome));
+            }
+            if limit.is_some_and(|limit| limit <= clock::now()) {
+                return Ok(None);
+            }
+            self.turn(limit)?;
+        }
+    }
+
+    fn finish_fence(&mut self) -> io::Result<()> {
+        while self.hooks.is_fencing() {
+            self.turn(None)?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, limit: Option<Time>) -> io::Result<()> {
+        let mut events = Events::with_capacity(8);
+        let deadline = self.hooks.poll_timeout().into_iter().chain(limit).min();
+        let wait: Option<Duration> = deadline.map(|deadline| deadline.since(clock::now()));
+        match self.poll.poll(&mut events, wait) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        for event in &events {
+            match event.token() {
+                SIGNALS => {
+                    self.signals.pending().for_each(drop);
+                    self.hooks.handle_child_signal(clock::now());
+                }
+                token => {
+                    if let Some(lane) = HOOKS.lane_of(&token) {
+                        self.hooks.handle_socket(lane, clock::now());
+                    }
+                }
+            }
+        }
+        self.hooks.handle_timeout(clock::now());
+        Ok(())
+    }
+}
+
+/// Sends the daemon's last datagram.
+fn resign(config: &Config, resignation: &Message) -> Result<(), ResignationError> {
+    let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
+    let mut datagram = Vec::new();
+    Codec::new(config.group, keyring).encode(resignation, &mut datagram)?;
+    let poll = Poll::new().map_err(TransportError::Registry)?;
+    let settings =
+        Settings { group: config.multicast, interfaces: config.interfaces.clone(), own: None };
+    let mut transport = Transport::new(poll.registry(), TRANSPORT, settings)?;
+    transport.rescan(clock::now())?;
+    transport.send(&datagram);
+    if transport.sent() == 0 {
+        return Err(ResignationError::Unreachable);
+    }
+    log::info!("resigned for the daemon that died, term {}", resignation.term);
+    Ok(())
+}
