@@ -90,10 +90,10 @@ impl Daemon {
 fn tell_change(before: Option<HealthState>, after: Option<HealthState>, result: &str) {
     match (before, after) {
         (_, Some(HealthState::Failing)) => {
-            log::warn!("THE CHECK FAILS, so that this node must not lead: {result}");
+            log::warn!("the check fails, so that this node does not stand: {result}");
         }
         (Some(HealthState::Failing), _) => {
-            log::info!("the check passes again, so that this node may lead: {result}");
+            log::info!("the check passes again, so that this node stands: {result}");
         }
         _ => log::info!("the check passes: {result}"),
     }

@@ -375,3 +375,18 @@ fn a_failing_check_that_is_taken_away_no_longer_keeps_the_node_out() {
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["a"]);
 }
+
+#[test]
+fn a_better_candidate_that_passes_again_claims_leadership_where_it_preempts() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.tell("a", |election, now| {
+        election.reconfigure(now, Params { preempt: true, priority: Priority(200), ..checked() });
+    });
+    check(&mut lan, "a", "---");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"]);
+    check(&mut lan, "a", "++");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("b").hooks().last(), Some(&(HookEvent::Demoted, Reason::Preempted)));
+}
