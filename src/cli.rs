@@ -85,7 +85,8 @@ Examples:
   lanelect maintenance off --group web";
 
 const HOOK_RUNNER_HELP: &str = "\
-Listens on the config's hook_socket and runs its hook, so that the daemon needs no privileges.
+Listens on the config's hook_socket and runs its hook, fence and check, so that the daemon needs no
+privileges. HUP has it read them again.
 
 Exit status: 0 after TERM or INT, 2 for wrong usage or config, 1 for anything else.
 

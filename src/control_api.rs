@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::params::Mode;
-use crate::core::status::{Ineligible, MemberState, VoterStanding};
+use crate::core::status::{HealthState, Ineligible, MemberState, VoterStanding};
 use crate::types::{GroupName, NodeId, Priority, Role, Term};
 
 /// Longest request line, in bytes with its line feed. A longer one is answered with an error and
@@ -138,6 +138,9 @@ pub struct StatusReport {
     pub interfaces: Vec<InterfaceReport>,
     /// The hook's last run.
     pub hook: HookReport,
+    /// The health check; null without one.
+    #[serde(default)]
+    pub check: Option<CheckReport>,
     /// Why the state could not be saved, in words; null where it could.
     #[serde(default)]
     pub state_failure: Option<String>,
@@ -241,6 +244,28 @@ pub struct HookReport {
     /// How the last finished run exited: its status, or 128 and the signal that ended it.
     pub last_exit: Option<i32>,
     /// How long the last finished run took.
+    pub last_ms: Option<u64>,
+}
+
+/// The health check in a [`StatusReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// What it says of this node.
+    pub state: HealthState,
+    /// Whether it runs now.
+    pub running: bool,
+    /// Failures in a row up to now.
+    pub failures: u32,
+    /// How many of them make a healthy node a failing one.
+    pub fall: u32,
+    /// Successes in a row up to now.
+    pub successes: u32,
+    /// How many of them make a failing node a healthy one.
+    pub rise: u32,
+    /// How the last run exited: its status, or 128 and the signal that ended it; null where it could not be
+    /// run, or should have ended by now.
+    pub last_exit: Option<i32>,
+    /// How long the last run took; null where it should have ended by now.
     pub last_ms: Option<u64>,
 }
 

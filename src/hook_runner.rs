@@ -1,31 +1,31 @@
 //! `lanelect hook-runner`: the privileged half of the hooks.
 //!
 //! The daemon needs no privileges, its hooks often do. This process has them, talks to no network,
-//! and runs two commands only, the hook and the fence of its own configuration. The daemon's requests say
+//! and runs three commands only: hook, fence and check of its own configuration. The daemon's requests say
 //! when they run and fill in the variables of their environment, as checked types.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
 use std::time::Duration;
 
+use log::Level;
 use mio::net::UnixStream;
 use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use crate::config::{Config, ConfigError, ConfigSource};
+use crate::config::{ConfigError, ConfigSource};
 use crate::daemon::clock;
 use crate::daemon::hooks::group::KILL_GRACE;
 use crate::daemon::hooks::listener::{ListenError, Listener};
 use crate::daemon::hooks::protocol::{self, Connection, LineError, LineReader};
-use crate::daemon::hooks::protocol::{FenceRequest, Request, RunReply, RunRequest};
-use crate::daemon::hooks::{HookFinished, HookProcess, HookSettings};
+use crate::daemon::hooks::protocol::{Request, RunReply, RunRequest};
+use crate::daemon::hooks::{HookFinished, HookProcess, HookSettings, Lane, Lanes};
 use crate::daemon::store;
 use crate::time::Time;
 use crate::types::GroupName;
 
-/// Most connections at a time: the daemon's two, for hook and fence, those that a restarted daemon opens
+/// Most connections at a time: the daemon's three, one for each lane, those that a restarted daemon opens
 /// while its predecessor's still run, and its `post-stop`. More wait to be accepted.
 pub const CLIENTS_MAX: usize = 8;
 
@@ -38,29 +38,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 const LISTENER: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const FIRST_CLIENT: usize = 2;
-
-/// What the hook-runner reads from its configuration.
-struct Settings {
-    /// The commands and their time limit.
-    hook: HookSettings,
-    /// Where to listen, unless systemd passes a socket.
-    hook_socket: Option<PathBuf>,
-    /// Where it is noted which hook runs, for the next life.
-    hook_record: PathBuf,
-    /// The only group whose daemon is served.
-    group: GroupName,
-}
-
-impl From<Config> for Settings {
-    fn from(config: Config) -> Self {
-        Settings {
-            hook: HookSettings::from(&config),
-            hook_socket: config.hook_socket,
-            hook_record: store::path_in(&config.state_dir, config.group, "hook"),
-            group: config.group,
-        }
-    }
-}
 
 /// Why the hook-runner could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -76,20 +53,21 @@ pub enum HookRunnerError {
     EventLoop(#[from] io::Error),
 }
 
-/// Serves requests until SIGTERM or SIGINT, then waits for the hook that runs, within its limits.
-///
-/// # Errors
-///
-/// Where it cannot listen, or the event loop fails.
-pub fn run(source: ConfigSource) -> Result<(), HookRunnerError> {
-    HookRunner::new(source)?.serve()
-}
-
 impl HookRunnerError {
-    /// Whether it is the configuration that has to change.
+    /// Whether the configuration has to be mended first.
     pub const fn is_config(&self) -> bool {
         matches!(self, HookRunnerError::Config(_))
     }
+}
+
+/// Serves requests until SIGTERM or SIGINT, then waits for the hook that runs, within its limits. HUP has
+/// it read its commands again.
+///
+/// # Errors
+///
+/// Where the configuration does not hold, it cannot listen, or the event loop fails.
+pub fn run(source: ConfigSource) -> Result<(), HookRunnerError> {
+    HookRunner::new(source)?.serve()
 }
 
 struct HookRunner {
@@ -102,18 +80,18 @@ struct HookRunner {
     /// When connections may be waiting to be accepted; none where there are none.
     accept_at: Option<Time>,
     process: HookProcess,
-    hook: Lane<RunRequest>,
-    fence: Lane<FenceRequest>,
+    queues: Lanes<Queue>,
     clients: Vec<Client>,
     next_token: usize,
 }
 
-/// Runs of one command, one after the other.
-struct Lane<R> {
+/// Runs in one lane, one after the other.
+#[derive(Default)]
+struct Queue {
     /// The connection that the end of the running one is told to.
     asker: Option<Token>,
     /// Requests whose turn has not come, oldest first.
-    queue: VecDeque<(Token, R)>,
+    waiting: VecDeque<(Token, Box<RunRequest>)>,
 }
 
 struct Client {
@@ -126,27 +104,27 @@ struct Client {
 
 impl HookRunner {
     fn new(source: ConfigSource) -> Result<Self, HookRunnerError> {
-        let settings = Settings::from(source.load_trusted()?);
+        let config = source.load_trusted()?;
         let now = clock::now();
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD, SIGHUP, SIGTERM, SIGINT])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
-        let mut listener = Listener::open(settings.hook_socket.as_deref())?;
+        let mut listener = Listener::open(config.hook_socket.as_deref())?;
         poll.registry().register(&mut listener.socket, LISTENER, Interest::READABLE)?;
-        if settings.hook.command.is_none() {
+        if config.hook.is_none() {
             log::warn!("no hook is configured: every run succeeds without doing anything");
         }
-        log::info!("hook-runner for group {} is ready", settings.group);
+        log::info!("hook-runner for group {} is ready", config.group);
+        let record = store::path_in(&config.state_dir, config.group, "hook");
         Ok(HookRunner {
             source,
-            group: settings.group,
+            group: config.group,
             poll,
             signals,
             listener: Some(listener),
             accept_at: Some(now),
-            process: HookProcess::new(settings.hook, settings.hook_record, now),
-            hook: Lane::new(),
-            fence: Lane::new(),
+            process: HookProcess::new(HookSettings::from(&config), record, now),
+            queues: Lanes::default(),
             clients: Vec::new(),
             next_token: FIRST_CLIENT,
         })
@@ -158,7 +136,8 @@ impl HookRunner {
             let now = clock::now();
             self.handle_timeout(now);
             self.drive(now);
-            if self.listener.is_none() && !self.process.is_running() && !self.process.is_fencing() {
+            let is_busy = Lane::ALL.into_iter().any(|lane| self.process.is_running(lane));
+            if self.listener.is_none() && !is_busy {
                 log::info!("hook-runner stopped");
                 return Ok(());
             }
@@ -189,7 +168,7 @@ impl HookRunner {
             }
         }
         if is_stop {
-            self.stop();
+            self.stop(now);
         }
     }
 
@@ -205,11 +184,12 @@ impl HookRunner {
         }
     }
 
-    /// Takes no more requests; those whose turn has not come are not run.
-    fn stop(&mut self) {
+    /// Takes no more requests; those whose turn has not come are not run. A check is of no more use.
+    fn stop(&mut self, now: Time) {
         let Some(mut listener) = self.listener.take() else { return };
         log::info!("hook-runner stops");
         self.accept_at = None;
+        self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
         // An inherited socket stays open on standard input, and would stay watched.
         if let Err(error) = self.poll.registry().deregister(&mut listener.socket) {
             log::warn!("the listening socket is still watched: {error}");
@@ -271,7 +251,7 @@ impl HookRunner {
         };
         match client.receive() {
             // What it sent last is moot: nobody is left to be told.
-            Ok((Connection::Closed, _)) => self.handle_hangup(token),
+            Ok((Connection::Closed, _)) => self.handle_hangup(token, now),
             Ok((Connection::Open, requests)) => {
                 for request in requests {
                     self.handle_request(token, request, now);
@@ -280,7 +260,7 @@ impl HookRunner {
             Err(error) => {
                 log::warn!("a client is dropped: it {error}");
                 self.answer(token, &RunReply::Refused(format!("the daemon {error}")));
-                self.handle_hangup(token);
+                self.handle_hangup(token, now);
             }
         }
     }
@@ -292,16 +272,14 @@ impl HookRunner {
         }
         match request {
             Request::Run(request) => {
-                log::debug!("{} of term {} is asked for", request.run.event, request.run.term);
+                let lane = request.task.lane();
+                let level = if lane == Lane::Fence { Level::Warn } else { Level::Debug };
+                log::log!(level, "{} is asked for", request.task);
                 let follows_a_death = request.follows_a_death();
-                self.hook.queue.push_back((token, request));
+                self.queues[lane].waiting.push_back((token, request));
                 if follows_a_death {
                     self.make_way(now);
                 }
-            }
-            Request::Fence(request) => {
-                log::warn!("the fence command is asked for, for term {}", request.term);
-                self.fence.queue.push_back((token, request));
             }
             Request::CutShort(kill_after) => self.cut_short(token, now + kill_after, now),
         }
@@ -309,86 +287,84 @@ impl HookRunner {
 
     /// Why a request is none for this hook-runner.
     fn objection_to(&self, request: &Request) -> Option<String> {
-        if let Some(group) = request.group().filter(|group| *group != self.group) {
+        let Request::Run(request) = request else { return None };
+        let RunRequest { task, node } = &**request;
+        if node.group != self.group {
             return Some(format!(
-                "the daemon is of group {group}, this hook-runner of group {}; hook_socket must differ \
-                 from group to group",
-                self.group
+                "the daemon is of group {}, this hook-runner of group {}; hook_socket must differ from \
+                 group to group",
+                node.group, self.group
             ));
         }
-        let no_fence = matches!(request, Request::Fence(_)) && !self.process.has_fence();
-        no_fence.then(|| "no fence is configured for this hook-runner".to_owned())
+        let lane = task.lane();
+        let is_missing = lane != Lane::Hook && !self.process.has_command(lane);
+        is_missing.then(|| format!("no {lane} is configured for this hook-runner"))
     }
 
     /// The daemon died: the hook that it left running keeps the demote hook waiting no longer than one
     /// that overran its limit.
     fn make_way(&mut self, now: Time) {
-        if self.hook.asker.is_none() && self.process.is_running() {
-            self.process.cut_short(now + KILL_GRACE, now);
+        if self.queues.hook.asker.is_none() && self.process.is_running(Lane::Hook) {
+            self.process.cut_short(Lane::Hook, now + KILL_GRACE, now);
         }
     }
 
-    /// Ends the hook that this client asked for, or takes it back where its turn has not come. The fence
-    /// command is never cut short.
+    /// Ends what this client asked for, or takes it back where its turn has not come. The fence command
+    /// is never cut short.
     fn cut_short(&mut self, token: Token, by: Time, now: Time) {
-        if self.hook.asker == Some(token) {
-            self.process.cut_short(by, now);
-        } else if self.hook.take_back(token) {
-            self.answer(token, &RunReply::Finished(HookFinished::not_run(Duration::ZERO)));
+        for lane in [Lane::Hook, Lane::Check] {
+            if self.queues[lane].asker == Some(token) {
+                self.process.cut_short(lane, by, now);
+            } else if self.queues[lane].take_back(token) {
+                self.answer(token, &RunReply::Finished(HookFinished::not_run(Duration::ZERO)));
+            }
         }
     }
 
-    /// Takes back what the client asked for where it has not begun; else lets it run on.
-    fn handle_hangup(&mut self, token: Token) {
+    /// Takes back what the client asked for where it has not begun; else lets it run on, but for a check.
+    fn handle_hangup(&mut self, token: Token, now: Time) {
         self.clients.retain(|client| client.token != token);
-        self.hook.take_back(token);
-        self.fence.take_back(token);
-        if self.hook.forget(token) || self.fence.forget(token) {
-            log::warn!("the daemon hung up while its hook runs; the hook runs on");
+        for lane in Lane::ALL {
+            self.queues[lane].take_back(token);
+            let was_asker = self.queues[lane].asker.take_if(|asker| *asker == token).is_some();
+            match lane {
+                Lane::Hook | Lane::Fence if was_asker => {
+                    log::warn!("the daemon hung up while its {lane} runs; the {lane} runs on");
+                }
+                Lane::Check if was_asker => {
+                    self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
+                }
+                Lane::Hook | Lane::Fence | Lane::Check => {}
+            }
         }
     }
 
-    /// Tells how hook and fence ended, and starts the next, until they take their time or none is left.
+    /// Tells in each lane how the run ended, and starts the next, until they take their time or none is
+    /// left.
     fn drive(&mut self, now: Time) {
-        while self.drive_hook(now) || self.drive_fence(now) {}
+        while Lane::ALL.into_iter().any(|lane| self.drive_lane(lane, now)) {}
     }
 
     /// Returns whether there may be more to do.
-    fn drive_hook(&mut self, now: Time) -> bool {
-        if let Some(finished) = self.process.poll_finished() {
-            let asker = self.hook.asker.take();
-            self.tell_end(asker, finished);
+    fn drive_lane(&mut self, lane: Lane, now: Time) -> bool {
+        if let Some(finished) = self.process.poll_finished(lane)
+            && let Some(token) = self.queues[lane].asker.take()
+        {
+            self.answer(token, &RunReply::Finished(finished));
         }
-        if self.process.is_running() || self.listener.is_none() {
+        if self.process.is_running(lane) || self.listener.is_none() {
             return false;
         }
-        let Some((token, request)) = self.hook.queue.pop_front() else { return false };
-        if self.announce(token) {
-            self.hook.asker = Some(token);
-            self.process.start(&request.run, &request.node, now);
+        let Some((token, request)) = self.queues[lane].waiting.pop_front() else { return false };
+        if self.announce(token, now) {
+            self.queues[lane].asker = Some(token);
+            self.process.start(&request.task, &request.node, now);
         }
         true
     }
 
-    /// Returns whether there may be more to do.
-    fn drive_fence(&mut self, now: Time) -> bool {
-        if let Some(finished) = self.process.poll_fenced() {
-            let asker = self.fence.asker.take();
-            self.tell_end(asker, finished);
-        }
-        if self.process.is_fencing() || self.listener.is_none() {
-            return false;
-        }
-        let Some((token, request)) = self.fence.queue.pop_front() else { return false };
-        if self.announce(token) {
-            self.fence.asker = Some(token);
-            self.process.fence(request.term, &request.node, now);
-        }
-        true
-    }
-
-    /// Tells the client that its hook starts. One that cannot be told has taken its run back.
-    fn announce(&mut self, token: Token) -> bool {
+    /// Tells the client that its run starts. One that cannot be told has taken its run back.
+    fn announce(&mut self, token: Token, now: Time) -> bool {
         let Some(client) = self.clients.iter().find(|client| client.token == token) else {
             return false;
         };
@@ -396,15 +372,9 @@ impl HookRunner {
             Ok(()) => true,
             Err(error) => {
                 log::info!("a run whose daemon is gone is not started: {error}");
-                self.handle_hangup(token);
+                self.handle_hangup(token, now);
                 false
             }
-        }
-    }
-
-    fn tell_end(&mut self, asker: Option<Token>, finished: HookFinished) {
-        if let Some(token) = asker {
-            self.answer(token, &RunReply::Finished(finished));
         }
     }
 
@@ -426,21 +396,12 @@ impl HookRunner {
     }
 }
 
-impl<R> Lane<R> {
-    const fn new() -> Self {
-        Lane { asker: None, queue: VecDeque::new() }
-    }
-
+impl Queue {
     /// Removes what the client asked for from the queue; returns whether it was there.
     fn take_back(&mut self, token: Token) -> bool {
-        let before = self.queue.len();
-        self.queue.retain(|(asker, _)| *asker != token);
-        self.queue.len() < before
-    }
-
-    /// Tells nobody of the end of what runs, where this client would have been told; returns whether.
-    fn forget(&mut self, token: Token) -> bool {
-        self.asker.take_if(|asker| *asker == token).is_some()
+        let before = self.waiting.len();
+        self.waiting.retain(|(asker, _)| *asker != token);
+        self.waiting.len() < before
     }
 }
 

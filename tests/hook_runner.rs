@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use lanelect::daemon::clock;
-use lanelect::daemon::hooks::protocol::{FenceRequest, Request, RunReply, RunRequest};
-use lanelect::daemon::hooks::{Forced, HookClient, HookFinished, HookNode, Hooks};
+use lanelect::daemon::hooks::protocol::{Request, RunReply, RunRequest};
+use lanelect::daemon::hooks::{
+    Forced, HookClient, HookFinished, HookNode, Hooks, Lane, Lanes, Task,
+};
 use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
 use mio::{Events, Poll, Token};
@@ -45,20 +47,35 @@ impl Runner {
 
     /// Runs `hook`, and `fence` beside it.
     fn start_with_fence(hook: &str, fence: &str) -> Self {
+        let quorum = [("mode", "quorum".into()), ("voters", vec!["web1"].into())];
+        Runner::start_besides(hook, &quorum, &[("fence", fence)])
+    }
+
+    /// Runs `hook`, and `check` with so much time beside it.
+    fn start_with_check(hook: &str, check: &str, timeout: &str) -> Self {
+        Runner::start_besides(hook, &[("check_timeout", timeout.into())], &[("check", check)])
+    }
+
+    /// Runs `hook`, with these keys besides, and these commands.
+    fn start_besides(hook: &str, keys: &[(&str, toml::Value)], commands: &[(&str, &str)]) -> Self {
         let dir = TempDir::new().unwrap();
         let mut config = config(&dir, hook, Duration::from_secs(60));
-        let fence = fence.replace("$DIR", text(dir.path()));
-        let quorum: [(_, toml::Value); 4] = [
-            ("hook_socket", text(&dir.path().join("hook.sock")).into()),
-            ("mode", "quorum".into()),
-            ("voters", vec!["web1"].into()),
-            ("fence", fence.into()),
-        ];
-        config.extend(quorum.map(|(key, value)| (key.to_owned(), value)));
+        config.insert("hook_socket".to_owned(), text(&dir.path().join("hook.sock")).into());
+        config.extend(keys.iter().map(|(key, value)| (key.to_string(), value.clone())));
+        for (key, command) in commands {
+            config.insert(key.to_string(), command.replace("$DIR", text(dir.path())).into());
+        }
         let child = command_with(&dir, &config).spawn().unwrap();
         let runner = Runner { child, dir };
         wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
         runner
+    }
+
+    /// Asks for the check.
+    fn check(&self) -> Connection {
+        let mut connection = self.connect();
+        connection.ask(CHECK, "blue");
+        connection
     }
 
     fn socket(&self) -> PathBuf {
@@ -108,6 +125,9 @@ impl Drop for Runner {
     }
 }
 
+/// A run of the check.
+const CHECK: Task = Task::Check { role: Role::Follower, term: Term(7) };
+
 /// The hook-runner with a config file in `dir`, to listen there.
 fn command(dir: &TempDir, hook: &str, timeout: Duration) -> Command {
     let mut config = config(dir, hook, timeout);
@@ -153,7 +173,12 @@ struct Connection(UnixStream);
 
 impl Connection {
     fn send(&mut self, run: HookRun, group: &str) {
-        self.request(&Request::Run(RunRequest { run, node: node(group) }));
+        self.ask(Task::Hook(run), group);
+    }
+
+    fn ask(&mut self, task: Task, group: &str) {
+        let request = RunRequest { task, node: node(group) };
+        self.request(&Request::Run(Box::new(request)));
     }
 
     fn request(&mut self, request: &Request) {
@@ -251,25 +276,28 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
         }
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
         if !events.is_empty() {
-            hooks.handle_socket(clock::now());
-            hooks.handle_fence_socket(clock::now());
+            for lane in Lane::ALL {
+                hooks.handle_socket(lane, clock::now());
+            }
         }
         hooks.handle_timeout(clock::now());
     }
     panic!("the run did not end");
 }
 
-/// What the daemon's two connections report under.
-const HOOK: Token = Token(0);
-const FENCE: Token = Token(1);
-
 fn daemon(socket: PathBuf) -> (Hooks, Poll) {
     let poll = Poll::new().unwrap();
-    let client = |token| {
-        let registry = poll.registry().try_clone().unwrap();
-        HookClient::new(socket.clone(), Duration::from_secs(60), registry, token)
-    };
-    (Hooks::remote(client(HOOK), client(FENCE), node("blue")), poll)
+    let clients = Lanes::try_new(|lane| {
+        let registry = poll.registry().try_clone()?;
+        let token = Token(lane as usize);
+        Ok::<_, std::io::Error>(HookClient::new(
+            socket.clone(),
+            Duration::from_secs(60),
+            registry,
+            token,
+        ))
+    });
+    (Hooks::remote(clients.unwrap(), node("blue")), poll)
 }
 
 #[test]
@@ -337,13 +365,15 @@ fn a_dead_daemon_s_demote_hook_waits_for_no_hook_that_was_left_running() {
 
 #[test]
 fn a_reload_takes_other_commands_and_a_bad_file_changes_nothing() {
-    let runner = Runner::start("echo old >> $DIR/runs");
+    let commands = "echo old >> $DIR/runs";
+    let runner = Runner::start_with_check(commands, commands, "60s");
     let (mut hooks, mut poll) = daemon(runner.socket());
     let file = runner.dir.path().join("lanelect.toml");
     let before = fs::read_to_string(&file).unwrap();
     let mut run = |term| {
         hooks.start(&elected(term), clock::now());
         assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+        assert_eq!(runner.check().finished().outcome, HookOutcome::Succeeded);
     };
     run(1);
     fs::write(&file, before.replace("echo old", "echo new")).unwrap();
@@ -355,7 +385,8 @@ fn a_reload_takes_other_commands_and_a_bad_file_changes_nothing() {
     runner.signal(Signal::SIGHUP);
     runner.wait_for_log("stays in force");
     run(4);
-    assert_eq!(runner.lines("runs"), ["old", "old", "new", "new"]);
+    let twice = ["old", "old", "new", "new"].map(|word| [word, word]);
+    assert_eq!(runner.lines("runs"), twice.concat());
 }
 
 #[test]
@@ -435,7 +466,7 @@ fn the_fence_command_runs_beside_the_hook() {
     hooks.fence(Term(8), clock::now());
     wait_for("the second fence", || {
         poll.poll(&mut Events::with_capacity(4), Some(Duration::from_millis(10))).unwrap();
-        hooks.handle_fence_socket(clock::now());
+        hooks.handle_socket(Lane::Fence, clock::now());
         hooks.handle_timeout(clock::now());
         (runner.lines("fenced").len() == 2).then_some(())
     });
@@ -445,9 +476,122 @@ fn the_fence_command_runs_beside_the_hook() {
 fn without_a_fence_command_fencing_is_refused() {
     let runner = Runner::start("exit 0");
     let mut connection = runner.connect();
-    connection.request(&Request::Fence(FenceRequest { term: Term(7), node: node("blue") }));
+    connection.ask(Task::Fence { term: Term(7) }, "blue");
     let RunReply::Refused(reason) = connection.reply() else { panic!("not refused") };
     assert!(reason.contains("no fence"), "{reason}");
+}
+
+/// The process that `file` names.
+fn pid_in(runner: &Runner, file: &str) -> String {
+    runner.wait_for_lines(file, 1);
+    runner.lines(file)[0].clone()
+}
+
+/// Runs the daemon's end until its check is over.
+fn finish_check(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
+    let mut events = Events::with_capacity(4);
+    wait_for("the end of the check", || {
+        poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
+        hooks.handle_socket(Lane::Check, clock::now());
+        hooks.handle_timeout(clock::now());
+        hooks.poll_checked()
+    })
+}
+
+#[test]
+fn the_check_runs_beside_the_hook_again_and_again() {
+    let check = "echo $LANELECT_EVENT $LANELECT_ROLE $LANELECT_TERM $LANELECT_NODE_ID \
+                 $LANELECT_GROUP >> $DIR/checks; exit $((LANELECT_TERM % 2))";
+    let runner = Runner::start_with_check("echo begun >> $DIR/runs; exec sleep 1000", check, "60s");
+    let (mut hooks, mut poll) = daemon(runner.socket());
+    hooks.start(&elected(6), clock::now());
+    runner.wait_for_lines("runs", 1);
+    for (term, exit) in (7..=27).zip([1, 0].into_iter().cycle()) {
+        hooks.start_check(Role::Leader, Term(term), clock::now());
+        assert!(hooks.is_checking());
+        assert_eq!(finish_check(&mut hooks, &mut poll).exit, Some(exit));
+        assert!(!hooks.is_checking());
+    }
+    let told: Vec<_> = (7..=27).map(|term| format!("check leader {term} web1 blue")).collect();
+    assert_eq!(runner.lines("checks"), told);
+    assert_eq!(hooks.poll_finished(), None, "the hook runs on");
+}
+
+#[test]
+fn without_a_check_of_its_own_the_runner_refuses_one() {
+    let runner = Runner::start("exit 0");
+    let RunReply::Refused(reason) = runner.check().reply() else { panic!("not refused") };
+    assert!(reason.contains("no check"), "{reason}");
+}
+
+#[test]
+fn a_check_that_hangs_is_ended_with_its_process_group_and_has_failed() {
+    let check = "sleep 1000 & echo $! > $DIR/child; echo $$ > $DIR/pid; wait";
+    let runner = Runner::start_with_check("exit 0", check, "300ms");
+    let finished = runner.check().finished();
+    assert_eq!((finished.outcome, finished.forced), (HookOutcome::Failed, Some(Forced::Overran)));
+    for file in ["pid", "child"] {
+        assert!(!is_alive(&pid_in(&runner, file)), "{file}");
+    }
+}
+
+#[test]
+fn a_check_begins_when_the_one_before_is_gone() {
+    let check = "echo begun >> $DIR/checks; while [ ! -e $DIR/go ]; do sleep 0.05; done; \
+                 echo ended >> $DIR/checks";
+    let runner = Runner::start_with_check("exit 0", check, "60s");
+    let first = runner.check();
+    runner.wait_for_lines("checks", 1);
+    let second = runner.check();
+    File::create(runner.dir.path().join("go")).unwrap();
+    assert_eq!(first.finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(second.finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(runner.lines("checks"), ["begun", "ended", "begun", "ended"]);
+}
+
+#[test]
+fn a_check_is_ended_when_its_daemon_hangs_up_cuts_it_short_or_the_runner_stops() {
+    let check = "echo $$ > $DIR/new; mv $DIR/new $DIR/pid; exec sleep 1000";
+    let mut runner = Runner::start_with_check("exit 0", check, "60s");
+    let running = |runner: &Runner| {
+        let connection = runner.check();
+        let pid = pid_in(runner, "pid");
+        fs::remove_file(runner.dir.path().join("pid")).unwrap();
+        (connection, pid)
+    };
+    let is_gone = |pid: &str| wait_for("its end", || (!is_alive(pid)).then_some(()));
+
+    let (connection, pid) = running(&runner);
+    drop(connection);
+    is_gone(&pid);
+
+    let (mut connection, pid) = running(&runner);
+    connection.request(&Request::CutShort(Duration::ZERO));
+    assert_eq!(connection.finished().forced, Some(Forced::CutShort));
+    assert!(!is_alive(&pid));
+
+    let (connection, pid) = running(&runner);
+    runner.terminate();
+    assert_eq!(connection.finished().forced, Some(Forced::CutShort));
+    assert!(runner.wait().success());
+    assert!(!is_alive(&pid));
+}
+
+#[test]
+fn checks_leave_the_log_alone() {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(&dir, "exit 0", Duration::from_secs(60));
+    config.insert("hook_socket".to_owned(), text(&dir.path().join("hook.sock")).into());
+    config.insert("check".to_owned(), "echo chatter; echo chatter >&2; exit 1".into());
+    let child = command_with(&dir, &config).env("LANELECT_LOG", "info").spawn().unwrap();
+    let runner = Runner { child, dir };
+    wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
+    runner.ask(elected(1)).finished();
+    let before = runner.lines("stderr");
+    for _ in 0..10 {
+        assert_eq!(runner.check().finished().exit, Some(1));
+    }
+    assert_eq!(runner.lines("stderr"), before);
 }
 
 #[test]
@@ -496,7 +640,7 @@ fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
     let first = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let second = runner.ask(demoted(2));
-    runner.wait_for_log("demoted of term 2 is asked for");
+    runner.wait_for_log("hook for demoted (election, term 2) is asked for");
     drop(second);
     let third = runner.ask(demoted(3));
     File::create(runner.dir.path().join("go")).unwrap();
@@ -513,7 +657,7 @@ fn a_run_says_that_it_starts_when_its_turn_comes() {
     let first = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let mut second = runner.ask(demoted(2));
-    runner.wait_for_log("demoted of term 2 is asked for");
+    runner.wait_for_log("hook for demoted (election, term 2) is asked for");
     second.0.set_nonblocking(true).unwrap();
     assert_eq!(second.0.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     second.0.set_nonblocking(false).unwrap();
@@ -545,7 +689,7 @@ fn on_term_the_running_hook_is_waited_for() {
     let running = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let mut waiting = runner.ask(demoted(2));
-    runner.wait_for_log("demoted of term 2 is asked for");
+    runner.wait_for_log("hook for demoted (election, term 2) is asked for");
     runner.terminate();
     wait_for("the end of listening", || (!runner.socket().exists()).then_some(()));
     assert!(runner.child.try_wait().unwrap().is_none());

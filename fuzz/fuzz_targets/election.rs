@@ -14,7 +14,7 @@ use lanelect::core::Election;
 use lanelect::core::election::Setup;
 use lanelect::core::hook::HookOutcome;
 use lanelect::core::output::Output;
-use lanelect::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
+use lanelect::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole, Thresholds};
 use lanelect::core::persist::{Ballot, Enrolment, PersistentState, Pledge};
 use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
@@ -47,6 +47,8 @@ struct Settings {
     min_candidates: u8,
     preempt: bool,
     ignores_failures: bool,
+    /// Failures to fall and successes to rise.
+    check: Option<(u8, u8)>,
     links_up: bool,
     seed: u64,
 }
@@ -90,6 +92,8 @@ enum Step {
     Yield,
     Maintain(bool),
     Plug(bool),
+    /// The check passes or fails.
+    Check(bool),
     Reconfigure(Settings),
     Stop,
 }
@@ -222,6 +226,7 @@ impl Host {
             }
             Step::Maintain(on) => election.set_maintenance(now, on),
             Step::Plug(up) => election.handle_links(now, up),
+            Step::Check(passed) => election.handle_check(now, passed),
             Step::Reconfigure(settings) => {
                 election.reconfigure(now, params(&settings));
                 // The mode and the voters change with the next life.
@@ -375,6 +380,9 @@ fn params(settings: &Settings) -> Params {
             true => OnElectedFailure::Ignore,
             false => OnElectedFailure::Resign,
         },
+        check: settings
+            .check
+            .map(|(fall, rise)| Thresholds { fall: fall.into(), rise: rise.into() }),
         quorum: settings.quorum.as_ref().map(|quorum| QuorumParams {
             voters: voters(quorum),
             demote_grace: ms(quorum.grace_ms),

@@ -2,9 +2,9 @@
 
 mod quorum;
 
-use crate::control_api::{HookReport, InterfaceReport, MemberReport, StatusReport};
+use crate::control_api::{CheckReport, HookReport, InterfaceReport, MemberReport, StatusReport};
 use crate::core::params::Mode;
-use crate::core::status::{Ineligible, MemberState};
+use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{NodeId, Role};
 
 /// The status as text that ends with a line feed. What is as it should be takes no line, except
@@ -139,6 +139,7 @@ fn notes(report: &StatusReport) -> String {
     notes.extend(report.state_failure.iter().map(|why| ("not saved", why.clone())));
     notes.extend(rejected(report).map(|text| ("rejected", text)));
     notes.extend(hook(&report.hook).map(|text| ("hook", text)));
+    notes.extend(report.check.as_ref().map(|report| ("check", check(report))));
     if let Some(quorum) = &report.quorum {
         quorum::note(&mut notes, report, quorum);
     }
@@ -154,6 +155,8 @@ fn ineligible(reason: Ineligible) -> &'static str {
         Ineligible::Stopping => "the daemon stops",
         Ineligible::Maintenance => "maintenance is on, until `lanelect maintenance off`",
         Ineligible::InterfaceDown => "no interface can reach the group",
+        Ineligible::CheckFailed => "its health check fails",
+        Ineligible::CheckPending => "its health check has no result yet",
         Ineligible::HookFailed => {
             "its hook failed when it was elected; it waits before it tries again"
         }
@@ -203,13 +206,36 @@ fn hook(hook: &HookReport) -> Option<String> {
     if hook.running {
         return Some(format!("{event}, running now"));
     }
-    let exit = match hook.last_exit {
+    Some(format!("{event}, {}", ending(hook.last_exit, hook.last_ms)))
+}
+
+fn check(check: &CheckReport) -> String {
+    let CheckReport { failures, fall, successes, rise, .. } = check;
+    let state = match check.state {
+        HealthState::Pending => return "no result yet".to_owned(),
+        HealthState::Healthy if *failures > 0 => format!("failed {failures} of {fall} times"),
+        HealthState::Healthy => "passes".to_owned(),
+        HealthState::Failing if *successes > 0 => {
+            format!("fails, passed {successes} of {rise} times")
+        }
+        HealthState::Failing => "fails".to_owned(),
+    };
+    match (check.last_ms, check.running) {
+        (Some(_), _) => format!("{state}, {}", ending(check.last_exit, check.last_ms)),
+        (None, true) => format!("{state}, running now"),
+        (None, false) => state,
+    }
+}
+
+/// How a run ended, and how long it took.
+fn ending(exit: Option<i32>, ms: Option<u64>) -> String {
+    let exit = match exit {
         Some(exit @ 129..) => format!("exit {exit} (signal {})", exit - 128),
         Some(exit) => format!("exit {exit}"),
         None => "no exit status".to_owned(),
     };
-    let took = hook.last_ms.map(|ms| format!(", {}", short(ms))).unwrap_or_default();
-    Some(format!("{event}, {exit}{took}"))
+    let took = ms.map(|ms| format!(", {}", short(ms))).unwrap_or_default();
+    exit + &took
 }
 
 const fn mode(mode: Mode) -> &'static str {
@@ -326,6 +352,7 @@ mod tests {
                 last_exit: Some(0),
                 last_ms: Some(3),
             },
+            check: None,
             state_failure: None,
             counters: Counters::default(),
         }
@@ -489,6 +516,38 @@ hook          demoted, exit 137 (signal 9), 35 s
 mode          available: a partition of the network has a leader on each side
 "
         );
+    }
+
+    #[test]
+    fn a_check_shows_how_far_it_is_from_changing_its_mind() {
+        let healthy = CheckReport {
+            state: HealthState::Healthy,
+            running: false,
+            failures: 0,
+            fall: 3,
+            successes: 7,
+            rise: 2,
+            last_exit: Some(0),
+            last_ms: Some(12),
+        };
+        let failed = CheckReport { failures: 1, successes: 0, last_exit: Some(22), ..healthy };
+        let failing = CheckReport { state: HealthState::Failing, failures: 4, ..failed };
+        let rising = CheckReport { failures: 0, successes: 1, last_exit: Some(0), ..failing };
+        let hanging = CheckReport { running: true, last_exit: None, last_ms: None, ..failing };
+        let pending = CheckReport { state: HealthState::Pending, ..hanging };
+        for (check, line) in [
+            (healthy, "check  passes, exit 0, 12 ms\n"),
+            (failed, "check  failed 1 of 3 times, exit 22, 12 ms\n"),
+            (failing, "check  fails, exit 22, 12 ms\n"),
+            (rising, "check  fails, passed 1 of 2 times, exit 0, 12 ms\n"),
+            (hanging, "check  fails, running now\n"),
+            (pending, "check  no result yet\n"),
+        ] {
+            let mut report = follower();
+            report.check = Some(check);
+            let text = render(&report);
+            assert!(text.contains(line), "{line}: {text}");
+        }
     }
 
     #[test]

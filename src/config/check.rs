@@ -13,7 +13,7 @@ use toml::Value;
 use super::error::{Place, Problem};
 use super::file::Written;
 use super::{Config, default_socket, duration, values};
-use crate::core::params::{Params, StaticRole};
+use crate::core::params::{Params, StaticRole, Thresholds};
 use crate::types::Priority;
 
 const HEARTBEAT: RangeInclusive<Duration> = millis(10)..=secs(60);
@@ -22,6 +22,8 @@ const WAIT: RangeInclusive<Duration> = millis(1)..=secs(3600);
 const PREEMPT_DELAY: RangeInclusive<Duration> = Duration::ZERO..=secs(3600);
 /// A hook gets time to start a process, and must not block the next run for ever.
 const HOOK_TIMEOUT: RangeInclusive<Duration> = millis(100)..=secs(3600);
+/// A check is a process every time, and what is looked at less than every hour is told too late.
+const CHECK: RangeInclusive<Duration> = millis(100)..=secs(3600);
 /// Not zero: a node whose hook keeps failing would take leadership back at once, each time.
 const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
 
@@ -29,6 +31,7 @@ const DEFAULT_MULTICAST: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69)), 7669);
 const DEFAULT_HEARTBEAT: Duration = secs(1);
 const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
+const DEFAULT_CHECK: Duration = secs(1);
 const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
 
 /// Checks `written`, whose reading found `problems` already.
@@ -44,11 +47,16 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let interfaces =
         checker.names("interface", "[\"eth0\", \"eth1\"]", values::interfaces).unwrap_or_default();
     let multicast = checker.text("multicast", values::multicast).unwrap_or(DEFAULT_MULTICAST);
-    let election = checker.election();
+    let mut election = checker.election();
     let hook = checker.text("hook", values::command);
     let hook_timeout = checker.duration("hook_timeout", HOOK_TIMEOUT);
     let hook_socket = checker.text("hook_socket", values::socket_path);
     let fence = checker.fence();
+    let check = checker.text("check", values::command);
+    let check_interval = checker.duration("check_interval", CHECK);
+    let check_timeout = checker.duration("check_timeout", CHECK);
+    let check_thresholds = checker.check_thresholds();
+    election.check = check.as_ref().map(|_| check_thresholds);
     let key_file = checker.text("key_file", values::path);
     let state_dir = checker.text("state_dir", values::path);
     let socket = checker
@@ -70,6 +78,10 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
             hook_timeout: hook_timeout.unwrap_or(DEFAULT_HOOK_TIMEOUT),
             hook_socket,
             fence,
+            check,
+            check_interval: check_interval.unwrap_or(DEFAULT_CHECK),
+            check_timeout: check_timeout.unwrap_or(DEFAULT_CHECK),
+            check_thresholds,
             key_file,
             state_dir: state_dir.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE_DIR)),
             socket,
@@ -110,6 +122,14 @@ impl<'a> Checker<'a> {
         self.role_conflicts(&params);
         self.quorum_conflicts(&params);
         params
+    }
+
+    fn check_thresholds(&mut self) -> Thresholds {
+        let default = Thresholds::default();
+        Thresholds {
+            fall: self.integer("check_fall", 1..=1000).unwrap_or(default.fall),
+            rise: self.integer("check_rise", 1..=1000).unwrap_or(default.rise),
+        }
     }
 
     fn timing(&mut self, fabric: bool, in_quorum_mode: bool) -> Params {
@@ -355,6 +375,9 @@ mod tests {
             (None, None, None, None)
         );
         assert_eq!((config.election.quorum, config.fence), (None, None));
+        assert_eq!((config.check, config.election.check), (None, None));
+        assert_eq!((config.check_interval, config.check_timeout), (secs(1), secs(1)));
+        assert_eq!(config.check_thresholds, Thresholds { fall: 3, rise: 2 });
     }
 
     #[test]
@@ -373,6 +396,16 @@ mod tests {
         let config = config(text);
         assert_eq!(config.election.demote_grace(), Duration::ZERO);
         assert_eq!(config.fence.as_deref(), Some("f"));
+    }
+
+    #[test]
+    fn the_election_counts_the_results_of_a_check_where_there_is_one() {
+        let text =
+            "check_interval = \"5s\"\ncheck_timeout = \"2s\"\ncheck_fall = 1\ncheck_rise = 9";
+        assert_eq!(config(text).election.check, None);
+        let config = config(&format!("check = \"c\"\n{text}"));
+        assert_eq!((config.check_interval, config.check_timeout), (secs(5), secs(2)));
+        assert_eq!(config.election.check, Some(Thresholds { fall: 1, rise: 9 }));
     }
 
     #[test]
@@ -424,7 +457,7 @@ mod tests {
     #[test]
     fn every_problem_is_reported_once_and_at_its_place() {
         let text = "node_id = \"a b\"\npriority = 300\nheartbeat_interval = \"5ms\"\n\
-                    leader_alive_threshold = \"100ms\"\ncheck = \"x\"";
+                    leader_alive_threshold = \"100ms\"\ncheck = \"\"";
         let problems = load(text).unwrap_err();
         let mut told: Vec<_> =
             problems.iter().map(|p| (p.place, p.key.as_deref().unwrap_or_default())).collect();

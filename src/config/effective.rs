@@ -49,6 +49,11 @@ impl Config {
             "failure_holdoff" => time(election.failure_holdoff),
             "demote_grace" => election.quorum.as_ref().and_then(|quorum| time(quorum.demote_grace)),
             "fence" => self.fence.as_deref().and_then(text),
+            "check" => self.check.as_deref().and_then(text),
+            "check_interval" => time(self.check_interval),
+            "check_timeout" => time(self.check_timeout),
+            "check_fall" => Some(Value::from(self.check_thresholds.fall)),
+            "check_rise" => Some(Value::from(self.check_thresholds.rise)),
             "key_file" => self.key_file.as_deref().and_then(path),
             "state_dir" => path(&self.state_dir),
             "socket" => path(&self.socket),
@@ -92,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{Config, check, file};
-    use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
+    use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole, Thresholds};
     use crate::core::quorum::Voters;
     use crate::types::Priority;
 
@@ -160,6 +165,7 @@ mod tests {
                     false => OnElectedFailure::Ignore,
                 },
                 failure_holdoff: holdoff,
+                check: None,
                 quorum,
             }
         })
@@ -172,9 +178,12 @@ mod tests {
         let command = || prop::option::of("[^\\x00]{0,40}[a-z\"'\\\\]\\n?");
         let paths = (prop::option::of(path()), prop::option::of(path()), path(), path());
         let rest = (prop::option::of("[a-z_]{1,9}"), duration(100), any::<bool>());
-        let commands = (command(), command());
-        (names, interfaces, commands, paths, rest, params()).prop_map(
-            |(names, interfaces, (hook, fence), paths, rest, election)| Config {
+        let thresholds =
+            (1..=1000_u32, 1..=1000_u32).prop_map(|(fall, rise)| Thresholds { fall, rise });
+        let commands = (command(), command(), command());
+        let check = (duration(100), duration(100), thresholds);
+        (names, interfaces, commands, check, paths, rest, params()).prop_map(
+            |(names, interfaces, (hook, fence, check), timing, paths, rest, election)| Config {
                 group: names.0.parse().unwrap(),
                 node_id: names.1.parse().unwrap(),
                 interfaces: interfaces.into_iter().collect(),
@@ -183,7 +192,11 @@ mod tests {
                     false => "224.0.1.2:65535".parse().unwrap(),
                 },
                 fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
-                election,
+                election: Params { check: check.as_ref().map(|_| timing.2), ..election },
+                check,
+                check_interval: timing.0,
+                check_timeout: timing.1,
+                check_thresholds: timing.2,
                 hook,
                 hook_timeout: rest.1,
                 hook_socket: paths.0.map(|path| PathBuf::from(path + ".hook")),

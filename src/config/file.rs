@@ -11,7 +11,7 @@ use toml::{Spanned, Value};
 
 use super::CONFIG_MAX;
 use super::error::{ConfigError, Place, Problem};
-use super::settings::{self, Setting, UNSUPPORTED};
+use super::settings::{self, Setting};
 
 /// Permission bits that let group and others write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -111,13 +111,9 @@ fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
 }
 
 fn unknown_key(key: String, place: Place) -> Problem {
-    let message = if UNSUPPORTED.contains(&key.as_str()) {
-        "is not supported by this version of lanelect; remove it".to_owned()
-    } else {
-        match settings::find(&key.replace('-', "_").to_lowercase()) {
-            Some(setting) => format!("unknown key; did you mean {}?", setting.name),
-            None => "unknown key; `lanelect run --help` lists every key as a flag".to_owned(),
-        }
+    let message = match settings::find(&key.replace('-', "_").to_lowercase()) {
+        Some(setting) => format!("unknown key; did you mean {}?", setting.name),
+        None => "unknown key; `lanelect run --help` lists every key as a flag".to_owned(),
     };
     Problem { place, key: Some(key), message }
 }
@@ -141,15 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn every_unknown_or_unsupported_key_is_reported_with_its_line() {
-        let text = "colour = 1\npriority = 3\nheartbeat-interval = \"1s\"\n[check]\nx = 1\n";
+    fn every_unknown_key_is_reported_with_its_line() {
+        let text = "colour = 1\npriority = 3\nheartbeat-interval = \"1s\"\n[paint]\nx = 1\n";
         let (written, problems) = parse(text).unwrap();
         assert_eq!(written.len(), 1);
         let told = |key: &str| problems.iter().find(|p| p.key.as_deref() == Some(key)).unwrap();
         assert_eq!(told("colour").place, Place::Line(1));
         assert!(told("heartbeat-interval").message.contains("heartbeat_interval"));
-        assert_eq!(told("check").place, Place::Line(4));
-        assert!(told("check").message.contains("not supported by this version"));
+        assert_eq!(told("paint").place, Place::Line(4));
         assert_eq!(problems.len(), 3);
     }
 

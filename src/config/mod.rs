@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::file::Writers;
-use crate::core::params::Params;
+use crate::core::params::{Params, Thresholds};
 use crate::types::{GroupName, NodeId};
 
 mod check;
@@ -56,6 +56,14 @@ pub struct Config {
     pub hook_timeout: Duration,
     /// The fence's command line for `/bin/sh -c`. None in available mode, and without a hook.
     pub fence: Option<String>,
+    /// The health check's command line for `/bin/sh -c`.
+    pub check: Option<String>,
+    /// From the start of one check to that of the next.
+    pub check_interval: Duration,
+    /// After which a check has failed, and its process group is ended.
+    pub check_timeout: Duration,
+    /// How its results count. The election has them where there is a check.
+    pub check_thresholds: Thresholds,
     /// The hook runner's socket; none where the daemon runs the hook itself.
     pub hook_socket: Option<PathBuf>,
     /// The file of shared keys; none where datagrams are not authenticated.
@@ -70,8 +78,8 @@ pub struct Config {
 
 impl Config {
     /// The keys whose values differ in `new` but are only read at start. `hook`, `hook_timeout`,
-    /// `fence` and the election's settings but for its mode and voters are never among them: they
-    /// change in a running daemon.
+    /// `fence`, the check's and the election's settings but for its mode and voters are never among
+    /// them: they change in a running daemon.
     pub fn changes_needing_restart(&self, new: &Config) -> Vec<&'static str> {
         let voters = |config: &Config| {
             let quorum = config.election.quorum.as_ref();
@@ -153,7 +161,8 @@ mod tests {
     fn only_what_is_read_at_start_needs_a_restart() {
         let old = config("");
         assert_eq!(old.changes_needing_restart(&old), [""; 0]);
-        let hot = "priority = 9\nhook = \"x\"\nhook_timeout = \"1s\"\npreempt = true";
+        let hot = "priority = 9\nhook = \"x\"\nhook_timeout = \"1s\"\npreempt = true\n\
+                   check = \"x\"\ncheck_interval = \"2s\"\ncheck_timeout = \"2s\"\ncheck_fall = 1";
         assert_eq!(old.changes_needing_restart(&config(hot)), [""; 0]);
         for (text, keys) in [
             ("group = \"x\"", &["group", "socket"][..]),

@@ -202,6 +202,38 @@ pub const SETTINGS: &[Setting] = &[
          this host off by force (quorum mode) [default: none]",
     ),
     setting(
+        "check",
+        "check",
+        Kind::Text,
+        "Command line for /bin/sh -c that says by its exit status whether this node may lead \
+         [default: none]",
+    ),
+    setting(
+        "check_interval",
+        "check-interval",
+        Kind::Duration,
+        "From the start of one check to that of the next, 100ms to 1h; one that still runs is waited \
+         for [default: 1s]",
+    ),
+    setting(
+        "check_timeout",
+        "check-timeout",
+        Kind::Duration,
+        "Then the check has failed: its process group gets TERM, and KILL 5 s later [default: 1s]",
+    ),
+    setting(
+        "check_fall",
+        "check-fall",
+        Kind::Integer,
+        "1 to 1000; so many failures in a row make this node hand over and stay out [default: 3]",
+    ),
+    setting(
+        "check_rise",
+        "check-rise",
+        Kind::Integer,
+        "1 to 1000; so many successes in a row let it stand again [default: 2]",
+    ),
+    setting(
         "key_file",
         "key-file",
         Kind::Path,
@@ -223,11 +255,6 @@ pub const SETTINGS: &[Setting] = &[
         "Unix group whose members may command the daemon, not only query it [default: none]",
     ),
 ];
-
-/// Keys that are reserved for features which this version does not have. They are refused rather
-/// than ignored: who sets one relies on what it promises.
-pub(super) const UNSUPPORTED: &[&str] =
-    &["check", "check_interval", "check_timeout", "check_fall", "check_rise"];
 
 /// The setting of that name.
 pub(super) fn find(name: &str) -> Option<&'static Setting> {
@@ -257,7 +284,6 @@ mod tests {
     #[test]
     fn no_key_is_listed_twice() {
         let mut names: Vec<_> = SETTINGS.iter().map(|setting| setting.name).collect();
-        names.extend(UNSUPPORTED);
         let listed = names.len();
         names.sort_unstable();
         names.dedup();

@@ -58,6 +58,8 @@ pub enum Reason {
     Maintenance,
     /// No interface can reach the group.
     InterfaceDown,
+    /// The health check fails.
+    CheckFailed,
     /// Fewer than `min_candidates` candidates are visible.
     TooFewCandidates,
     /// The hook failed for `elected`.
@@ -85,6 +87,7 @@ impl Reason {
             Reason::Shutdown => "shutdown",
             Reason::Maintenance => "maintenance",
             Reason::InterfaceDown => "interface-down",
+            Reason::CheckFailed => "check-failed",
             Reason::TooFewCandidates => "too-few-candidates",
             Reason::HookFailed => "hook-failed",
             Reason::Crashed => "crashed",

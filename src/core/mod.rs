@@ -18,6 +18,7 @@
 //! daemon which was stopped for a while does not hold its own deafness against the others.
 
 pub mod election;
+pub mod health;
 pub mod hook;
 mod hook_schedule;
 pub mod membership;

@@ -45,6 +45,21 @@ pub enum OnElectedFailure {
     Ignore,
 }
 
+/// How many results of the health check in a row it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Thresholds {
+    /// Failures until a healthy node counts as failing; at least 1.
+    pub fall: u32,
+    /// Successes until a failing node counts as healthy again; at least 1.
+    pub rise: u32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds { fall: 3, rise: 2 }
+    }
+}
+
 /// Settings of quorum mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QuorumParams {
@@ -88,6 +103,8 @@ pub struct Params {
     pub on_elected_failure: OnElectedFailure,
     /// How long to stay out after that; doubles with every failure in a row.
     pub failure_holdoff: Duration,
+    /// How the results of the health check count; none where there is no check.
+    pub check: Option<Thresholds>,
     /// Quorum mode: only a majority of voters makes a leader. None in available mode.
     pub quorum: Option<QuorumParams>,
 }
@@ -127,6 +144,7 @@ impl Params {
             preempt_delay: Duration::ZERO,
             on_elected_failure: OnElectedFailure::default(),
             failure_holdoff: Duration::from_secs(60),
+            check: None,
             quorum: None,
         }
     }

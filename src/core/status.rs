@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::core::health::Health;
 use crate::core::hook::Reason;
 use crate::types::{NodeId, Priority, Role, Term};
 
@@ -43,6 +44,10 @@ pub enum Ineligible {
     Maintenance,
     /// No interface can reach the group.
     InterfaceDown,
+    /// The health check fails.
+    CheckFailed,
+    /// The health check has no result yet.
+    CheckPending,
     /// The hook failed for `elected`, and the hold-off runs.
     HookFailed,
     /// Gave leadership up on request, and waits for another leader.
@@ -51,6 +56,18 @@ pub enum Ineligible {
     Unenrolled,
     /// Fewer than `min_candidates` candidates are visible.
     TooFewCandidates,
+}
+
+/// What a node's check says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthState {
+    /// There is no result yet.
+    Pending,
+    /// The node may lead.
+    Healthy,
+    /// The node must not lead.
+    Failing,
 }
 
 /// The leader as this node sees it.
@@ -105,6 +122,8 @@ pub struct Status {
     pub role: Role,
     /// Why it does not stand now; none where it does.
     pub ineligible: Option<Ineligible>,
+    /// What its health check says of it; none where there is none.
+    pub health: Option<Health>,
     /// The highest term it knows.
     pub term: Term,
     /// The leader it follows or is.

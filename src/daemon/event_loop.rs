@@ -9,9 +9,10 @@
 //! Nobody keeps a time for later: whoever tells the election something reads the clock for it, after
 //! what is told has happened. A process that is stopped in between thus dates nothing too early.
 //!
-//! `setup` puts the daemon together, `outputs` carries out what the election asks for, `requests` answers
-//! clients, `reload` reads the configuration again.
+//! `setup` puts the daemon together, `outputs` carries out what the election asks for, `checks` runs the
+//! health check, `requests` answers clients, `reload` reads the configuration again.
 
+mod checks;
 mod outputs;
 mod reload;
 mod requests;
@@ -26,6 +27,7 @@ use mio::{Events, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGHUP};
 use signal_hook_mio::v1_0::Signals;
 
+use self::checks::Check;
 use self::requests::Replies;
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
@@ -33,7 +35,7 @@ use crate::core::output::StopCause;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::ControlServer;
-use crate::daemon::hooks::{self, Hooks};
+use crate::daemon::hooks::{Hooks, Lanes};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::Rejections;
@@ -55,11 +57,9 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
-const HOOKS: Token = Token(2);
-const FENCE: Token = Token(3);
-const HOOK_TOKENS: hooks::Tokens = hooks::Tokens { hook: HOOKS, fence: FENCE };
-const STORE: Token = Token(4);
-const TRANSPORT: Token = Token(5);
+const HOOKS: Lanes<Token> = Lanes { hook: Token(2), fence: Token(3), check: Token(4) };
+const STORE: Token = Token(5);
+const TRANSPORT: Token = Token(6);
 const CONTROL: Token = Token(TRANSPORT.0 + transport::TOKENS);
 
 /// A running daemon.
@@ -78,6 +78,7 @@ pub(super) struct Daemon {
     transport: Transport,
     control: ControlServer,
     hooks: Hooks,
+    check: Check,
     notifier: Notifier,
     watchdog_due: Option<Time>,
     narration: Narration,
@@ -100,6 +101,7 @@ impl Daemon {
         loop {
             if let Some(cause) = self.stopped
                 && !self.hooks.is_fencing()
+                && !self.hooks.is_checking()
             {
                 self.finish_saving();
                 return Ok(cause);
@@ -142,6 +144,7 @@ impl Daemon {
         [
             self.election.poll_timeout().map(|deadline| deadline.at),
             self.hooks.poll_timeout(),
+            self.check.schedule.poll_timeout(),
             self.writer.poll_timeout(),
             self.control.poll_timeout(),
             self.replies.poll_timeout(),
@@ -182,10 +185,11 @@ impl Daemon {
             match event.token() {
                 ALARM => self.alarm.acknowledge(),
                 SIGNALS => self.take_signals(),
-                HOOKS => self.hooks.handle_socket(clock::now()),
-                FENCE => self.hooks.handle_fence_socket(clock::now()),
                 STORE => self.writer.handle_wake(clock::now()),
-                _ => continue,
+                token => match HOOKS.lane_of(&token) {
+                    Some(lane) => self.hooks.handle_socket(lane, clock::now()),
+                    None => continue,
+                },
             }
             has_news = true;
         }
@@ -212,6 +216,7 @@ impl Daemon {
         }
         self.hooks.handle_timeout(clock::now());
         self.report_finished_hooks();
+        self.attend_to_check();
         self.writer.handle_wake(clock::now());
         self.writer.handle_timeout(clock::now());
         self.note_settled();

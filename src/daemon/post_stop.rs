@@ -14,7 +14,7 @@ use signal_hook::consts::SIGCHLD;
 use signal_hook_mio::v1_0::Signals;
 
 use super::clock;
-use super::hooks::{HookNode, Hooks, Tokens};
+use super::hooks::{HookNode, Hooks, Lanes};
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
 use super::will::WillFile;
@@ -27,8 +27,8 @@ use crate::wire::frame::Codec;
 use crate::wire::message::Message;
 
 const SIGNALS: Token = Token(0);
-const HOOKS: Tokens = Tokens { hook: Token(1), fence: Token(2) };
-const TRANSPORT: Token = Token(3);
+const HOOKS: Lanes<Token> = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
+const TRANSPORT: Token = Token(4);
 
 /// Why a dead daemon was not, or not wholly, cleaned up after.
 #[derive(Debug, thiserror::Error)]
@@ -210,8 +210,11 @@ impl Cleaner {
                     self.signals.pending().for_each(drop);
                     self.hooks.handle_child_signal(clock::now());
                 }
-                token if token == HOOKS.hook => self.hooks.handle_socket(clock::now()),
-                _ => self.hooks.handle_fence_socket(clock::now()),
+                token => {
+                    if let Some(lane) = HOOKS.lane_of(&token) {
+                        self.hooks.handle_socket(lane, clock::now());
+                    }
+                }
             }
         }
         self.hooks.handle_timeout(clock::now());

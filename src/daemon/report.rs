@@ -21,14 +21,23 @@ pub(super) struct Surroundings {
     pub(super) uptime: Duration,
     pub(super) interfaces: Vec<crate::control_api::InterfaceReport>,
     pub(super) hook: crate::control_api::HookReport,
+    pub(super) check: Option<crate::control_api::CheckReport>,
     pub(super) state_failure: Option<String>,
     pub(super) counters: crate::control_api::Counters,
 }
 
 /// The whole status.
 pub(super) fn status(status: Status, surroundings: Surroundings) -> StatusReport {
-    let Surroundings { group, own_address, uptime, interfaces, hook, state_failure, counters } =
-        surroundings;
+    let Surroundings {
+        group,
+        own_address,
+        uptime,
+        interfaces,
+        hook,
+        check,
+        state_failure,
+        counters,
+    } = surroundings;
     let own = (status.node_id, own_address);
     StatusReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -47,6 +56,7 @@ pub(super) fn status(status: Status, surroundings: Surroundings) -> StatusReport
         members: status.members.into_iter().map(|member| member_report(member, own)).collect(),
         interfaces,
         hook,
+        check,
         state_failure,
         counters,
     }

@@ -134,6 +134,7 @@ pub(crate) fn report() -> StatusReport {
         members: Vec::new(),
         interfaces: Vec::new(),
         hook: HookReport::default(),
+        check: None,
         state_failure: None,
         counters: Counters::default(),
     }

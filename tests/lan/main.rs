@@ -18,6 +18,7 @@
 mod harness;
 
 mod campaign;
+mod checks;
 mod commands;
 mod failures;
 mod hooks;

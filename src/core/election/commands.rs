@@ -1,6 +1,7 @@
 //! What operators and the host ask of an election.
 
 use super::{Election, State};
+use crate::core::health::Health;
 use crate::core::hook::Reason;
 use crate::core::output::StopCause;
 use crate::core::params::{Params, QuorumParams, StaticRole};
@@ -84,6 +85,20 @@ impl Election {
         });
     }
 
+    /// The health check has passed or failed once more. Means nothing where there is none.
+    pub fn handle_check(&mut self, now: Time, passed: bool) {
+        if self.exclusions.health.is_none() || self.state == State::Stopped {
+            return;
+        }
+        self.act(now, |election| {
+            election.change_exclusions(now, Reason::CheckFailed, |exclusions| {
+                if let Some(health) = &mut exclusions.health {
+                    health.note(passed);
+                }
+            });
+        });
+    }
+
     /// Goes on under new settings, without giving up leadership unless they forbid it. The mode and
     /// the voters stay what they were when it started.
     pub fn reconfigure(&mut self, now: Time, params: Params) {
@@ -129,9 +144,14 @@ impl Election {
         self.members.set_params(&self.params);
         let observer = !self.params.candidate;
         let static_follower = self.params.static_role == Some(StaticRole::Follower);
+        let check = self.params.check;
         self.change_exclusions(now, Reason::Reconfigured, |exclusions| {
             exclusions.observer = observer;
             exclusions.static_follower = static_follower;
+            let health = exclusions.health;
+            exclusions.health = check.map(|thresholds| {
+                health.map_or(Health::assumed(thresholds), |health| health.under(thresholds))
+            });
         });
         self.apply_intervals(now);
     }

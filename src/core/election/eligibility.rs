@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Election, State};
+use crate::core::health::Health;
 use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use crate::core::output::Event;
 use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
@@ -26,6 +27,8 @@ pub(super) struct Exclusions {
     pub(super) stopping: bool,
     pub(super) maintenance: bool,
     pub(super) interface_down: bool,
+    /// None where there is no check.
+    pub(super) health: Option<Health>,
     pub(super) held_off: bool,
     pub(super) yielding: bool,
     pub(super) not_voter: bool,
@@ -47,6 +50,7 @@ impl Exclusions {
             stopping: false,
             maintenance: persisted.maintenance,
             interface_down: !links_up,
+            health: params.check.map(Health::pending),
             held_off: false,
             yielding: false,
             not_voter: params.quorum.as_ref().is_some_and(|quorum| !votes(quorum)),
@@ -57,18 +61,20 @@ impl Exclusions {
     /// The first that holds, in the order in which they are reported.
     pub(super) fn first(&self) -> Option<Ineligible> {
         [
-            (self.stopping, Ineligible::Stopping),
-            (self.observer, Ineligible::Observer),
-            (self.not_voter, Ineligible::NotVoter),
-            (self.static_follower, Ineligible::StaticFollower),
-            (self.maintenance, Ineligible::Maintenance),
-            (self.interface_down, Ineligible::InterfaceDown),
-            (self.held_off, Ineligible::HookFailed),
-            (self.yielding, Ineligible::Yielding),
-            (self.unenrolled, Ineligible::Unenrolled),
+            self.stopping.then_some(Ineligible::Stopping),
+            self.observer.then_some(Ineligible::Observer),
+            self.not_voter.then_some(Ineligible::NotVoter),
+            self.static_follower.then_some(Ineligible::StaticFollower),
+            self.maintenance.then_some(Ineligible::Maintenance),
+            self.interface_down.then_some(Ineligible::InterfaceDown),
+            self.health.as_ref().and_then(Health::ineligible),
+            self.held_off.then_some(Ineligible::HookFailed),
+            self.yielding.then_some(Ineligible::Yielding),
+            self.unenrolled.then_some(Ineligible::Unenrolled),
         ]
         .into_iter()
-        .find_map(|(holds, why)| holds.then_some(why))
+        .flatten()
+        .next()
     }
 }
 
@@ -76,6 +82,11 @@ impl Election {
     /// Whether this node may stand for leadership now.
     pub fn is_eligible(&self) -> bool {
         self.exclusions.first().is_none()
+    }
+
+    /// What the health check says of this node; none where there is no check.
+    pub const fn health(&self) -> Option<Health> {
+        self.exclusions.health
     }
 
     /// Applies `change` to what keeps this node from standing, and acts on the outcome: a leader

@@ -28,6 +28,7 @@ impl Election {
             node_id: self.node_id,
             role,
             ineligible: self.ineligible(now),
+            health: self.health(),
             term,
             leader,
             since: now.since(self.since),

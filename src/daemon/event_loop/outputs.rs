@@ -32,7 +32,12 @@ impl Daemon {
                 Output::Fence { term } => self.hooks.fence(term, clock::now()),
                 Output::Bequeath => self.keep_will(),
                 Output::Notify(event) => self.tell(&event),
-                Output::Stopped(cause) => self.stopped = Some(cause),
+                Output::Stopped(cause) => {
+                    self.stopped = Some(cause);
+                    if self.check.schedule.stop(clock::now()) {
+                        self.end_check();
+                    }
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::daemon::RunError;
 use crate::daemon::clock;
 use crate::daemon::control::Access;
 use crate::daemon::hooks::HookSettings;
+use crate::daemon::hooks::schedule::CheckSettings;
 use crate::wire::auth::Keyring;
 
 impl Daemon {
@@ -38,10 +39,24 @@ impl Daemon {
             log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
         }
         let Config { election, hook, hook_timeout, fence, .. } = new;
-        self.config = Config { election, hook, hook_timeout, fence, ..self.config.clone() };
+        let Config { check, check_interval, check_timeout, check_thresholds, .. } = new;
+        self.config = Config {
+            election,
+            hook,
+            hook_timeout,
+            fence,
+            check,
+            check_interval,
+            check_timeout,
+            check_thresholds,
+            ..self.config.clone()
+        };
         self.control.set_access(access);
         self.hooks.reconfigure(HookSettings::from(&self.config));
         self.election.reconfigure(clock::now(), self.config.election.clone());
         self.carry_out();
+        if self.check.schedule.reconfigure(CheckSettings::new(&self.config), clock::now()) {
+            self.end_check();
+        }
     }
 }

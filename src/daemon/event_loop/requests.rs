@@ -162,6 +162,7 @@ impl Daemon {
                 uptime: now.since(self.started_at),
                 interfaces: self.transport.reports(),
                 hook: self.hooks.report().clone(),
+                check: self.check_report(),
                 state_failure: self.writer.failure().map(str::to_owned),
                 counters: Counters {
                     datagrams_sent: self.transport.sent(),

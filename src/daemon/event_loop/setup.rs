@@ -6,7 +6,8 @@ use mio::{Interest, Poll, Registry, Waker};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use super::{ALARM, CONTROL, Daemon, HOOK_TOKENS, SIGNALS, STORE, TRANSPORT, rescan};
+use super::checks::Check;
+use super::{ALARM, CONTROL, Daemon, HOOKS, SIGNALS, STORE, TRANSPORT, rescan};
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
 use crate::core::election::Setup;
@@ -14,6 +15,7 @@ use crate::core::persist::PersistentState;
 use crate::daemon::RunError;
 use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::{Access, ControlServer};
+use crate::daemon::hooks::schedule::{CheckSchedule, CheckSettings};
 use crate::daemon::hooks::{HookNode, Hooks};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
@@ -69,7 +71,8 @@ impl Daemon {
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
-            hooks: Hooks::configured(&config, node, registry, HOOK_TOKENS, now)?,
+            hooks: Hooks::configured(&config, node, registry, HOOKS, now)?,
+            check: Check::new(CheckSchedule::new(CheckSettings::new(&config), now)),
             writer: writer(store, &config, registry, on_disk)?,
             election: Election::new(setup, now),
             will,

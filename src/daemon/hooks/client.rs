@@ -5,18 +5,14 @@ use std::net::Shutdown;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use log::Level;
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::group::{KILL_GRACE, KILL_WAIT};
-use super::protocol::{
-    self, Connection, FenceRequest, LineError, LineReader, Request, RunReply, RunRequest,
-};
-use super::run;
-use super::{HookFinished, HookNode};
-use crate::core::hook::HookRun;
+use super::group::{KILL_GRACE, KILL_WAIT, Subject};
+use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
+use super::{HookFinished, HookNode, Task, run};
 use crate::time::Time;
-use crate::types::Term;
 
 /// How long a run waits for a hook-runner that cannot be reached, where the hook's own time limit
 /// is not shorter: long enough for one that is just being started.
@@ -31,7 +27,7 @@ const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// Longest pause between attempts to connect.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// Has the hook or the fence command run by the hook-runner, one run at a time. Never blocks.
+/// Has the commands of one lane run by the hook-runner, one run at a time. Never blocks.
 ///
 /// Its connection shows up under the token that it was given; each event there goes to
 /// [`handle_socket`](Self::handle_socket). Otherwise it is used as a
@@ -44,12 +40,14 @@ pub struct HookClient {
     timeout: Duration,
     exchange: Option<Exchange>,
     finished: Option<HookFinished>,
+    /// Whether the last run came to nothing, and why was told.
+    is_in_vain: bool,
 }
 
 /// A run that the hook-runner is asked for.
 #[derive(Debug)]
 struct Exchange {
-    name: String,
+    subject: Subject,
     request: Request,
     started: Time,
     /// When it is to be over at the latest, where it was cut short.
@@ -97,9 +95,17 @@ enum ClientError {
 
 impl HookClient {
     /// For the hook-runner that listens at `path`. Connections are registered with `registry` under
-    /// `token`. `timeout` is the hook's time limit.
+    /// `token`. `timeout` is the time limit of a run.
     pub fn new(path: PathBuf, timeout: Duration, registry: Registry, token: Token) -> Self {
-        HookClient { path, registry, token, timeout, exchange: None, finished: None }
+        HookClient {
+            path,
+            registry,
+            token,
+            timeout,
+            exchange: None,
+            finished: None,
+            is_in_vain: false,
+        }
     }
 
     /// Takes another time limit, from the next run on.
@@ -107,17 +113,30 @@ impl HookClient {
         self.timeout = timeout;
     }
 
-    /// Starts `run`. Only to be called when the run before is finished.
-    pub fn start(&mut self, run: &HookRun, node: &HookNode, now: Time) {
-        let request = RunRequest { run: *run, node: node.clone() };
-        self.ask_for(run::name(run), Request::Run(request), now);
+    /// Starts `task`. Only to be called when the run before is finished.
+    pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
+        if let Some(exchange) = &self.exchange {
+            log::error!("{task} was asked for while {} still runs: dropped", exchange.subject);
+            return;
+        }
+        let request = Box::new(RunRequest { task: *task, node: node.clone() });
+        self.exchange = Some(Exchange {
+            subject: Subject::from(task),
+            request: Request::Run(request),
+            started: now,
+            cut_off: None,
+            step: Step::Connecting {
+                retry_at: now,
+                pause: RETRY_FIRST,
+                give_up_at: now + self.timeout.min(CONNECT_WAIT),
+            },
+        });
+        self.handle_timeout(now);
     }
 
-    /// Runs the fence command for the reign of `term`. Only to be called when the run before is
-    /// finished.
-    pub fn fence(&mut self, term: Term, node: &HookNode, now: Time) {
-        let request = FenceRequest { term, node: node.clone() };
-        self.ask_for(run::fence_name(term), Request::Fence(request), now);
+    /// Whether a run was asked for that is not finished.
+    pub const fn is_running(&self) -> bool {
+        self.exchange.is_some()
     }
 
     /// Ends the run: TERM now, KILL at `by`. One that was not handed over yet is not begun.
@@ -130,27 +149,9 @@ impl HookClient {
         exchange.cut_off = Some(end);
         *give_up_at = (*give_up_at).min(end);
         if let Err(error) = protocol::send(stream, &Request::CutShort(by.since(now))) {
-            log::error!("{} cannot be cut short: {error}", exchange.name);
+            let predicate = format_args!("cannot be cut short: {error}");
+            exchange.subject.log(Level::Error, predicate);
         }
-    }
-
-    fn ask_for(&mut self, name: String, request: Request, now: Time) {
-        if let Some(exchange) = &self.exchange {
-            log::error!("{name} was asked for while {} still runs: dropped", exchange.name);
-            return;
-        }
-        self.exchange = Some(Exchange {
-            name,
-            request,
-            started: now,
-            cut_off: None,
-            step: Step::Connecting {
-                retry_at: now,
-                pause: RETRY_FIRST,
-                give_up_at: now + self.timeout.min(CONNECT_WAIT),
-            },
-        });
-        self.handle_timeout(now);
     }
 
     /// The connection is ready to be read.
@@ -198,7 +199,7 @@ impl HookClient {
         let Step::Connecting { retry_at, pause, give_up_at } = &mut exchange.step else { return };
         match hand_over(&self.path, &self.registry, self.token, &exchange.request) {
             Ok(stream) => {
-                log::debug!("{} handed to the hook-runner", exchange.name);
+                exchange.subject.log(Level::Debug, "is handed to the hook-runner");
                 exchange.step = Step::Asked {
                     stream,
                     reader: LineReader::default(),
@@ -207,7 +208,8 @@ impl HookClient {
                 };
             }
             Err(source) if now < *give_up_at => {
-                log::debug!("{} waits for the hook-runner: {source}", exchange.name);
+                let predicate = format_args!("waits for the hook-runner: {source}");
+                exchange.subject.log(Level::Debug, predicate);
                 *retry_at = (now + *pause).min(*give_up_at);
                 *pause = (*pause * 2).min(RETRY_MAX);
             }
@@ -244,7 +246,8 @@ impl HookClient {
 
     fn finish(&mut self, finished: HookFinished) {
         if let Some(exchange) = self.exchange.take() {
-            run::log_end(&exchange.name, &finished);
+            run::log_end(&exchange.subject, &finished);
+            self.is_in_vain = false;
             self.finished = Some(finished);
         }
     }
@@ -252,13 +255,19 @@ impl HookClient {
     fn give_up(&mut self, error: &ClientError, now: Time) {
         let Some(exchange) = self.exchange.take() else { return };
         let took = now.since(exchange.started);
-        self.finished = Some(if exchange.may_have_begun(error) {
-            log::error!("{} failed: {error}", exchange.name);
-            HookFinished::lost(took)
+        let (finished, what) = if exchange.may_have_begun(error) {
+            (HookFinished::lost(took), "failed")
         } else {
-            log::error!("{} did not run: {error}", exchange.name);
-            HookFinished::not_run(took)
-        });
+            (HookFinished::not_run(took), "did not run")
+        };
+        let predicate = format_args!("{what}: {error}");
+        if self.is_in_vain {
+            exchange.subject.log(Level::Error, predicate);
+        } else {
+            log::error!("{} {predicate}", exchange.subject);
+        }
+        self.is_in_vain = true;
+        self.finished = Some(finished);
     }
 }
 
@@ -376,7 +385,7 @@ mod tests {
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
         let Request::Run(request) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
-        (stream, request)
+        (stream, *request)
     }
 
     #[test]
@@ -384,9 +393,9 @@ mod tests {
         let mut bench = Bench::new();
         let listener = bench.listen();
         for (run, exit) in [(elected(7), 0), (demoted(8), 3)] {
-            bench.client.start(&run, &node(), START);
+            bench.client.start(&Task::Hook(run), &node(), START);
             let (stream, request) = accept(&listener);
-            assert_eq!(request, RunRequest { run, node: node() });
+            assert_eq!(request, RunRequest { task: Task::Hook(run), node: node() });
             let told = HookFinished {
                 outcome: HookOutcome::Succeeded,
                 exit: Some(exit),
@@ -406,22 +415,22 @@ mod tests {
     fn a_hook_runner_that_hangs_up_mid_run_failed_it_and_the_next_one_has_a_new_chance() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         drop(stream);
         let now = START + Duration::from_millis(40);
         assert_eq!(bench.finish(now), HookFinished::lost(Duration::from_millis(40)));
 
-        bench.client.start(&demoted(8), &node(), now);
-        assert_eq!(accept(&listener).1.run, demoted(8));
+        bench.client.start(&Task::Hook(demoted(8)), &node(), now);
+        assert_eq!(accept(&listener).1.task, Task::Hook(demoted(8)));
     }
 
     #[test]
     fn a_hook_runner_that_hangs_up_before_it_said_that_the_hook_starts_did_not_run_it() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         drop(accept(&listener));
         let now = START + Duration::from_millis(40);
         assert_eq!(bench.finish(now), HookFinished::not_run(Duration::from_millis(40)));
@@ -431,7 +440,7 @@ mod tests {
     fn a_hook_runner_that_hangs_up_on_an_unread_request_did_not_run_it() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         drop(listener.accept().unwrap());
         assert_eq!(bench.finish(START), HookFinished::not_run(Duration::ZERO));
     }
@@ -446,7 +455,7 @@ mod tests {
             ("\n", HookOutcome::Lost),
             ("{}\n{}\n", HookOutcome::Lost),
         ] {
-            bench.client.start(&elected(7), &node(), START);
+            bench.client.start(&Task::Hook(elected(7)), &node(), START);
             let (mut stream, _) = accept(&listener);
             stream.write_all(reply.as_bytes()).unwrap();
             assert_eq!(bench.finish(START).outcome, outcome, "{reply:?}");
@@ -457,7 +466,7 @@ mod tests {
     fn an_endless_reply_is_cut_off() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (mut stream, _) = accept(&listener);
         stream.write_all(&[b' '; protocol::LINE_MAX + 1]).unwrap();
         assert_eq!(bench.finish(START).outcome, HookOutcome::Lost);
@@ -466,7 +475,7 @@ mod tests {
     #[test]
     fn a_hook_runner_that_stays_away_is_given_up_within_the_bound() {
         let mut bench = Bench::new();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         assert_eq!(bench.client.poll_finished(), None);
         let (finished, now) = bench.time_out();
         assert_eq!(finished, HookFinished::not_run(CONNECT_WAIT));
@@ -478,14 +487,14 @@ mod tests {
         let mut bench = Bench::new();
         let short = Duration::from_millis(70);
         bench.client.set_timeout(short);
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         assert_eq!(bench.time_out().1, START + short);
     }
 
     #[test]
     fn a_hook_runner_that_comes_up_late_is_found() {
         let mut bench = Bench::new();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let listener = bench.listen();
         // A wake before the time changes nothing.
         bench.client.handle_timeout(START);
@@ -495,14 +504,14 @@ mod tests {
 
         let retry = bench.client.poll_timeout().unwrap();
         bench.client.handle_timeout(retry);
-        assert_eq!(accept(&listener).1.run, elected(7));
+        assert_eq!(accept(&listener).1.task, Task::Hook(elected(7)));
     }
 
     #[test]
     fn a_run_whose_turn_does_not_come_is_taken_back_and_did_not_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (stream, _) = accept(&listener);
         assert_eq!(bench.client.poll_timeout(), Some(START + LONGEST_RUN));
         bench.client.handle_timeout(START + LIMIT);
@@ -516,7 +525,7 @@ mod tests {
     fn a_run_that_began_unnoticed_before_it_was_taken_back_is_not_said_not_to_have_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         assert_eq!(bench.time_out().0, HookFinished::lost(LONGEST_RUN));
@@ -526,7 +535,7 @@ mod tests {
     fn the_wait_for_ones_turn_does_not_count_against_the_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (stream, _) = accept(&listener);
         let begin = START + LIMIT;
         protocol::send(&stream, &RunReply::Started).unwrap();
@@ -556,7 +565,7 @@ mod tests {
     fn a_run_that_is_cut_short_is_told_so_and_its_end_is_waited_for() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         let by = START + Duration::from_secs(2);
@@ -575,7 +584,7 @@ mod tests {
     fn a_hook_runner_that_does_not_cut_a_run_short_is_given_up() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         bench.client.cut_short(START, START + LIMIT / 2);
@@ -587,7 +596,7 @@ mod tests {
     #[test]
     fn a_run_that_is_cut_short_before_the_hook_runner_was_reached_did_not_run() {
         let mut bench = Bench::new();
-        bench.client.start(&elected(7), &node(), START);
+        bench.client.start(&Task::Hook(elected(7)), &node(), START);
         bench.client.cut_short(START + LIMIT, START);
         assert_eq!(bench.client.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
         assert_eq!(bench.client.poll_timeout(), None);

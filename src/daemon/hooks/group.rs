@@ -1,12 +1,15 @@
-//! Ending the process group of a hook, and reaping what is left of it.
+//! Ending the process group of a run, and reaping what is left of it.
 
+use std::fmt::{self, Display};
 use std::time::Duration;
 
+use log::Level;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid};
 
+use super::task::{Lane, Task};
 use crate::time::Time;
 
 /// From TERM to KILL for a group that is to end.
@@ -23,14 +26,48 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Most processes reaped at a time; more wait for the next.
 const REAPED_MAX: usize = 1024;
 
-/// A process group on its way out: TERM, then KILL, and [`KILL_WAIT`] after that it is given up.
+/// Whom the log is told about.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    name: String,
+    lane: Lane,
+}
+
+impl Subject {
+    /// A hook that an earlier life left running.
+    pub(super) fn leftover() -> Self {
+        Subject { name: "the hook that was left running".to_owned(), lane: Lane::Hook }
+    }
+
+    /// Says that the subject does what `predicate` says.
+    pub(super) fn log(&self, level: Level, predicate: impl Display) {
+        log::log!(self.lane.loudness(level), "{self} {predicate}");
+    }
+}
+
+impl Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl From<&Task> for Subject {
+    fn from(task: &Task) -> Self {
+        Subject { name: task.to_string(), lane: task.lane() }
+    }
+}
+
+/// A process group on its way out: TERM, then KILL, and [`KILL_WAIT`] after that it is given up; but a
+/// check is waited for as long as it takes, unless it is hastened.
 ///
 /// A group's number is its first process's id, which the kernel hands out again only when neither
 /// that process nor the group needs it; between two looks it does not get round to that.
 #[derive(Debug)]
 pub(super) struct Ending {
-    name: String,
+    subject: Subject,
     group: Pid,
+    /// Whether it is never given up.
+    is_endless: bool,
     stage: Stage,
     stage_end: Time,
     /// None until somebody looks.
@@ -51,16 +88,18 @@ pub(super) enum Progress {
 }
 
 impl Ending {
-    /// Sends TERM to `group`, which the log calls `name`. KILL follows at `kill_at`.
-    pub(super) fn begin(name: String, group: Pid, kill_at: Time) -> Self {
-        let stage = Stage::Terminated;
-        let ending = Ending { name, group, stage, stage_end: kill_at, next_look: None };
+    /// Sends TERM to `group`. KILL follows at `kill_at`.
+    pub(super) fn begin(subject: Subject, group: Pid, kill_at: Time) -> Self {
+        let (is_endless, stage) = (subject.lane == Lane::Check, Stage::Terminated);
+        let ending =
+            Ending { subject, group, is_endless, stage, stage_end: kill_at, next_look: None };
         ending.signal(Signal::SIGTERM);
         ending
     }
 
-    /// Has KILL follow at `kill_at`, unless it was to come earlier.
+    /// Has KILL follow at `kill_at`, unless it was to come earlier, and gives up like any other.
     pub(super) fn hasten(&mut self, kill_at: Time) {
+        self.is_endless = false;
         if self.stage == Stage::Terminated {
             self.stage_end = self.stage_end.min(kill_at);
         }
@@ -88,17 +127,21 @@ impl Ending {
         }
         match self.stage {
             Stage::Terminated => {
-                log::warn!("{} did not end on TERM: sending KILL", self.name);
+                self.subject.log(Level::Warn, "did not end on TERM: sending KILL");
                 self.stage = Stage::Killed;
                 self.stage_end = now + KILL_WAIT;
                 self.signal(Signal::SIGKILL);
                 Progress::Continues
             }
+            Stage::Killed if self.is_endless => {
+                self.subject.log(Level::Error, "outlived KILL; still waiting for it");
+                self.stage_end = now + KILL_WAIT;
+                self.next_look = Some(self.stage_end);
+                Progress::Continues
+            }
             Stage::Killed => {
-                log::error!(
-                    "{} outlived KILL; no longer waiting for what is left of it",
-                    self.name
-                );
+                let predicate = "outlived KILL; no longer waiting for what is left of it";
+                self.subject.log(Level::Error, predicate);
                 Progress::Over
             }
         }
@@ -112,7 +155,9 @@ impl Ending {
     fn signal(&self, signal: Signal) {
         match killpg(self.group, signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
-            Err(error) => log::error!("{} cannot be sent {signal}: {error}", self.name),
+            Err(error) => {
+                self.subject.log(Level::Error, format_args!("cannot be sent {signal}: {error}"));
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Running the hook for the event loop, in one of two ways behind one face.
+//! Running hook, fence and check for the event loop, in one of two ways behind one face.
 //!
 //! ```text
 //!             ┌─ process ───────────────  /bin/sh -c COMMAND        (the daemon's own child)
@@ -6,8 +6,9 @@
 //!             └─ client ──── protocol ──  lanelect hook-runner ── process ── /bin/sh -c COMMAND
 //! ```
 //!
-//! The core decides which run happens when, and asks for the next one only when it was told how the
-//! last one ended. Here it is only carried out. The fence command goes the same way, beside the hook.
+//! The core decides which run of the hook happens when, and asks for the next one only when it was told how
+//! the last one ended. Here it is only carried out. Fence and check go the same way, each in a lane of its
+//! own; [`schedule`] says when the check is due.
 
 pub mod client;
 pub mod group;
@@ -16,6 +17,8 @@ pub mod process;
 pub mod protocol;
 mod record;
 pub mod run;
+pub mod schedule;
+pub mod task;
 
 use std::io;
 
@@ -25,12 +28,13 @@ use serde::{Deserialize, Serialize};
 pub use self::client::HookClient;
 pub use self::process::{HookProcess, HookSettings};
 pub use self::run::{Forced, HookFinished};
+pub use self::task::{Lane, Lanes, Task};
 use crate::config::Config;
 use crate::control_api::HookReport;
 use crate::core::hook::{HookOutcome, HookRun};
 use crate::daemon::store;
 use crate::time::Time;
-use crate::types::{GroupName, NodeId, Term};
+use crate::types::{GroupName, NodeId, Role, Term};
 
 /// The node that a hook runs on, as its environment names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +49,10 @@ pub struct HookNode {
     pub interfaces: Vec<String>,
 }
 
-/// The hook as the event loop sees it, wherever it runs. Never blocks.
+/// The commands as the event loop sees them, wherever they run. Never blocks.
 ///
-/// After each of `start`, `cut_short` and the `handle_*`, drain [`poll_finished`](Self::poll_finished) and ask
+/// After each of `start`, `cut_short`, `start_check`, `end_check` and the `handle_*`, drain
+/// [`poll_finished`](Self::poll_finished) and [`poll_checked`](Self::poll_checked), and ask
 /// [`poll_timeout`](Self::poll_timeout) anew. Spurious calls are harmless.
 #[derive(Debug)]
 pub struct Hooks {
@@ -61,23 +66,16 @@ pub struct Hooks {
     fences: u64,
 }
 
-/// Under which tokens the connections to the hook-runner show up.
-#[derive(Debug, Clone, Copy)]
-pub struct Tokens {
-    /// The hook's.
-    pub hook: Token,
-    /// The fence command's.
-    pub fence: Token,
-}
-
 #[derive(Debug)]
 enum Way {
     Local(Box<HookProcess>),
-    Remote { hook: Box<HookClient>, fence: Box<HookClient> },
+    /// A connection for each lane, so that none waits for another.
+    Remote(Box<Lanes<HookClient>>),
 }
 
 impl Hooks {
-    /// Hooks that run where the configuration says.
+    /// Commands that run where the configuration says. Connections to the hook-runner show up under
+    /// `tokens`.
     ///
     /// # Errors
     ///
@@ -86,30 +84,29 @@ impl Hooks {
         config: &Config,
         node: HookNode,
         registry: &Registry,
-        tokens: Tokens,
+        tokens: Lanes<Token>,
         now: Time,
     ) -> io::Result<Self> {
+        let settings = HookSettings::from(config);
         let Some(path) = &config.hook_socket else {
             let record = store::path_in(&config.state_dir, config.group, "hook");
-            let process = HookProcess::new(HookSettings::from(config), record, now);
-            return Ok(Hooks::local(process, node));
+            return Ok(Hooks::local(HookProcess::new(settings, record, now), node));
         };
-        let client = |token| -> io::Result<HookClient> {
+        let clients = Lanes::try_new(|lane| {
             let registry = registry.try_clone()?;
-            Ok(HookClient::new(path.clone(), config.hook_timeout, registry, token))
-        };
-        Ok(Hooks::remote(client(tokens.hook)?, client(tokens.fence)?, node))
+            Ok(HookClient::new(path.clone(), settings.timeout(lane), registry, tokens[lane]))
+        });
+        clients.map(|clients| Hooks::remote(clients, node))
     }
 
-    /// Hooks that run as children of this process.
+    /// Commands that run as children of this process.
     pub fn local(process: HookProcess, node: HookNode) -> Self {
         Hooks::new(Way::Local(Box::new(process)), node)
     }
 
-    /// Hooks that the hook-runner runs. The second connection is for the fence command, which waits for
-    /// no hook.
-    pub fn remote(hook: HookClient, fence: HookClient, node: HookNode) -> Self {
-        Hooks::new(Way::Remote { hook: Box::new(hook), fence: Box::new(fence) }, node)
+    /// Commands that the hook-runner runs.
+    pub fn remote(clients: Lanes<HookClient>, node: HookNode) -> Self {
+        Hooks::new(Way::Remote(Box::new(clients)), node)
     }
 
     fn new(way: Way, node: HookNode) -> Self {
@@ -125,11 +122,8 @@ impl Hooks {
     /// Starts `run`. Only to be called when [`poll_finished`](Self::poll_finished) gave the end of
     /// the run before.
     pub fn start(&mut self, run: &HookRun, now: Time) {
-        match &mut self.way {
-            Way::Local(process) => process.start(run, &self.node, now),
-            Way::Remote { hook, .. } => hook.start(run, &self.node, now),
-        }
-        if self.is_configured() {
+        self.way.start(&Task::Hook(*run), &self.node, now);
+        if self.way.may_have_command(Lane::Hook) {
             self.report.running = true;
             self.report.last_event = Some(run.event);
             self.report.last_reason = Some(run.reason);
@@ -138,10 +132,7 @@ impl Hooks {
 
     /// Ends the hook that runs, by force where it does not end by `by`. Its end is told as any other.
     pub fn cut_short(&mut self, by: Time, now: Time) {
-        match &mut self.way {
-            Way::Local(process) => process.cut_short(by, now),
-            Way::Remote { hook, .. } => hook.cut_short(by, now),
-        }
+        self.way.cut_short(Lane::Hook, by, now);
     }
 
     /// Runs the fence command for the reign of `term`, beside the hook that still runs.
@@ -160,33 +151,40 @@ impl Hooks {
         self.fences
     }
 
-    /// A SIGCHLD arrived.
-    pub fn handle_child_signal(&mut self, now: Time) {
-        match &mut self.way {
-            Way::Local(process) => process.handle_child_signal(now),
-            Way::Remote { .. } => group::reap_strays(&[]),
-        }
-        self.note_fenced(now);
-    }
-
-    /// The hook's connection to the hook-runner is ready.
-    pub fn handle_socket(&mut self, now: Time) {
-        match &mut self.way {
-            Way::Local(_) => {}
-            Way::Remote { hook, .. } => hook.handle_socket(now),
-        }
-    }
-
     /// Whether a fence command runs or waits to.
     pub const fn is_fencing(&self) -> bool {
         self.fencing.is_some()
     }
 
-    /// The fence command's connection to the hook-runner is ready.
-    pub fn handle_fence_socket(&mut self, now: Time) {
+    /// Starts the check of a node of this role. Only to be called when
+    /// [`poll_checked`](Self::poll_checked) gave the end of the check before.
+    pub fn start_check(&mut self, role: Role, term: Term, now: Time) {
+        self.way.start(&Task::Check { role, term }, &self.node, now);
+    }
+
+    /// Ends the check that runs, by force where it does not end by `by`. Its end is told as any other.
+    pub fn end_check(&mut self, by: Time, now: Time) {
+        self.way.cut_short(Lane::Check, by, now);
+    }
+
+    /// Whether a check is under way.
+    pub fn is_checking(&self) -> bool {
+        self.way.is_running(Lane::Check)
+    }
+
+    /// A SIGCHLD arrived.
+    pub fn handle_child_signal(&mut self, now: Time) {
         match &mut self.way {
-            Way::Local(_) => {}
-            Way::Remote { fence, .. } => fence.handle_socket(now),
+            Way::Local(process) => process.handle_child_signal(now),
+            Way::Remote(_) => group::reap_strays(&[]),
+        }
+        self.note_fenced(now);
+    }
+
+    /// The connection of `lane` to the hook-runner is ready.
+    pub fn handle_socket(&mut self, lane: Lane, now: Time) {
+        if let Way::Remote(clients) = &mut self.way {
+            clients[lane].handle_socket(now);
         }
         self.note_fenced(now);
     }
@@ -195,9 +193,8 @@ impl Hooks {
     pub fn handle_timeout(&mut self, now: Time) {
         match &mut self.way {
             Way::Local(process) => process.handle_timeout(now),
-            Way::Remote { hook, fence } => {
-                hook.handle_timeout(now);
-                fence.handle_timeout(now);
+            Way::Remote(clients) => {
+                clients.iter_mut().for_each(|client| client.handle_timeout(now));
             }
         }
         self.note_fenced(now);
@@ -207,18 +204,13 @@ impl Hooks {
     pub fn poll_timeout(&self) -> Option<Time> {
         match &self.way {
             Way::Local(process) => process.poll_timeout(),
-            Way::Remote { hook, fence } => {
-                [hook.poll_timeout(), fence.poll_timeout()].into_iter().flatten().min()
-            }
+            Way::Remote(clients) => clients.iter().filter_map(HookClient::poll_timeout).min(),
         }
     }
 
-    /// How the run ended, once.
+    /// How the run of the hook ended, once.
     pub fn poll_finished(&mut self) -> Option<HookFinished> {
-        let finished = match &mut self.way {
-            Way::Local(process) => process.poll_finished(),
-            Way::Remote { hook, .. } => hook.poll_finished(),
-        }?;
+        let finished = self.way.poll_finished(Lane::Hook)?;
         if self.report.running {
             self.report.running = false;
             self.report.last_exit = finished.exit;
@@ -227,14 +219,20 @@ impl Hooks {
         Some(finished)
     }
 
-    /// Takes other commands and another time limit, from the next run on. The hook-runner's commands are
-    /// in its own configuration: there only the time limit counts.
+    /// How the check ended, once.
+    pub fn poll_checked(&mut self) -> Option<HookFinished> {
+        self.way.poll_finished(Lane::Check)
+    }
+
+    /// Takes other commands and other time limits, from the next run on. The hook-runner's commands are
+    /// in its own configuration: there only the time limits count.
     pub fn reconfigure(&mut self, settings: HookSettings) {
         match &mut self.way {
             Way::Local(process) => process.reconfigure(settings),
-            Way::Remote { hook, fence } => {
-                hook.set_timeout(settings.timeout);
-                fence.set_timeout(settings.timeout);
+            Way::Remote(clients) => {
+                for lane in Lane::ALL {
+                    clients[lane].set_timeout(settings.timeout(lane));
+                }
             }
         }
     }
@@ -244,36 +242,22 @@ impl Hooks {
         self.node.interfaces = interfaces;
     }
 
-    /// Whether a run is more than a formality. What the hook-runner has to run only it knows.
-    fn is_configured(&self) -> bool {
-        match &self.way {
-            Way::Local(process) => process.has_command(),
-            Way::Remote { .. } => true,
-        }
-    }
-
     fn begin_fence(&mut self, term: Term, now: Time) {
-        match &mut self.way {
-            Way::Local(process) if !process.has_fence() => {
-                return log::error!(
-                    "NO FENCE IS CONFIGURED: nothing ends what the scripts of term {term} still hold"
-                );
-            }
-            Way::Local(process) => process.fence(term, &self.node, now),
-            Way::Remote { fence, .. } => fence.fence(term, &self.node, now),
+        if !self.way.may_have_command(Lane::Fence) {
+            return log::error!(
+                "NO FENCE IS CONFIGURED: nothing ends what the scripts of term {term} still hold"
+            );
         }
         log::error!("FENCING THIS NODE: the fence command runs for term {term}");
+        self.way.start(&Task::Fence { term }, &self.node, now);
         self.fencing = Some(term);
         self.note_fenced(now);
     }
 
     /// Tells how the fence command ended, and runs the next one that waits.
     fn note_fenced(&mut self, now: Time) {
-        let ended = match &mut self.way {
-            Way::Local(process) => process.poll_fenced(),
-            Way::Remote { fence, .. } => fence.poll_finished(),
-        };
-        let (Some(finished), Some(term)) = (ended, self.fencing) else { return };
+        let Some(term) = self.fencing else { return };
+        let Some(finished) = self.way.poll_finished(Lane::Fence) else { return };
         self.fencing = None;
         match finished.outcome {
             HookOutcome::Succeeded => log::warn!("this node is fenced off after term {term}"),
@@ -283,6 +267,44 @@ impl Hooks {
         }
         if let Some(next) = self.fence_next.take() {
             self.begin_fence(next, now);
+        }
+    }
+}
+
+impl Way {
+    fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
+        match self {
+            Way::Local(process) => process.start(task, node, now),
+            Way::Remote(clients) => clients[task.lane()].start(task, node, now),
+        }
+    }
+
+    fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
+        match self {
+            Way::Local(process) => process.cut_short(lane, by, now),
+            Way::Remote(clients) => clients[lane].cut_short(by, now),
+        }
+    }
+
+    fn is_running(&self, lane: Lane) -> bool {
+        match self {
+            Way::Local(process) => process.is_running(lane),
+            Way::Remote(clients) => clients[lane].is_running(),
+        }
+    }
+
+    fn poll_finished(&mut self, lane: Lane) -> Option<HookFinished> {
+        match self {
+            Way::Local(process) => process.poll_finished(lane),
+            Way::Remote(clients) => clients[lane].poll_finished(),
+        }
+    }
+
+    /// Whether a run is more than a formality. What the hook-runner has to run only it knows.
+    fn may_have_command(&self, lane: Lane) -> bool {
+        match self {
+            Way::Local(process) => process.has_command(lane),
+            Way::Remote(_) => true,
         }
     }
 }
@@ -341,8 +363,13 @@ mod tests {
     const NOW: Time = Time::from_millis(1_000);
 
     fn settings(command: Option<&str>) -> HookSettings {
-        let command = command.map(str::to_owned);
-        HookSettings { command, fence: None, timeout: Duration::from_secs(30) }
+        HookSettings {
+            command: command.map(str::to_owned),
+            fence: None,
+            check: None,
+            timeout: Duration::from_secs(30),
+            check_timeout: Duration::from_secs(1),
+        }
     }
 
     fn local(command: Option<&str>) -> (Hooks, TempDir) {

@@ -1,4 +1,4 @@
-//! The processes of the hook: its runs, one at a time, and the fence command beside them.
+//! The processes of hook, fence and check: each lane's runs, one at a time.
 //!
 //! A hook that an earlier life of this process left running is ended first, as one that overran its time
 //! limit is.
@@ -7,26 +7,30 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
+use log::Level;
 use nix::unistd::Pid;
 
 use super::HookNode;
-use super::group::{self, Ending, KILL_GRACE, Progress};
+use super::group::{self, Ending, KILL_GRACE, Progress, Subject};
 use super::record::Record;
-use super::run::{self, HookFinished, Running, environment, fence_environment};
+use super::run::{self, HookFinished, Running};
+use super::task::{Lane, Lanes, Task};
 use crate::config::Config;
-use crate::core::hook::HookRun;
 use crate::time::Time;
-use crate::types::Term;
 
 /// Which commands run, and for how long they may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSettings {
-    /// The command line for `/bin/sh -c`; without one every run succeeds at once.
+    /// The hook's command line for `/bin/sh -c`; without one every run succeeds at once.
     pub command: Option<String>,
     /// The same for where the demote hook overran its grace.
     pub fence: Option<String>,
-    /// How long a run may take before it is terminated.
+    /// The same for the health check.
+    pub check: Option<String>,
+    /// How long a run of hook or fence may take before it is terminated.
     pub timeout: Duration,
+    /// The same for the check.
+    pub check_timeout: Duration,
 }
 
 impl From<&Config> for HookSettings {
@@ -34,32 +38,55 @@ impl From<&Config> for HookSettings {
         HookSettings {
             command: config.hook.clone(),
             fence: config.fence.clone(),
+            check: config.check.clone(),
             timeout: config.hook_timeout,
+            check_timeout: config.check_timeout,
         }
     }
 }
 
-/// Runs hooks, one at a time, and the fence command. Never blocks for longer than it takes to write a small
-/// file.
+impl HookSettings {
+    /// The time limit of a lane.
+    pub const fn timeout(&self, lane: Lane) -> Duration {
+        match lane {
+            Lane::Hook | Lane::Fence => self.timeout,
+            Lane::Check => self.check_timeout,
+        }
+    }
+
+    fn command(&self, lane: Lane) -> Option<&str> {
+        match lane {
+            Lane::Hook => self.command.as_deref(),
+            Lane::Fence => self.fence.as_deref(),
+            Lane::Check => self.check.as_deref(),
+        }
+    }
+}
+
+/// Runs hook, fence and check, one run at a time in each lane. Never blocks for longer than it takes to write
+/// a small file.
 ///
-/// After `start`, `cut_short` and `fence`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
+/// After `start` and `cut_short`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
 /// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and after each
-/// of them drain [`poll_finished`](Self::poll_finished) and [`poll_fenced`](Self::poll_fenced). Spurious
-/// calls are harmless.
+/// of them drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
 #[derive(Debug)]
 pub struct HookProcess {
     settings: HookSettings,
     record: Record,
     /// A hook that an earlier life left running.
     leftover: Option<Ending>,
-    /// The run that starts when `leftover` has ended.
-    waiting: Option<(HookRun, HookNode)>,
-    running: Option<Running>,
-    finished: Option<HookFinished>,
-    fence: Option<Running>,
-    fenced: Option<HookFinished>,
+    /// The run of the hook that starts when `leftover` has ended.
+    waiting: Option<(Task, HookNode)>,
+    slots: Lanes<Slot>,
     /// Shells that KILL did not end in time; reaped when they do end.
     given_up: Vec<Child>,
+}
+
+/// What a lane is at.
+#[derive(Debug, Default)]
+struct Slot {
+    running: Option<Running>,
+    finished: Option<HookFinished>,
 }
 
 impl HookProcess {
@@ -72,32 +99,23 @@ impl HookProcess {
             leftover: leftover(&record, now),
             record,
             waiting: None,
-            running: None,
-            finished: None,
-            fence: None,
-            fenced: None,
+            slots: Lanes::default(),
             given_up: Vec::new(),
         }
     }
 
-    /// Whether a run of the hook is under way, or an earlier life's is being ended.
-    pub fn is_running(&self) -> bool {
-        self.running.is_some() || self.leftover.is_some()
+    /// Whether a run is under way in `lane`; for the hook also whether an earlier life's is being ended.
+    pub const fn is_running(&self, lane: Lane) -> bool {
+        match lane {
+            Lane::Hook => self.slots.hook.running.is_some() || self.leftover.is_some(),
+            Lane::Fence => self.slots.fence.running.is_some(),
+            Lane::Check => self.slots.check.running.is_some(),
+        }
     }
 
-    /// Whether the fence command runs.
-    pub const fn is_fencing(&self) -> bool {
-        self.fence.is_some()
-    }
-
-    /// Whether there is a fence command at all.
-    pub const fn has_fence(&self) -> bool {
-        self.settings.fence.is_some()
-    }
-
-    /// Whether there is a hook to run at all.
-    pub fn has_command(&self) -> bool {
-        self.settings.command.is_some()
+    /// Whether there is anything to run in `lane`.
+    pub fn has_command(&self, lane: Lane) -> bool {
+        self.settings.command(lane).is_some()
     }
 
     /// Takes new settings, from the next run on.
@@ -105,61 +123,37 @@ impl HookProcess {
         self.settings = settings;
     }
 
-    /// Starts `run`. Only to be called when the run before is finished; a second one is dropped
-    /// rather than run beside the first.
-    pub fn start(&mut self, run: &HookRun, node: &HookNode, now: Time) {
-        if self.running.is_some() || self.waiting.is_some() {
-            log::error!("{} was asked for while another still runs: dropped", run::name(run));
-        } else if self.leftover.is_some() {
-            log::info!("{} waits for the end of the hook that was left running", run::name(run));
-            self.waiting = Some((*run, node.clone()));
+    /// Starts `task`. Only to be called when the run before it in its lane is finished; a second one is
+    /// dropped rather than run beside the first. Without a command it succeeds at once.
+    pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
+        let lane = task.lane();
+        let is_hook = lane == Lane::Hook;
+        if self.slots[lane].running.is_some() || is_hook && self.waiting.is_some() {
+            log::error!("{task} was asked for while another still runs: dropped");
+        } else if is_hook && self.leftover.is_some() {
+            log::info!("{task} waits for the end of the hook that was left running");
+            self.waiting = Some((*task, node.clone()));
         } else {
-            self.begin(run, node, now);
+            self.begin(task, node, now);
         }
     }
 
-    /// Ends the run: TERM now, KILL at `by`. One that still waits is not begun.
-    pub fn cut_short(&mut self, by: Time, now: Time) {
-        if let Some(leftover) = &mut self.leftover {
-            leftover.hasten(by);
+    /// Ends the run in `lane`: TERM now, KILL at `by`. One that still waits is not begun.
+    pub fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
+        if lane == Lane::Hook {
+            self.hasten_leftover(by);
         }
-        if let Some((run, _)) = self.waiting.take() {
-            log::info!("{} is cut short before it began", run::name(&run));
-            self.finished = Some(HookFinished::not_run(Duration::ZERO));
-        }
-        if let Some(running) = &mut self.running {
+        if let Some(running) = &mut self.slots[lane].running {
             running.cut_short(by);
         }
         self.handle_timeout(now);
-    }
-
-    /// Runs the fence command for the reign of `term`, beside the hook that may still run. Only to be
-    /// called when the fence before is finished. Without a command it succeeds at once.
-    pub fn fence(&mut self, term: Term, node: &HookNode, now: Time) {
-        let name = run::fence_name(term);
-        if self.fence.is_some() {
-            log::error!("{name} was asked for while another still runs: dropped");
-            return;
-        }
-        let Some(command) = &self.settings.fence else {
-            self.fenced = Some(HookFinished::NOTHING_TO_DO);
-            return;
-        };
-        let variables = fence_environment(term, node);
-        match Running::start(command, variables, name.clone(), self.settings.timeout, now) {
-            Ok(running) => self.fence = Some(running),
-            Err(error) => {
-                log::error!("{name} did not run: /bin/sh could not be started: {error}");
-                self.fenced = Some(HookFinished::not_run(Duration::ZERO));
-            }
-        }
     }
 
     /// A SIGCHLD arrived.
     pub fn handle_child_signal(&mut self, now: Time) {
         self.given_up.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.handle_timeout(now);
-        let running = self.running.iter().chain(&self.fence).map(|running| &running.child);
+        let running = self.running().map(|running| &running.child);
         let own: Vec<Pid> = self.given_up.iter().chain(running).map(run::pid).collect();
         group::reap_strays(&own);
     }
@@ -167,16 +161,11 @@ impl HookProcess {
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
         self.end_leftover(now);
-        if let Some(mut running) = self.running.take() {
+        for lane in Lane::ALL {
+            let Some(mut running) = self.slots[lane].running.take() else { continue };
             match running.advance(now) {
-                Progress::Continues => self.running = Some(running),
-                Progress::Over => self.finish(running, now),
-            }
-        }
-        if let Some(mut fence) = self.fence.take() {
-            match fence.advance(now) {
-                Progress::Continues => self.fence = Some(fence),
-                Progress::Over => self.finish_fence(fence, now),
+                Progress::Continues => self.slots[lane].running = Some(running),
+                Progress::Over => self.finish(lane, running, now),
             }
         }
     }
@@ -184,36 +173,47 @@ impl HookProcess {
     /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
     pub fn poll_timeout(&self) -> Option<Time> {
         let leftover = self.leftover.iter().map(Ending::next_timeout);
-        let running = self.running.iter().chain(&self.fence).map(Running::next_timeout);
-        leftover.chain(running).min()
+        leftover.chain(self.running().map(Running::next_timeout)).min()
     }
 
-    /// How the run ended, once.
-    pub fn poll_finished(&mut self) -> Option<HookFinished> {
-        self.finished.take()
+    /// How the run in `lane` ended, once.
+    pub fn poll_finished(&mut self, lane: Lane) -> Option<HookFinished> {
+        self.slots[lane].finished.take()
     }
 
-    /// How the fence command ended, once.
-    pub fn poll_fenced(&mut self) -> Option<HookFinished> {
-        self.fenced.take()
+    fn running(&self) -> impl Iterator<Item = &Running> {
+        self.slots.iter().filter_map(|slot| slot.running.as_ref())
     }
 
-    fn begin(&mut self, run: &HookRun, node: &HookNode, now: Time) {
-        let Some(command) = &self.settings.command else {
-            log::debug!("no hook to run for {} ({})", run.event, run.reason);
-            self.finished = Some(HookFinished::NOTHING_TO_DO);
+    fn begin(&mut self, task: &Task, node: &HookNode, now: Time) {
+        let lane = task.lane();
+        let Some(command) = self.settings.command(lane) else {
+            log::debug!("nothing is configured to run as the {task}");
+            self.slots[lane].finished = Some(HookFinished::NOTHING_TO_DO);
             return;
         };
-        let (variables, name) = (environment(run, node), run::name(run));
-        match Running::start(command, variables, name.clone(), self.settings.timeout, now) {
+        match Running::start(task, node, command, self.settings.timeout(lane), now) {
             Ok(running) => {
-                self.note(&running.child);
-                self.running = Some(running);
+                if lane == Lane::Hook {
+                    self.note(&running.child);
+                }
+                self.slots[lane].running = Some(running);
             }
             Err(error) => {
-                log::error!("{name} did not run: /bin/sh could not be started: {error}");
-                self.finished = Some(HookFinished::not_run(Duration::ZERO));
+                let predicate = format_args!("did not run: /bin/sh could not be started: {error}");
+                Subject::from(task).log(Level::Error, predicate);
+                self.slots[lane].finished = Some(HookFinished::not_run(Duration::ZERO));
             }
+        }
+    }
+
+    fn hasten_leftover(&mut self, by: Time) {
+        if let Some(leftover) = &mut self.leftover {
+            leftover.hasten(by);
+        }
+        if let Some((task, _)) = self.waiting.take() {
+            log::info!("{task} is cut short before it began");
+            self.slots.hook.finished = Some(HookFinished::not_run(Duration::ZERO));
         }
     }
 
@@ -225,24 +225,19 @@ impl HookProcess {
         log::info!("no longer waiting for the hook that was left running");
         self.leftover = None;
         self.clear_note();
-        if let Some((run, node)) = self.waiting.take() {
-            self.begin(&run, &node, now);
+        if let Some((task, node)) = self.waiting.take() {
+            self.begin(&task, &node, now);
         }
     }
 
-    fn finish(&mut self, running: Running, now: Time) {
+    fn finish(&mut self, lane: Lane, running: Running, now: Time) {
         let finished = running.finished(now);
-        run::log_end(&running.name, &finished);
-        self.finished = Some(finished);
-        self.clear_note();
+        run::log_end(&running.subject, &finished);
+        self.slots[lane].finished = Some(finished);
+        if lane == Lane::Hook {
+            self.clear_note();
+        }
         self.given_up.extend(running.into_survivor());
-    }
-
-    fn finish_fence(&mut self, fence: Running, now: Time) {
-        let finished = fence.finished(now);
-        run::log_end(&fence.name, &finished);
-        self.fenced = Some(finished);
-        self.given_up.extend(fence.into_survivor());
     }
 
     fn note(&self, shell: &Child) {
@@ -268,8 +263,7 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
     match record.find() {
         Ok(Some(group)) => {
             log::warn!("a hook of an earlier life still runs as process {group}: sending TERM");
-            let mut ending =
-                Ending::begin("the hook that was left running".to_owned(), group, now + KILL_GRACE);
+            let mut ending = Ending::begin(Subject::leftover(), group, now + KILL_GRACE);
             // It is not our child: looking is the only way to see it end.
             ending.look(now);
             Some(ending)
@@ -300,9 +294,13 @@ mod tests {
     use super::super::testing::{demoted, elected, node};
     use super::*;
     use crate::core::hook::HookOutcome;
+    use crate::types::{Role, Term};
 
     const START: Time = Time::from_millis(1_000);
     const LIMIT: Duration = Duration::from_secs(30);
+    const CHECK_LIMIT: Duration = Duration::from_secs(1);
+
+    const CHECK: Task = Task::Check { role: Role::Follower, term: Term(7) };
 
     /// Waits, within reason, until `check` gives something.
     #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
@@ -321,7 +319,7 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let command = command.replace("$DIR", dir.path().to_str().unwrap());
         let mut process = process(&command, &dir);
-        process.start(&elected(7), &node(), START);
+        process.start(&Task::Hook(elected(7)), &node(), START);
         (process, dir)
     }
 
@@ -331,7 +329,13 @@ mod tests {
     }
 
     fn settings(command: &str) -> HookSettings {
-        HookSettings { command: Some(command.to_owned()), fence: None, timeout: LIMIT }
+        HookSettings {
+            command: Some(command.to_owned()),
+            fence: None,
+            check: None,
+            timeout: LIMIT,
+            check_timeout: CHECK_LIMIT,
+        }
     }
 
     fn note_in(dir: &TempDir) -> PathBuf {
@@ -341,7 +345,7 @@ mod tests {
     fn finish(process: &mut HookProcess, now: Time) -> HookFinished {
         wait_for("the end of the hook", || {
             process.handle_child_signal(now);
-            process.poll_finished()
+            process.poll_finished(Lane::Hook)
         })
     }
 
@@ -398,7 +402,7 @@ mod tests {
     #[test]
     fn a_hook_that_cannot_be_started_did_not_run() {
         let (mut process, _dir) = start("a command with a \0");
-        assert_eq!(process.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
+        assert_eq!(process.poll_finished(Lane::Hook), Some(HookFinished::not_run(Duration::ZERO)));
         assert_eq!(process.poll_timeout(), None);
     }
 
@@ -417,16 +421,6 @@ mod tests {
                         LANELECT_ROLE=leader\n\
                         LANELECT_TERM=7\n";
         assert_eq!(fs::read_to_string(dir.path().join("env")).unwrap(), expected);
-    }
-
-    #[test]
-    fn what_is_not_known_is_empty() {
-        let empty: Vec<_> = environment(&demoted(9), &node())
-            .into_iter()
-            .filter_map(|(name, value)| value.is_empty().then_some(name))
-            .collect();
-        let expected = ["LANELECT_LEADER", "LANELECT_LEADER_ADDRESS", "LANELECT_PREVIOUS_LEADER"];
-        assert_eq!(empty, expected);
     }
 
     #[test]
@@ -470,7 +464,7 @@ mod tests {
     fn a_hook_that_is_cut_short_gets_term_and_has_failed() {
         let (mut process, _dir) = start("exec sleep 100");
         let by = START + Duration::from_secs(2);
-        process.cut_short(by, START);
+        process.cut_short(Lane::Hook, by, START);
         assert_eq!(process.poll_timeout(), Some(by));
         let finished = finish(&mut process, START);
         let expected = HookFinished {
@@ -490,7 +484,7 @@ mod tests {
         // It has overrun its limit already: KILL would come later.
         process.handle_timeout(START + LIMIT);
         let by = START + LIMIT + Duration::from_secs(1);
-        process.cut_short(by, START + LIMIT);
+        process.cut_short(Lane::Hook, by, START + LIMIT);
         assert_eq!(process.poll_timeout(), Some(by));
         assert!(is_alive(shell));
         process.handle_timeout(by);
@@ -503,7 +497,7 @@ mod tests {
         let (mut process, dir) =
             start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
         pid_in(&dir);
-        process.cut_short(START, START);
+        process.cut_short(Lane::Hook, START, START);
         assert_eq!(finish(&mut process, START).exit, Some(137));
     }
 
@@ -512,11 +506,11 @@ mod tests {
         let (mut process, dir) = start("echo $$ > $DIR/pid");
         let shell = pid_in(&dir);
         wait_for("the end of the shell", || (state(shell) == Some('Z')).then_some(()));
-        process.cut_short(START, START);
-        let finished = process.poll_finished().unwrap();
+        process.cut_short(Lane::Hook, START, START);
+        let finished = process.poll_finished(Lane::Hook).unwrap();
         assert_eq!((finished.outcome, finished.forced), (HookOutcome::Succeeded, None));
-        process.cut_short(START, START);
-        assert_eq!(process.poll_finished(), None, "nothing runs");
+        process.cut_short(Lane::Hook, START, START);
+        assert_eq!(process.poll_finished(Lane::Hook), None, "nothing runs");
     }
 
     #[test]
@@ -525,14 +519,14 @@ mod tests {
         pid_in(&dir);
         drop(killed);
         let mut process = process("echo ran > $DIR/ran", &dir);
-        process.start(&elected(8), &node(), START);
+        process.start(&Task::Hook(elected(8)), &node(), START);
         let by = START + Duration::from_secs(1);
-        process.cut_short(by, START);
-        assert_eq!(process.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
+        process.cut_short(Lane::Hook, by, START);
+        assert_eq!(process.poll_finished(Lane::Hook), Some(HookFinished::not_run(Duration::ZERO)));
         // What it waited for has no more time than it would have had.
         wait_for("the end of what was left", || {
             process.handle_timeout(by);
-            (!process.is_running()).then_some(())
+            (!process.is_running(Lane::Hook)).then_some(())
         });
         assert!(!dir.path().join("ran").exists());
     }
@@ -542,14 +536,14 @@ mod tests {
         let (mut process, dir) = start("exec sleep 100");
         let fence = fence.replace("$DIR", dir.path().to_str().unwrap());
         process.reconfigure(HookSettings { fence: Some(fence), ..settings("exec sleep 100") });
-        process.fence(Term(7), &node(), START);
+        process.start(&Task::Fence { term: Term(7) }, &node(), START);
         (process, dir)
     }
 
     fn finish_fence(process: &mut HookProcess, now: Time) -> HookFinished {
         wait_for("the end of the fence command", || {
             process.handle_child_signal(now);
-            process.poll_fenced()
+            process.poll_finished(Lane::Fence)
         })
     }
 
@@ -565,20 +559,20 @@ mod tests {
                         LANELECT_REASON=grace-overrun\n\
                         LANELECT_TERM=7\n";
         assert_eq!(fs::read_to_string(dir.path().join("env")).unwrap(), expected);
-        assert_eq!(process.poll_finished(), None);
-        assert!(process.is_running() && !process.is_fencing());
+        assert_eq!(process.poll_finished(Lane::Hook), None);
+        assert!(process.is_running(Lane::Hook) && !process.is_running(Lane::Fence));
     }
 
     #[test]
     fn a_fence_command_that_overruns_the_limit_is_ended_and_does_not_end_the_hook() {
         let (mut process, _dir) = start_fence("exec sleep 100");
-        process.fence(Term(8), &node(), START);
-        assert_eq!(process.poll_fenced(), None, "one at a time");
+        process.start(&Task::Fence { term: Term(8) }, &node(), START);
+        assert_eq!(process.poll_finished(Lane::Fence), None, "one at a time");
         process.handle_timeout(START + LIMIT / 2);
-        assert!(process.is_fencing() && process.is_running());
-        process.cut_short(START + LIMIT, START);
+        assert!(process.is_running(Lane::Fence) && process.is_running(Lane::Hook));
+        process.cut_short(Lane::Hook, START + LIMIT, START);
         finish(&mut process, START);
-        assert!(process.is_fencing(), "only the hook is cut short");
+        assert!(process.is_running(Lane::Fence), "only the hook is cut short");
         process.handle_timeout(START + LIMIT);
         let finished = finish_fence(&mut process, START + LIMIT);
         assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
@@ -588,7 +582,87 @@ mod tests {
     #[test]
     fn a_fence_command_that_cannot_be_started_did_not_run() {
         let (mut process, _dir) = start_fence("a command with a \0");
-        assert_eq!(process.poll_fenced(), Some(HookFinished::not_run(Duration::ZERO)));
+        assert_eq!(process.poll_finished(Lane::Fence), Some(HookFinished::not_run(Duration::ZERO)));
+    }
+
+    /// Runs `check`, in which `$DIR` stands for the directory, beside a hook that hangs.
+    fn start_check(check: &str) -> (HookProcess, TempDir) {
+        let (mut process, dir) = start("exec sleep 100");
+        let check = check.replace("$DIR", dir.path().to_str().unwrap());
+        process.reconfigure(HookSettings { check: Some(check), ..settings("exec sleep 100") });
+        process.start(&CHECK, &node(), START);
+        (process, dir)
+    }
+
+    fn finish_check(process: &mut HookProcess, now: Time) -> HookFinished {
+        wait_for("the end of the check", || {
+            process.handle_child_signal(now);
+            process.poll_finished(Lane::Check)
+        })
+    }
+
+    #[test]
+    fn the_check_runs_beside_the_hook_leaves_no_note_and_is_told_of_its_node() {
+        let (mut process, dir) = start_check("env | grep ^LANELECT_ | sort > $DIR/env; exit 3");
+        let note = fs::read(note_in(&dir)).unwrap();
+        let finished = finish_check(&mut process, START);
+        assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(3)));
+        let expected = "LANELECT_EVENT=check\n\
+                        LANELECT_GROUP=blue\n\
+                        LANELECT_INTERFACE=eth0 bond0.7\n\
+                        LANELECT_NODE_ID=web1\n\
+                        LANELECT_ROLE=follower\n\
+                        LANELECT_TERM=7\n";
+        assert_eq!(fs::read_to_string(dir.path().join("env")).unwrap(), expected);
+        assert!(process.is_running(Lane::Hook) && !process.is_running(Lane::Check));
+        assert_eq!(fs::read(note_in(&dir)).unwrap(), note, "the hook's, as before");
+    }
+
+    #[test]
+    fn a_check_has_a_limit_of_its_own_and_is_waited_for_until_nothing_is_left_of_it() {
+        let (mut process, dir) =
+            start_check("sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait");
+        let grandchild = pid_in(&dir);
+        let overrun = START + CHECK_LIMIT;
+        assert_eq!(process.poll_timeout(), Some(overrun));
+        process.handle_timeout(overrun);
+        process.handle_timeout(overrun + KILL_GRACE / 2);
+        process.handle_child_signal(overrun + KILL_GRACE / 2);
+        assert!(is_alive(grandchild));
+        assert_eq!(process.poll_finished(Lane::Check), None);
+        process.handle_timeout(overrun + KILL_GRACE);
+        let finished = finish_check(&mut process, overrun + KILL_GRACE);
+        assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
+        assert!(!is_alive(grandchild));
+        assert!(process.is_running(Lane::Hook));
+    }
+
+    #[test]
+    fn a_check_that_outlives_kill_is_given_up_only_where_it_is_cut_short() {
+        // A process whose parent left the group without ever waiting for it stays there, dead.
+        let (mut process, dir) = start_check(
+            "sh -c 'echo $$ > $DIR/pid; sleep 100 & echo $! > $DIR/unreaped; \
+             exec setsid sleep 100' & wait",
+        );
+        let parent = pid_in(&dir);
+        wait_for("the parent's leave", || (session(parent) == Some(parent)).then_some(()));
+        let overrun = START + CHECK_LIMIT;
+        process.handle_timeout(overrun);
+        wait_for("the end of the shell", || {
+            process.handle_child_signal(overrun);
+            (process.poll_timeout()? < overrun + KILL_GRACE).then_some(())
+        });
+        let mut now = overrun + KILL_GRACE;
+        process.handle_timeout(now);
+        for _ in 0..5 {
+            now += KILL_WAIT;
+            process.handle_timeout(now);
+            assert_eq!(process.poll_finished(Lane::Check), None);
+        }
+        process.cut_short(Lane::Check, now, now);
+        process.handle_timeout(now + KILL_WAIT);
+        assert_eq!(process.poll_finished(Lane::Check).unwrap().forced, Some(Forced::Overran));
+        kill(parent);
     }
 
     #[test]
@@ -604,7 +678,7 @@ mod tests {
             process.handle_child_signal(overrun);
             (process.poll_timeout()? < overrun + KILL_GRACE).then_some(())
         });
-        assert_eq!(process.poll_finished(), None);
+        assert_eq!(process.poll_finished(Lane::Hook), None);
         assert!(is_alive(grandchild));
 
         process.handle_timeout(overrun + KILL_GRACE);
@@ -634,10 +708,10 @@ mod tests {
         });
         wait_for("the end of the process", || (!is_alive(unreaped)).then_some(()));
         process.handle_timeout(killed);
-        assert_eq!(process.poll_finished(), None);
+        assert_eq!(process.poll_finished(Lane::Hook), None);
         process.handle_timeout(killed + KILL_WAIT);
-        assert_eq!(process.poll_finished().unwrap().forced, Some(Forced::Overran));
-        assert!(!process.is_running());
+        assert_eq!(process.poll_finished(Lane::Hook).unwrap().forced, Some(Forced::Overran));
+        assert!(!process.is_running(Lane::Hook));
         kill(parent);
     }
 
@@ -662,13 +736,13 @@ mod tests {
         drop(killed);
         let alive = format!("if kill -0 {left}; then echo overlap; fi > {}", log(&dir).display());
         let mut process = process(&alive, &dir);
-        assert!(process.is_running());
-        process.start(&demoted(8), &node(), START);
-        assert_eq!(process.poll_finished(), None);
+        assert!(process.is_running(Lane::Hook));
+        process.start(&Task::Hook(demoted(8)), &node(), START);
+        assert_eq!(process.poll_finished(Lane::Hook), None);
         assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
         assert_eq!(fs::read_to_string(log(&dir)).unwrap(), "");
         assert!(!note_in(&dir).exists());
-        assert!(!process.is_running());
+        assert!(!process.is_running(Lane::Hook));
     }
 
     #[test]
@@ -677,20 +751,22 @@ mod tests {
         let left = pid_in(&dir);
         drop(killed);
         let mut process = process("exec sleep 100", &dir);
-        process.start(&demoted(8), &node(), START);
-        process.start(&elected(9), &node(), START);
+        process.start(&Task::Hook(demoted(8)), &node(), START);
+        process.start(&Task::Hook(elected(9)), &node(), START);
         assert!(process.poll_timeout().unwrap() < START + KILL_GRACE, "it is looked at");
         process.handle_timeout(START);
         assert!(is_alive(left));
         let later = START + KILL_GRACE;
         wait_for("the next run", || {
             process.handle_timeout(later);
-            process.running.as_ref().map(drop)
+            process.slots.hook.running.as_ref().map(drop)
         });
         assert!(!is_alive(left));
         assert_eq!(process.poll_timeout(), Some(later + LIMIT));
-        assert!(process.running.as_ref().unwrap().name.contains("term 8"));
-        kill(process.running.as_ref().unwrap().child.id());
+        assert!(
+            process.slots.hook.running.as_ref().unwrap().subject.to_string().contains("term 8")
+        );
+        kill(process.slots.hook.running.as_ref().unwrap().child.id());
         finish(&mut process, later);
     }
 
@@ -698,12 +774,12 @@ mod tests {
     fn what_a_hook_left_behind_on_purpose_stays_also_where_its_end_was_not_seen() {
         let (killed, dir) = start("sleep 100 & echo $! > $DIR/pid");
         let left = pid_in(&dir);
-        let shell = killed.running.as_ref().unwrap().child.id();
+        let shell = killed.slots.hook.running.as_ref().unwrap().child.id();
         wait_for("the end of the shell", || (!is_alive(shell)).then_some(()));
         drop(killed);
         let mut process = process("exit 0", &dir);
-        assert!(!process.is_running());
-        process.start(&demoted(8), &node(), START);
+        assert!(!process.is_running(Lane::Hook));
+        process.start(&Task::Hook(demoted(8)), &node(), START);
         assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
         assert!(is_alive(left));
         kill(left);
@@ -719,7 +795,7 @@ mod tests {
 
         let mut process =
             HookProcess::new(settings("exit 0"), dir.path().join("none/blue.hook"), START);
-        process.start(&elected(9), &node(), START);
+        process.start(&Task::Hook(elected(9)), &node(), START);
         assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
     }
 
@@ -729,7 +805,7 @@ mod tests {
         let shell = pid_in(&dir);
         wait_for("the end of the shell", || (state(shell) == Some('Z')).then_some(()));
         process.handle_timeout(START + LIMIT * 10);
-        let finished = process.poll_finished().unwrap();
+        let finished = process.poll_finished(Lane::Hook).unwrap();
         assert_eq!((finished.outcome, finished.forced), (HookOutcome::Succeeded, None));
     }
 
@@ -747,13 +823,13 @@ mod tests {
     #[test]
     fn a_second_run_is_dropped_while_one_is_under_way() {
         let (mut process, _dir) = start("exec sleep 100");
-        let child = process.running.as_ref().unwrap().child.id();
-        process.start(&demoted(8), &node(), START + LIMIT);
-        assert_eq!(process.running.as_ref().unwrap().child.id(), child);
+        let child = process.slots.hook.running.as_ref().unwrap().child.id();
+        process.start(&Task::Hook(demoted(8)), &node(), START + LIMIT);
+        assert_eq!(process.slots.hook.running.as_ref().unwrap().child.id(), child);
         assert_eq!(process.poll_timeout(), Some(START + LIMIT));
         kill(child);
         assert_eq!(finish(&mut process, START).exit, Some(137));
-        assert_eq!(process.poll_finished(), None);
+        assert_eq!(process.poll_finished(Lane::Hook), None);
     }
 
     #[test]
@@ -762,7 +838,7 @@ mod tests {
         finish(&mut process, START);
         for term in 8..=27 {
             let run = if term % 2 == 0 { demoted(term) } else { elected(term) };
-            process.start(&run, &node(), START);
+            process.start(&Task::Hook(run), &node(), START);
             assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
         }
         let expected: Vec<_> = (7..=27)

@@ -3,15 +3,16 @@
 //! Each run has a connection of its own, and each message is a line of JSON:
 //!
 //! ```text
-//! daemon   Request::Run or Request::Fence ──▶                                         hook-runner
-//!               ◀─────── RunReply::Started    its turn has come, and the hook is started
-//!                     Request::CutShort ──▶   not always: leadership is lost meanwhile
-//!               ◀────── RunReply::Finished    the hook has ended, and the hook-runner hangs up
+//! daemon           Request::Run ──▶                                         hook-runner
+//!       ◀─────── RunReply::Started    its turn has come, and the command is started
+//!             Request::CutShort ──▶   not always: what it is for is over
+//!       ◀────── RunReply::Finished    the command has ended, and the hook-runner hangs up
 //! ```
 //!
-//! A run of the hook waits behind those that were asked for before; the fence command runs beside them. The hook-runner starts a hook only when its
-//! `Started` was sent: a daemon that hangs up before takes its run back, and one that is hung up on
-//! before knows that its hook did not run. A hook that has begun is carried through.
+//! A run waits behind those that were asked for before in its lane; the lanes run beside each other. The
+//! hook-runner starts a command only when its `Started` was sent: a daemon that hangs up before takes its
+//! run back, and one that is hung up on before knows that its hook did not run. A hook that has begun is
+//! carried through; a check is ended when nobody waits for it any more.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
@@ -19,9 +20,8 @@ use std::time::Duration;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{HookFinished, HookNode};
-use crate::core::hook::{HookRun, Reason};
-use crate::types::{GroupName, Term};
+use super::{HookFinished, HookNode, Task};
+use crate::core::hook::Reason;
 
 /// Longest line either side accepts, in bytes with its line feed: room for a request with
 /// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, every one of them escaped.
@@ -33,25 +33,22 @@ pub const INTERFACES_MAX: usize = 32;
 /// Longest interface name, in bytes: the kernel's bound on alternative names.
 pub const INTERFACE_NAME_MAX: usize = 127;
 
-/// What the daemon asks. Every part is a checked type: nothing in here can name a command or a
-/// variable, or hold a line break.
+/// What the daemon asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// To run the hook.
-    Run(RunRequest),
-    /// To run the fence command.
-    Fence(FenceRequest),
+    /// To run a command.
+    Run(Box<RunRequest>),
     /// To end what was asked for on this connection: TERM at once, KILL after this time.
     CutShort(Duration),
 }
 
-/// A run of the hook.
+/// A run of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// The run.
-    pub run: HookRun,
+    /// Which, and for what.
+    pub task: Task,
     /// The node it is for.
     pub node: HookNode,
 }
@@ -59,40 +56,19 @@ pub struct RunRequest {
 impl RunRequest {
     /// Whether it is made in the name of a daemon that died.
     pub fn follows_a_death(&self) -> bool {
-        self.run.reason == Reason::Crashed
+        matches!(self.task, Task::Hook(run) if run.reason == Reason::Crashed)
     }
-}
-
-impl Request {
-    /// The group whose daemon asks, where the request says.
-    pub const fn group(&self) -> Option<GroupName> {
-        match self {
-            Request::Run(request) => Some(request.node.group),
-            Request::Fence(request) => Some(request.node.group),
-            Request::CutShort(_) => None,
-        }
-    }
-}
-
-/// A run of the fence command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FenceRequest {
-    /// The term of the reign whose scripts have not let go.
-    pub term: Term,
-    /// The node it is for.
-    pub node: HookNode,
 }
 
 /// What the hook-runner answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunReply {
-    /// The hook is about to start.
+    /// The command is about to start.
     Started,
-    /// The hook ran, or could not be started.
+    /// The command ran, or could not be started.
     Finished(HookFinished),
-    /// The hook is not run, for this reason.
+    /// The command is not run, for this reason.
     Refused(String),
 }
 
@@ -217,6 +193,7 @@ mod tests {
 
     use super::super::testing::{demoted, elected, node};
     use super::*;
+    use crate::types::{Role, Term};
 
     /// Hands out its chunks one at a time, then would block.
     struct Chunks(VecDeque<Vec<u8>>);
@@ -244,7 +221,8 @@ mod tests {
     #[test]
     fn a_request_arrives_as_it_was_sent_however_it_is_cut() {
         for run in [elected(7), demoted(u64::MAX)] {
-            let request = Request::Run(RunRequest { run, node: node() });
+            let request =
+                Request::Run(Box::new(RunRequest { task: Task::Hook(run), node: node() }));
             for size in [1, 7, 1024] {
                 let mut reader = LineReader::default();
                 let connection = reader.read(Chunks::of(&line(&request), size)).unwrap();
@@ -291,13 +269,14 @@ mod tests {
     #[test]
     fn the_largest_request_fits() {
         let name = "\"".repeat(crate::types::NAME_MAX);
-        let mut largest = RunRequest { run: elected(u64::MAX), node: node() };
-        largest.node.interfaces = vec!["\"".repeat(INTERFACE_NAME_MAX); INTERFACES_MAX];
-        largest.node.node_id = name.parse().unwrap();
-        largest.node.group = name.parse().unwrap();
-        largest.run.leader = Some(largest.node.node_id);
-        largest.run.previous_leader = Some(largest.node.node_id);
-        let largest = Request::Run(largest);
+        let mut largest = elected(u64::MAX);
+        let mut node = node();
+        node.interfaces = vec!["\"".repeat(INTERFACE_NAME_MAX); INTERFACES_MAX];
+        node.node_id = name.parse().unwrap();
+        node.group = name.parse().unwrap();
+        largest.leader = Some(node.node_id);
+        largest.previous_leader = Some(node.node_id);
+        let largest = Request::Run(Box::new(RunRequest { task: Task::Hook(largest), node }));
         let mut reader = LineReader::default();
         reader
             .read(&[line(&largest), line(&Request::CutShort(Duration::MAX))].concat()[..])
@@ -307,7 +286,8 @@ mod tests {
 
     #[test]
     fn a_request_cannot_carry_what_a_hook_must_not_be_told() {
-        let good = Request::Run(RunRequest { run: elected(7), node: node() });
+        let good =
+            Request::Run(Box::new(RunRequest { task: Task::Hook(elected(7)), node: node() }));
         let good = serde_json::to_value(good).unwrap();
         assert!(serde_json::from_value::<Request>(good.clone()).is_ok());
         let bad = |pointer: &str, value: serde_json::Value| {
@@ -315,11 +295,11 @@ mod tests {
             *request["run"].pointer_mut(pointer).unwrap() = value;
             assert!(serde_json::from_value::<Request>(request).is_err(), "{pointer}");
         };
-        bad("/run/event", "fired".into());
-        bad("/run/reason", "$(reboot)".into());
-        bad("/run/leader", "a b".into());
-        bad("/run/leader_address", "10.0.0.1; reboot".into());
-        bad("/run/term", "7".into());
+        bad("/task/hook/event", "fired".into());
+        bad("/task/hook/reason", "$(reboot)".into());
+        bad("/task/hook/leader", "a b".into());
+        bad("/task/hook/leader_address", "10.0.0.1; reboot".into());
+        bad("/task/hook/term", "7".into());
         bad("/node/node_id", "a\nPATH=/tmp".into());
         bad("/node/group", "".into());
         for name in ["", ".", "..", "a/b", "a b", "a\nb", "a\0b", &"x".repeat(128)] {
@@ -330,10 +310,19 @@ mod tests {
         let mut request = good.clone();
         request["run"]["command"] = "reboot".into();
         assert!(serde_json::from_value::<Request>(request).is_err());
-        let fence = Request::Fence(FenceRequest { term: Term(7), node: node() });
-        let mut fence = serde_json::to_value(fence).unwrap();
-        fence["fence"]["command"] = "reboot".into();
-        assert!(serde_json::from_value::<Request>(fence).is_err());
+        let tasks =
+            [Task::Fence { term: Term(7) }, Task::Check { role: Role::Leader, term: Term(7) }];
+        for (task, lane) in tasks.into_iter().zip(["fence", "check"]) {
+            let request = Request::Run(Box::new(RunRequest { task, node: node() }));
+            let good = serde_json::to_value(request).unwrap();
+            assert!(serde_json::from_value::<Request>(good.clone()).is_ok());
+            for place in [&["run"][..], &["run", "task", lane]] {
+                let mut request = good.clone();
+                let part = place.iter().fold(&mut request, |part, key| &mut part[key]);
+                part["command"] = "reboot".into();
+                assert!(serde_json::from_value::<Request>(request).is_err(), "{place:?}");
+            }
+        }
     }
 
     proptest! {

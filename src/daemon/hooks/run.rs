@@ -6,19 +6,19 @@
 //! a daemon it started, is its own business and stays.
 
 use std::io;
-use std::net::IpAddr;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use log::Level;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::HookNode;
-use super::group::{Ending, KILL_GRACE, Progress};
-use crate::core::hook::{HookOutcome, HookRun};
+use super::group::{Ending, KILL_GRACE, Progress, Subject};
+use super::task::{Environment, Lane, Task};
+use crate::core::hook::HookOutcome;
 use crate::daemon::notify::NOT_INHERITED;
 use crate::time::Time;
-use crate::types::{NodeId, Term};
 
 /// How one run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,35 +74,29 @@ pub(super) fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
 }
 
-/// How a run is called in the log.
-pub(super) fn name(run: &HookRun) -> String {
-    format!("hook for {} ({}, term {})", run.event, run.reason, run.term)
-}
-
-/// How a run of the fence command is called in the log.
-pub(super) fn fence_name(term: Term) -> String {
-    format!("fence command for term {term}")
-}
-
-/// Logs how the run called `name` ended.
-pub(super) fn log_end(name: &str, finished: &HookFinished) {
+/// Tells the log how a run ended.
+pub(super) fn log_end(subject: &Subject, finished: &HookFinished) {
     let took = finished.took.as_millis();
-    match (finished.outcome, finished.exit) {
-        (HookOutcome::Succeeded, _) => log::info!("{name} succeeded in {took} ms"),
-        (HookOutcome::NotRun, _) => {
-            log::warn!("{name} did not run: nothing could start it for {took} ms")
+    match finished.outcome {
+        HookOutcome::Succeeded => {
+            subject.log(Level::Info, format_args!("succeeded in {took} ms"));
         }
-        (HookOutcome::Lost, _) => {
-            log::error!("{name} was lost sight of after {took} ms: it may still run")
+        HookOutcome::NotRun => {
+            let predicate = format_args!("did not run: nothing could start it for {took} ms");
+            subject.log(Level::Warn, predicate);
         }
-        (HookOutcome::Failed, None) => log::warn!("{name} failed after {took} ms"),
-        (HookOutcome::Failed, Some(exit)) => {
+        HookOutcome::Lost => {
+            let predicate = format_args!("was lost sight of after {took} ms: it may still run");
+            subject.log(Level::Error, predicate);
+        }
+        HookOutcome::Failed => {
             let cause = match finished.forced {
                 Some(Forced::Overran) => " for overrunning its time limit",
                 Some(Forced::CutShort) => " for being cut short",
                 None => "",
             };
-            log::warn!("{name} failed{cause}: exit status {exit} after {took} ms");
+            let exit = finished.exit.map_or(String::new(), |exit| format!(": exit status {exit}"));
+            subject.log(Level::Warn, format_args!("failed{cause}{exit} after {took} ms"));
         }
     }
 }
@@ -110,7 +104,7 @@ pub(super) fn log_end(name: &str, finished: &HookFinished) {
 /// A run under way: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
 #[derive(Debug)]
 pub(super) struct Running {
-    pub(super) name: String,
+    pub(super) subject: Subject,
     pub(super) child: Child,
     started: Time,
     timeout: Duration,
@@ -128,17 +122,18 @@ enum Shell {
 }
 
 impl Running {
-    /// Starts `command` with these variables besides its inherited ones.
-    pub(super) fn start<const N: usize>(
+    /// Starts `command` for `task` on `node`.
+    pub(super) fn start(
+        task: &Task,
+        node: &HookNode,
         command: &str,
-        variables: [(&'static str, String); N],
-        name: String,
         timeout: Duration,
         now: Time,
     ) -> io::Result<Self> {
-        let child = spawn(command, variables)?;
-        log::debug!("{name} starts as process {}", child.id());
-        Ok(Running { name, child, started: now, timeout, shell: Shell::Running, ending: None })
+        let child = spawn(command, task.environment(node), output(task.lane()))?;
+        let subject = Subject::from(task);
+        subject.log(Level::Debug, format_args!("starts as process {}", child.id()));
+        Ok(Running { subject, child, started: now, timeout, shell: Shell::Running, ending: None })
     }
 
     /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
@@ -166,7 +161,7 @@ impl Running {
         match &mut self.ending {
             Some((_, ending)) => ending.hasten(by),
             None if self.shell == Shell::Running => {
-                log::warn!("{} is cut short: sending TERM", self.name);
+                self.subject.log(Level::Warn, "is cut short: sending TERM");
                 self.end(Forced::CutShort, by);
             }
             None => {}
@@ -205,7 +200,8 @@ impl Running {
                 Ok(None) => {}
                 Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
                 Err(error) => {
-                    log::error!("how {} ended is not known: {error}", self.name);
+                    let predicate = format_args!("ended, and it is not known how: {error}");
+                    self.subject.log(Level::Error, predicate);
                     self.shell = Shell::Ended(None);
                 }
             }
@@ -214,59 +210,36 @@ impl Running {
 
     fn overrun(&mut self, now: Time) {
         let limit = humantime::format_duration(self.timeout);
-        log::warn!("{} overran its time limit of {limit}: sending TERM", self.name);
+        let predicate = format_args!("overran its time limit of {limit}: sending TERM");
+        self.subject.log(Level::Warn, predicate);
         self.end(Forced::Overran, now + KILL_GRACE);
     }
 
     fn end(&mut self, forced: Forced, kill_at: Time) {
-        let ending = Ending::begin(self.name.clone(), pid(&self.child), kill_at);
+        let ending = Ending::begin(self.subject.clone(), pid(&self.child), kill_at);
         self.ending = Some((forced, ending));
     }
 }
 
-fn spawn<const N: usize>(
-    command: &str,
-    variables: [(&'static str, String); N],
-) -> io::Result<Child> {
+/// Where a command's output goes: to the log. That of a check only where somebody looks for it, as what it
+/// prints every second would drown everything else.
+fn output(lane: Lane) -> fn() -> Stdio {
+    match lane {
+        Lane::Check if !log::log_enabled!(Level::Debug) => Stdio::null,
+        Lane::Hook | Lane::Fence | Lane::Check => || Stdio::from(io::stderr()),
+    }
+}
+
+fn spawn(command: &str, variables: Environment, output: fn() -> Stdio) -> io::Result<Child> {
     use std::os::unix::process::CommandExt;
 
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).process_group(0);
-    shell.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr());
+    shell.stdin(Stdio::null()).stdout(output()).stderr(output());
     for name in NOT_INHERITED {
         shell.env_remove(name);
     }
     shell.envs(variables).spawn()
-}
-
-/// The variables that tell the hook about its run.
-pub(super) fn environment(run: &HookRun, node: &HookNode) -> [(&'static str, String); 10] {
-    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
-    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
-    [
-        ("LANELECT_EVENT", run.event.to_string()),
-        ("LANELECT_REASON", run.reason.to_string()),
-        ("LANELECT_ROLE", run.role.to_string()),
-        ("LANELECT_TERM", run.term.to_string()),
-        ("LANELECT_LEADER", id(run.leader)),
-        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
-        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
-        ("LANELECT_NODE_ID", node.node_id.to_string()),
-        ("LANELECT_GROUP", node.group.to_string()),
-        ("LANELECT_INTERFACE", node.interfaces.join(" ")),
-    ]
-}
-
-/// The variables that tell the fence command which reign it is to end for good.
-pub(super) fn fence_environment(term: Term, node: &HookNode) -> [(&'static str, String); 6] {
-    [
-        ("LANELECT_EVENT", "fence".to_owned()),
-        ("LANELECT_REASON", "grace-overrun".to_owned()),
-        ("LANELECT_TERM", term.to_string()),
-        ("LANELECT_NODE_ID", node.node_id.to_string()),
-        ("LANELECT_GROUP", node.group.to_string()),
-        ("LANELECT_INTERFACE", node.interfaces.join(" ")),
-    ]
 }
 
 /// The exit status as a shell would tell it: 128 and the signal for a process that one ended.

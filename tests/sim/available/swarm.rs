@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use lanelect::core::Election;
-use lanelect::core::params::{OnElectedFailure, Params, StaticRole};
+use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
 use lanelect::types::Priority;
 
 use crate::available::checkers::Checkers;
@@ -100,7 +100,7 @@ impl Scenario {
         let hosts = self.world.hosts.len();
         let host = self.rng.usize(0..hosts);
         self.world.watch.disturb(self.world.now);
-        match self.rng.u8(0..20) {
+        match self.rng.u8(0..21) {
             0..=1 => return self.world.crash(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
             2 => {
@@ -131,6 +131,10 @@ impl Scenario {
                 return self.world.plug(host, up);
             }
             18 => return self.reload(host),
+            19 => {
+                let healthy = self.rng.bool();
+                return self.world.set_health(host, healthy);
+            }
             _ => {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;
@@ -186,6 +190,7 @@ impl Scenario {
             self.world.command(host, "back in service", |election, now| {
                 election.set_maintenance(now, false);
             })?;
+            self.world.set_health(host, true)?;
         }
         Ok(())
     }
@@ -202,6 +207,7 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
         .map(|_| {
             let mut params = shared.clone();
             params.priority = choose_priority(rng);
+            params.check = choose_check(rng);
             params.candidate = rng.u8(0..6) > 0;
             if static_group {
                 params.static_role = match rng.u8(0..4) {
@@ -234,6 +240,11 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
         params.on_elected_failure = OnElectedFailure::Ignore;
     }
     params
+}
+
+/// A check, on most hosts.
+pub fn choose_check(rng: &mut Rng) -> Option<Thresholds> {
+    (rng.u8(0..4) > 0).then(|| Thresholds { fall: rng.u32(1..4), rise: rng.u32(1..4) })
 }
 
 pub fn choose_priority(rng: &mut Rng) -> Priority {

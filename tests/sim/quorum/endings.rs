@@ -85,7 +85,8 @@ impl Scenario {
     fn take_back_into_service(&mut self, host: usize) -> Result<(), Violation> {
         self.world.command(host, "is back in service", |election, now| {
             election.set_maintenance(now, false);
-        })
+        })?;
+        self.world.set_health(host, true)
     }
 
     /// The group gets its leader in time, and keeps it.

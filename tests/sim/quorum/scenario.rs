@@ -128,7 +128,7 @@ impl Scenario {
     fn disturb(&mut self) -> Result<(), Violation> {
         let host = self.choose_host();
         let hosts = self.settings.hosts;
-        match self.rng.u8(0..40) {
+        match self.rng.u8(0..41) {
             0..=1 => return self.world.crash(host),
             2..=5 => return self.start_all_but_some(),
             6..=7 => {
@@ -169,6 +169,10 @@ impl Scenario {
             35 => return self.mislead(),
             36..=37 => return self.lose_disk(host),
             38 => return self.let_clone_run(),
+            39 => {
+                let healthy = self.rng.bool();
+                return self.world.set_health(host, healthy);
+            }
             _ => {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;

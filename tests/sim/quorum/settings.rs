@@ -7,7 +7,7 @@ use lanelect::core::params::{OnElectedFailure, Params, QuorumParams};
 use lanelect::core::quorum::Voters;
 use lanelect::types::NodeId;
 
-use crate::available::swarm::choose_priority;
+use crate::available::swarm::{choose_check, choose_priority};
 use crate::world::{Guard, HookHabit, node_id};
 
 /// The clocks' largest drift: 1 %.
@@ -178,6 +178,7 @@ fn choose_params(
     (0..hosts)
         .map(|host| Params {
             priority: choose_priority(rng),
+            check: choose_check(rng),
             // Some voters are witnesses, and some nodes that have no vote would like to lead.
             candidate: host == leads || rng.u8(0..5) > 0,
             ..shared.clone()

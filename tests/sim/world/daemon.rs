@@ -54,7 +54,9 @@ impl<W: Watch> World<W> {
             seed,
         };
         let now = host.local(self.now);
-        host.election = Some(Election::new(setup, now));
+        let mut election = Election::new(setup, now);
+        election.handle_check(now, host.healthy);
+        host.election = Some(election);
         self.watch.note_start(index, &self.hosts);
         self.drain(index)
     }
@@ -338,6 +340,7 @@ impl<W: Watch> World<W> {
         election.set_maintenance(now, !maintenance);
         election.handle_links(now, false);
         election.handle_links(now, true);
+        election.handle_check(now, false);
         election.handle_timeout(now);
         if election.poll_output().is_none() && election.poll_timeout().is_none() {
             return Ok(());

@@ -33,6 +33,8 @@ pub struct Host {
     pub(super) will: Option<Will>,
     /// When the latest lease of this life ends or ended, by its own clock.
     pub lease_seen: Option<Time>,
+    /// What its check says, where it has one.
+    pub healthy: bool,
     /// True time from which on its daemon may be started again.
     pub busy_until: u64,
     /// True time at which it was last held and let go.
@@ -151,6 +153,7 @@ impl Host {
             incarnation: Incarnation::default(),
             scripts_hold: false,
             will: None,
+            healthy: true,
             lease_seen: None,
             busy_until: 0,
             released_at: 0,

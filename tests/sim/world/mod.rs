@@ -186,6 +186,18 @@ impl<W: Watch> World<W> {
         self.command(index, what, |election, now| election.handle_links(now, up))
     }
 
+    /// The host's check fails, or passes, as often as it takes.
+    pub fn set_health(&mut self, index: usize, healthy: bool) -> Result<(), Violation> {
+        self.hosts[index].healthy = healthy;
+        let what = if healthy { "is healthy" } else { "is sick" };
+        self.command(index, what, |election, now| {
+            let thresholds = election.params().check.unwrap_or_default();
+            for _ in 0..thresholds.fall.max(thresholds.rise) {
+                election.handle_check(now, healthy);
+            }
+        })
+    }
+
     /// A datagram that was sent long ago arrives at every host, each at its own time.
     pub fn replay(&mut self, latest: u64) {
         let Some((from, datagram)) = self.archive.choose(&mut self.rng) else { return };

@@ -1,8 +1,8 @@
 //! Who may lead, and what happens when that changes.
 
 use super::*;
-use crate::core::params::OnElectedFailure;
-use crate::core::status::Ineligible;
+use crate::core::params::{OnElectedFailure, Thresholds};
+use crate::core::status::{HealthState, Ineligible};
 
 const FAILED: Option<HookOutcome> = Some(HookOutcome::Failed);
 const SUCCEEDED: Option<HookOutcome> = Some(HookOutcome::Succeeded);
@@ -13,6 +13,22 @@ fn observer() -> Params {
 
 fn at_least_two() -> Params {
     Params { min_candidates: 2, ..patient() }
+}
+
+/// With a check that takes three failures to fall and two successes to rise.
+fn checked() -> Params {
+    Params { check: Some(Thresholds::default()), ..patient() }
+}
+
+/// Hands `host` the results of its check; `+` is a success, `-` a failure.
+fn check(lan: &mut Lan, host: &str, results: &str) {
+    for result in results.chars() {
+        lan.tell(host, |election, now| election.handle_check(now, result == '+'));
+    }
+}
+
+fn health(lan: &Lan, host: &str) -> Option<HealthState> {
+    lan.at(host).health().map(|health| health.state())
 }
 
 fn holdoffs(outputs: &Outputs) -> Vec<Duration> {
@@ -241,4 +257,136 @@ fn a_candidate_that_may_no_longer_stand_withdraws() {
     assert_eq!(lan.at("m").role(), Role::Follower);
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), Vec::<String>::new());
+}
+
+#[test]
+fn a_leader_whose_check_fails_hands_over_and_stays_out_until_it_passes_again() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.tell("a", |election, now| election.reconfigure(now, checked()));
+    lan.take("a");
+    check(&mut lan, "a", "--");
+    assert_eq!(lan.leaders(), ["a"], "two failures are not three");
+    check(&mut lan, "a", "-");
+    assert_eq!(lan.leaders(), ["b"], "the successor was named");
+    let outputs = lan.take("a");
+    assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::CheckFailed)]);
+    assert!(outputs.bodies().contains(&Body::Resignation { successor: Some(id("b")) }));
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::CheckFailed));
+
+    check(&mut lan, "a", "+");
+    lan.crash("b");
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "one success is not two");
+    check(&mut lan, "a", "+");
+    lan.pass(secs(2));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_demote_hook_that_follows_a_failing_check_ends_before_anyone_else_leads() {
+    let mut lan = Lan::settled(&["a", "b"], &checked());
+    check(&mut lan, "a", "+");
+    lan.pass(secs(5));
+    check(&mut lan, "b", "+");
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.set_hooks("a", None);
+    check(&mut lan, "a", "---");
+    lan.pass(secs(10));
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "it declares until its scripts have let go");
+    lan.set_hooks("a", SUCCEEDED);
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn a_node_with_a_check_starts_without_waiting_and_stands_by_the_first_result() {
+    let mut lan = Lan::new();
+    lan.start("a", checked());
+    lan.pass(secs(10));
+    assert_eq!(lan.at("a").role(), Role::Follower, "the start-up is over");
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::CheckPending));
+    check(&mut lan, "a", "+");
+    lan.pass(secs(2));
+    assert_eq!(lan.leaders(), ["a"]);
+
+    lan.start("b", checked());
+    check(&mut lan, "b", "-");
+    assert_eq!(lan.at("b").ineligible(lan.now), Some(Ineligible::CheckFailed));
+    assert_eq!(lan.at("b").role(), Role::Starting);
+    lan.pass(secs(10));
+    lan.crash("a");
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+}
+
+#[test]
+fn a_first_result_during_the_start_up_costs_no_time() {
+    let mut lan = Lan::new();
+    lan.start("a", checked());
+    lan.start("b", patient());
+    check(&mut lan, "a", "+");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_candidate_whose_check_fails_withdraws() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", patient(), &mut leader);
+    lan.tell("m", |election, now| election.reconfigure(now, checked()));
+    lan.hear(leader.says(Body::Resignation { successor: None }));
+    lan.pass(ms(100));
+    assert_eq!(lan.at("m").role(), Role::Candidate);
+    check(&mut lan, "m", "---");
+    assert_eq!(lan.at("m").role(), Role::Follower);
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+}
+
+#[test]
+fn a_check_that_is_given_to_a_leader_or_taken_from_it_moves_nothing() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.tell("a", |election, now| election.reconfigure(now, checked()));
+    assert_eq!(health(&lan, "a"), Some(HealthState::Healthy));
+    check(&mut lan, "a", "+--");
+    let easier = Params { check: Some(Thresholds { fall: 4, rise: 1 }), ..checked() };
+    lan.tell("a", |election, now| election.reconfigure(now, easier));
+    check(&mut lan, "a", "-");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.tell("a", |election, now| election.reconfigure(now, patient()));
+    assert_eq!(health(&lan, "a"), None);
+    check(&mut lan, "a", "-----");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("a").hooks(), []);
+}
+
+#[test]
+fn a_failing_check_that_is_taken_away_no_longer_keeps_the_node_out() {
+    let mut lan = Lan::new();
+    lan.start("a", checked());
+    check(&mut lan, "a", "-");
+    lan.pass(secs(10));
+    lan.tell("a", |election, now| election.reconfigure(now, checked()));
+    assert_eq!(health(&lan, "a"), Some(HealthState::Failing), "what it said before holds");
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.tell("a", |election, now| election.reconfigure(now, patient()));
+    lan.pass(secs(2));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_better_candidate_that_passes_again_claims_leadership_where_it_preempts() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.tell("a", |election, now| {
+        election.reconfigure(now, Params { preempt: true, priority: Priority(200), ..checked() });
+    });
+    check(&mut lan, "a", "---");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"]);
+    check(&mut lan, "a", "++");
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("b").hooks().last(), Some(&(HookEvent::Demoted, Reason::Preempted)));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::election::{YieldError, Yielding};
-use crate::core::params::{QuorumParams, StaticRole};
+use crate::core::params::{QuorumParams, StaticRole, Thresholds};
 use crate::core::quorum::Voters;
 use crate::core::status::Ineligible;
 
@@ -98,4 +98,28 @@ fn in_quorum_mode_a_static_role_waits_for_the_restart_that_ends_the_mode() {
     lan.tell("a", |election, now| election.reconfigure(now, fixed(StaticRole::Leader)));
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["b"], "a has no majority to lead by");
+}
+
+#[test]
+fn a_static_leader_whose_check_fails_is_followed_by_nobody_and_comes_back() {
+    let mut lan = Lan::new();
+    lan.start("a", fixed(StaticRole::Follower));
+    lan.start("z", Params { check: Some(Thresholds::default()), ..fixed(StaticRole::Leader) });
+    lan.pass(secs(10));
+    assert_eq!(lan.at("z").ineligible(lan.now), Some(Ineligible::CheckPending));
+    lan.tell("z", |election, now| election.handle_check(now, true));
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["z"]);
+    lan.take("z");
+    for _ in 0..3 {
+        lan.tell("z", |election, now| election.handle_check(now, false));
+    }
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.take("z").hooks(), [(HookEvent::Demoted, Reason::CheckFailed)]);
+    for _ in 0..2 {
+        lan.tell("z", |election, now| election.handle_check(now, true));
+    }
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["z"]);
 }

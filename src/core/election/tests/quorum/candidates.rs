@@ -1,6 +1,7 @@
 //! How a leader is made.
 
 use super::*;
+use crate::core::params::Thresholds;
 
 #[test]
 fn the_best_candidate_is_elected_and_everyone_follows() {
@@ -226,4 +227,22 @@ impl Lan {
         self.hear(voter("a").answers(&proposal, true));
         self.take(name).last_vote_request()
     }
+}
+
+#[test]
+fn a_leader_whose_check_fails_is_succeeded_by_the_one_that_it_names() {
+    let mut lan = three();
+    let checked = Params { check: Some(Thresholds { fall: 2, rise: 1 }), ..quorum(&THREE) };
+    lan.tell("a", |election, now| election.reconfigure(now, checked));
+    lan.take("a");
+    for _ in 0..2 {
+        lan.tell("a", |election, now| election.handle_check(now, false));
+    }
+    assert_eq!(lan.leaders(), ["b"]);
+    let outputs = lan.take("a");
+    assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::CheckFailed)]);
+    assert!(outputs.bodies().contains(&Body::Resignation { successor: Some(id("b")) }));
+    lan.crash("b");
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["c"], "a votes, and does not stand");
 }

@@ -1,0 +1,186 @@
+//! What the results of a health check come to: single ones may be wrong, a few in a row are not.
+
+use crate::core::params::Thresholds;
+use crate::core::status::{HealthState, Ineligible};
+
+/// The health of one node. The first result decides by itself, because nothing speaks against it;
+/// afterwards it takes several in a row to change what earlier ones have said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Health {
+    thresholds: Thresholds,
+    state: HealthState,
+    /// Since the last success.
+    failures: u32,
+    /// Since the last failure.
+    successes: u32,
+}
+
+impl Health {
+    /// Of a node that has just started.
+    pub const fn pending(thresholds: Thresholds) -> Self {
+        Health { thresholds, state: HealthState::Pending, failures: 0, successes: 0 }
+    }
+
+    /// Of a node that did without a check until now, and loses nothing by being given one.
+    pub const fn assumed(thresholds: Thresholds) -> Self {
+        Health { state: HealthState::Healthy, ..Health::pending(thresholds) }
+    }
+
+    /// The same under other thresholds, which judge from the next result on.
+    #[must_use]
+    pub const fn under(self, thresholds: Thresholds) -> Self {
+        Health { thresholds, ..self }
+    }
+
+    /// The check has passed or failed once more.
+    pub fn note(&mut self, passed: bool) {
+        if passed {
+            (self.failures, self.successes) = (0, self.successes.saturating_add(1));
+        } else {
+            (self.failures, self.successes) = (self.failures.saturating_add(1), 0);
+        }
+        let Thresholds { fall, rise } = self.thresholds;
+        self.state = match self.state {
+            HealthState::Pending if passed => HealthState::Healthy,
+            HealthState::Pending => HealthState::Failing,
+            HealthState::Healthy if self.failures >= fall => HealthState::Failing,
+            HealthState::Failing if self.successes >= rise => HealthState::Healthy,
+            unchanged => unchanged,
+        };
+    }
+
+    /// What the check says.
+    pub const fn state(&self) -> HealthState {
+        self.state
+    }
+
+    /// How many results it takes.
+    pub const fn thresholds(&self) -> Thresholds {
+        self.thresholds
+    }
+
+    /// Failures in a row, up to now.
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Successes in a row, up to now.
+    pub const fn successes(&self) -> u32 {
+        self.successes
+    }
+
+    /// Why the node must not lead; none where it may.
+    pub const fn ineligible(&self) -> Option<Ineligible> {
+        match self.state {
+            HealthState::Pending => Some(Ineligible::CheckPending),
+            HealthState::Healthy => None,
+            HealthState::Failing => Some(Ineligible::CheckFailed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FALL_3_RISE_2: Thresholds = Thresholds { fall: 3, rise: 2 };
+
+    /// The states that `results` lead through; `+` is a success, `-` a failure.
+    fn states(mut health: Health, results: &str) -> Vec<HealthState> {
+        results
+            .chars()
+            .map(|result| {
+                health.note(result == '+');
+                health.state()
+            })
+            .collect()
+    }
+
+    /// The last of them.
+    fn outcome(health: Health, results: &str) -> HealthState {
+        states(health, results).pop().unwrap()
+    }
+
+    #[test]
+    fn the_first_result_decides() {
+        let started = Health::pending(FALL_3_RISE_2);
+        assert_eq!(started.state(), HealthState::Pending);
+        assert_eq!(outcome(started, "+"), HealthState::Healthy);
+        assert_eq!(outcome(started, "-"), HealthState::Failing);
+    }
+
+    #[test]
+    fn it_takes_failures_in_a_row_to_fall_and_successes_in_a_row_to_rise() {
+        let healthy = Health::assumed(FALL_3_RISE_2);
+        assert_eq!(outcome(healthy, "--+--+--"), HealthState::Healthy);
+        assert_eq!(outcome(healthy, "--+---"), HealthState::Failing);
+        assert_eq!(outcome(healthy, "---+-+-"), HealthState::Failing);
+        assert_eq!(outcome(healthy, "---+-++"), HealthState::Healthy);
+    }
+
+    #[test]
+    fn the_first_failure_of_a_node_that_starts_is_one_of_no_streak_to_rise_from() {
+        let started = Health::pending(FALL_3_RISE_2);
+        assert_eq!(outcome(started, "-+"), HealthState::Failing);
+        assert_eq!(outcome(started, "-++"), HealthState::Healthy);
+    }
+
+    #[test]
+    fn other_thresholds_judge_what_was_counted_from_the_next_result_on() {
+        let mut health = Health::assumed(Thresholds { fall: 9, rise: 1 });
+        for _ in 0..3 {
+            health.note(false);
+        }
+        let mut stricter = health.under(FALL_3_RISE_2);
+        assert_eq!(stricter.state(), HealthState::Healthy);
+        stricter.note(false);
+        assert_eq!(stricter.state(), HealthState::Failing);
+    }
+
+    #[test]
+    fn only_a_healthy_node_may_lead() {
+        let mut health = Health::pending(Thresholds { fall: 1, rise: 1 });
+        assert_eq!(health.ineligible(), Some(Ineligible::CheckPending));
+        health.note(false);
+        assert_eq!(health.ineligible(), Some(Ineligible::CheckFailed));
+        health.note(true);
+        assert_eq!(health.ineligible(), None);
+    }
+
+    /// What the whole history says, read backwards: the newest streak that was long enough, or
+    /// else the first result.
+    fn judged(history: &[bool], Thresholds { fall, rise }: Thresholds) -> HealthState {
+        let state = |passed| if passed { HealthState::Healthy } else { HealthState::Failing };
+        (0..history.len())
+            .rev()
+            .find_map(|end| {
+                let last = history[end];
+                let before = history[..=end].iter().rev();
+                let streak = before.take_while(|passed| **passed == last).count();
+                let needed = if last { rise } else { fall };
+                (streak >= needed as usize).then(|| state(last))
+            })
+            .or(history.first().copied().map(state))
+            .unwrap_or(HealthState::Pending)
+    }
+
+    proptest! {
+        #[test]
+        fn the_newest_streak_that_is_long_enough_decides(
+            history in proptest::collection::vec(any::<bool>(), 0..60),
+            fall in 1..6_u32,
+            rise in 1..6_u32,
+        ) {
+            let thresholds = Thresholds { fall, rise };
+            let mut health = Health::pending(thresholds);
+            for (count, passed) in history.iter().enumerate() {
+                prop_assert_eq!(health.state(), judged(&history[..count], thresholds));
+                health.note(*passed);
+                prop_assert_eq!(health.failures().min(health.successes()), 0);
+            }
+            prop_assert_eq!(health.state(), judged(&history, thresholds));
+        }
+    }
+}

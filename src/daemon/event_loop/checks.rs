@@ -1,0 +1,114 @@
+//! The health check: started when it is due, and its results handed to the election.
+
+use super::Daemon;
+use crate::control_api::CheckReport;
+use crate::core::hook::HookOutcome;
+use crate::core::status::HealthState;
+use crate::daemon::clock;
+use crate::daemon::hooks::schedule::{CheckSchedule, Due, PATIENCE};
+use crate::daemon::hooks::{Forced, HookFinished};
+use crate::types::Role;
+
+/// The check of a daemon.
+pub(super) struct Check {
+    pub(super) schedule: CheckSchedule,
+    /// How it ended last; none where it has not, and should have.
+    last: Option<HookFinished>,
+}
+
+impl Check {
+    pub(super) const fn new(schedule: CheckSchedule) -> Self {
+        Check { schedule, last: None }
+    }
+}
+
+impl Daemon {
+    /// Takes in how the check ended, and starts the next one where it is due.
+    pub(super) fn attend_to_check(&mut self) {
+        self.take_check_result();
+        match self.check.schedule.poll_due(clock::now()) {
+            Some(Due::Start) => self.start_check(),
+            Some(Due::Overdue) => {
+                self.check.last = None;
+                self.judge_check(false, "it has not ended within its time limit");
+            }
+            None => {}
+        }
+    }
+
+    /// The check that is under way is no longer asked for.
+    pub(super) fn end_check(&mut self) {
+        let now = clock::now();
+        self.hooks.end_check(now + PATIENCE, now);
+        self.take_check_result();
+    }
+
+    /// What `status` tells of the check; none where there is none.
+    pub(super) fn check_report(&self) -> Option<CheckReport> {
+        let health = self.election.health()?;
+        let thresholds = health.thresholds();
+        let last = self.check.last.as_ref();
+        Some(CheckReport {
+            state: health.state(),
+            running: self.hooks.is_checking(),
+            failures: health.failures(),
+            fall: thresholds.fall,
+            successes: health.successes(),
+            rise: thresholds.rise,
+            last_exit: last.and_then(|last| last.exit),
+            last_ms: last.and_then(|last| u64::try_from(last.took.as_millis()).ok()),
+        })
+    }
+
+    fn start_check(&mut self) {
+        let now = clock::now();
+        let role = if self.election.is_leader_at(now) { Role::Leader } else { Role::Follower };
+        self.hooks.start_check(role, self.election.term(), now);
+        self.take_check_result();
+    }
+
+    fn take_check_result(&mut self) {
+        let Some(finished) = self.hooks.poll_checked() else { return };
+        if let Some(passed) = self.check.schedule.handle_finished(&finished) {
+            self.check.last = Some(finished);
+            self.judge_check(passed, &describe(&finished));
+        }
+    }
+
+    /// Has the election count a result, and tells the log where that changes anything.
+    fn judge_check(&mut self, passed: bool, result: &str) {
+        let before = self.election.health().map(|health| health.state());
+        self.election.handle_check(clock::now(), passed);
+        let after = self.election.health().map(|health| health.state());
+        if before != after {
+            tell_change(before, after, result);
+        }
+        self.carry_out();
+    }
+}
+
+fn tell_change(before: Option<HealthState>, after: Option<HealthState>, result: &str) {
+    match (before, after) {
+        (_, Some(HealthState::Failing)) => {
+            log::warn!("the check fails, so that this node does not stand: {result}");
+        }
+        (Some(HealthState::Failing), _) => {
+            log::info!("the check passes again, so that this node stands: {result}");
+        }
+        _ => log::info!("the check passes: {result}"),
+    }
+}
+
+/// How a check ended, in words.
+fn describe(finished: &HookFinished) -> String {
+    let took = finished.took.as_millis();
+    match (finished.outcome, finished.exit, finished.forced) {
+        (HookOutcome::NotRun, ..) => "it could not be run".to_owned(),
+        (HookOutcome::Lost, ..) => "it was lost sight of".to_owned(),
+        (.., Some(Forced::Overran)) => {
+            format!("it overran its time limit, and ended after {took} ms")
+        }
+        (_, Some(exit), _) => format!("exit status {exit} after {took} ms"),
+        (_, None, _) => format!("it ended after {took} ms without an exit status"),
+    }
+}

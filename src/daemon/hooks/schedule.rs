@@ -1,0 +1,236 @@
+//! When the health check is due, and which of its ends count.
+
+use std::time::Duration;
+
+use super::HookFinished;
+use crate::config::Config;
+use crate::core::hook::HookOutcome;
+use crate::time::Time;
+
+/// Beyond its time limit, how long the end of a check may take to be told: what gets TERM needs a moment
+/// to end, and the hook-runner one to say so.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often the check runs, and for how long it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckSettings {
+    command: String,
+    interval: Duration,
+    timeout: Duration,
+}
+
+impl CheckSettings {
+    /// None where no check is configured.
+    pub fn new(config: &Config) -> Option<Self> {
+        Some(CheckSettings {
+            command: config.check.clone()?,
+            interval: config.check_interval,
+            timeout: config.check_timeout,
+        })
+    }
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// To start the check.
+    Start,
+    /// To count it as failed: it should have ended long ago.
+    Overdue,
+}
+
+/// The timetable of the check. It starts one interval after it last started; one that has not ended by
+/// then is waited for. One that is overdue counts as failed, and once more with each interval, until it
+/// has ended: what hangs is not healthy, and is not run twice.
+#[derive(Debug)]
+pub struct CheckSchedule {
+    settings: Option<CheckSettings>,
+    next_start: Time,
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    overdue_at: Time,
+    /// Whether its end tells anything: it has not been counted, and is not of an earlier command.
+    counts: bool,
+}
+
+impl CheckSchedule {
+    /// With the first check due at `now`, where there is one.
+    pub const fn new(settings: Option<CheckSettings>, now: Time) -> Self {
+        CheckSchedule { settings, next_start: now, under_way: None }
+    }
+
+    /// Takes other settings. Returns whether the check that is under way is to be ended: it is not the one
+    /// that is asked for now.
+    pub fn reconfigure(&mut self, settings: Option<CheckSettings>, now: Time) -> bool {
+        let command = |settings: &Option<CheckSettings>| {
+            settings.as_ref().map(|settings| settings.command.clone())
+        };
+        let is_another = command(&self.settings) != command(&settings);
+        self.settings = settings;
+        let wait = self.settings.as_ref().map_or(Duration::ZERO, |settings| settings.interval);
+        self.next_start = if is_another { now } else { self.next_start.min(now + wait) };
+        is_another && self.disregard(now)
+    }
+
+    /// There are no more checks. Returns whether one is under way that is to be ended.
+    pub fn stop(&mut self, now: Time) -> bool {
+        self.settings = None;
+        self.disregard(now)
+    }
+
+    /// When [`poll_due`](Self::poll_due) next has something; none where there is no check.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.settings.as_ref()?;
+        Some(self.under_way.as_ref().map_or(self.next_start, |check| check.overdue_at))
+    }
+
+    /// What is due at `now`, once.
+    pub fn poll_due(&mut self, now: Time) -> Option<Due> {
+        let at = self.poll_timeout().filter(|at| *at <= now);
+        let (Some(settings), Some(_)) = (&self.settings, at) else { return None };
+        if let Some(check) = &mut self.under_way {
+            *check = UnderWay { overdue_at: now + settings.interval, counts: false };
+            return Some(Due::Overdue);
+        }
+        let overdue_at = now + settings.timeout + PATIENCE;
+        self.under_way = Some(UnderWay { overdue_at, counts: true });
+        self.next_start = now + settings.interval;
+        Some(Due::Start)
+    }
+
+    /// The check has ended. Returns whether it passed; none where that no longer matters.
+    pub fn handle_finished(&mut self, finished: &HookFinished) -> Option<bool> {
+        let check = self.under_way.take()?;
+        check.counts.then_some(finished.outcome == HookOutcome::Succeeded)
+    }
+
+    /// The end of the check that is under way tells nothing, and it gets the time that any other has to end.
+    /// Returns whether there is one.
+    fn disregard(&mut self, now: Time) -> bool {
+        let timeout = self.settings.as_ref().map_or(Duration::ZERO, |settings| settings.timeout);
+        let Some(check) = &mut self.under_way else { return false };
+        *check = UnderWay { overdue_at: now + timeout + PATIENCE, counts: false };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Time = Time::from_millis(1_000);
+    const PASSED: HookFinished = HookFinished {
+        outcome: HookOutcome::Succeeded,
+        exit: Some(0),
+        took: Duration::from_millis(20),
+        forced: None,
+    };
+    const FAILED: HookFinished = HookFinished::failed(Duration::from_millis(20));
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Every second, for at most half a second.
+    fn every_second(command: &str) -> Option<CheckSettings> {
+        let command = command.to_owned();
+        Some(CheckSettings { command, interval: ms(1_000), timeout: ms(500) })
+    }
+
+    fn schedule() -> CheckSchedule {
+        CheckSchedule::new(every_second("a"), START)
+    }
+
+    #[test]
+    fn a_check_starts_an_interval_after_the_last_one_started() {
+        let mut schedule = schedule();
+        assert_eq!(schedule.poll_due(START), Some(Due::Start));
+        assert_eq!(schedule.poll_due(START), None);
+        assert_eq!(schedule.handle_finished(&PASSED), Some(true));
+        assert_eq!(schedule.poll_timeout(), Some(START + ms(1_000)));
+        assert_eq!(schedule.poll_due(START + ms(999)), None);
+        assert_eq!(schedule.poll_due(START + ms(1_000)), Some(Due::Start));
+        assert_eq!(schedule.handle_finished(&FAILED), Some(false));
+    }
+
+    #[test]
+    fn checks_that_were_missed_are_not_made_up_for() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        schedule.handle_finished(&PASSED);
+        let late = START + ms(60_500);
+        assert_eq!(schedule.poll_due(late), Some(Due::Start));
+        schedule.handle_finished(&PASSED);
+        assert_eq!(schedule.poll_timeout(), Some(late + ms(1_000)));
+    }
+
+    #[test]
+    fn a_check_that_does_not_end_counts_as_failed_with_each_interval_and_no_other_starts() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        let mut now = START + ms(500) + PATIENCE;
+        for _ in 0..5 {
+            assert_eq!(schedule.poll_timeout(), Some(now));
+            assert_eq!(schedule.poll_due(now), Some(Due::Overdue));
+            assert_eq!(schedule.poll_due(now), None);
+            now += ms(1_000);
+        }
+        now += ms(1);
+        assert_eq!(schedule.handle_finished(&FAILED), None, "it was counted");
+        assert_eq!(schedule.poll_due(now), Some(Due::Start), "at once");
+    }
+
+    #[test]
+    fn without_a_check_nothing_is_ever_due() {
+        let mut schedule = CheckSchedule::new(None, START);
+        assert_eq!(schedule.poll_timeout(), None);
+        assert_eq!(schedule.poll_due(START + ms(60_000)), None);
+    }
+
+    #[test]
+    fn another_command_starts_as_soon_as_the_one_under_way_is_ended() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        let now = START + ms(100);
+        assert!(schedule.reconfigure(every_second("b"), now));
+        assert_eq!(schedule.poll_timeout(), Some(now + ms(500) + PATIENCE), "it has time to end");
+        assert_eq!(schedule.handle_finished(&FAILED), None, "it was the other one");
+        assert_eq!(schedule.poll_due(now), Some(Due::Start));
+        assert_eq!(schedule.handle_finished(&PASSED), Some(true));
+    }
+
+    #[test]
+    fn other_times_leave_the_check_under_way_alone() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        let quicker = CheckSettings { interval: ms(200), ..every_second("a").unwrap() };
+        assert!(!schedule.reconfigure(Some(quicker), START + ms(100)));
+        assert_eq!(schedule.handle_finished(&PASSED), Some(true));
+        assert_eq!(schedule.poll_timeout(), Some(START + ms(300)));
+    }
+
+    #[test]
+    fn a_check_that_is_taken_away_and_given_back_does_not_run_twice() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        assert!(schedule.reconfigure(None, START));
+        assert_eq!(schedule.poll_timeout(), None);
+        assert!(schedule.reconfigure(every_second("a"), START), "it is still being ended");
+        assert_eq!(schedule.poll_due(START), None);
+        assert_eq!(schedule.handle_finished(&FAILED), None);
+        assert_eq!(schedule.poll_due(START), Some(Due::Start));
+    }
+
+    #[test]
+    fn after_the_end_there_are_no_more_checks() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        assert!(schedule.stop(START));
+        assert_eq!(schedule.handle_finished(&PASSED), None);
+        assert_eq!(schedule.poll_timeout(), None);
+        assert!(!schedule.stop(START));
+    }
+}

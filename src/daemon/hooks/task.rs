@@ -1,0 +1,234 @@
+//! What is run: which command, and what its environment says.
+//!
+//! Each command has a lane of its own. In a lane there is one run at a time; the lanes run beside each
+//! other, so that a hook that takes its time delays neither the fence command nor the check.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::{Index, IndexMut};
+
+use log::Level;
+use serde::{Deserialize, Serialize};
+
+use super::HookNode;
+use crate::core::hook::HookRun;
+use crate::types::{NodeId, Role, Term};
+
+/// The variables of one run.
+pub(super) type Environment = Vec<(&'static str, String)>;
+
+/// Which command is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// The hook.
+    Hook,
+    /// The fence command.
+    Fence,
+    /// The health check.
+    Check,
+}
+
+/// One of something for each lane.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lanes<T> {
+    /// The hook's.
+    pub hook: T,
+    /// The fence command's.
+    pub fence: T,
+    /// The health check's.
+    pub check: T,
+}
+
+/// One run of a command. Every part is a checked type: nothing in here can name a command or a
+/// variable, or hold a line break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Task {
+    /// Of the hook.
+    Hook(HookRun),
+    /// Of the fence command.
+    Fence {
+        /// The term of the reign whose scripts have not let go.
+        term: Term,
+    },
+    /// Of the health check.
+    Check {
+        /// `LANELECT_ROLE`: `leader` or `follower`.
+        role: Role,
+        /// `LANELECT_TERM`.
+        term: Term,
+    },
+}
+
+impl Lane {
+    /// Every lane.
+    pub const ALL: [Lane; 3] = [Lane::Hook, Lane::Fence, Lane::Check];
+
+    /// At which level the log is told what would be told at `level`. A check comes round every second,
+    /// and what goes wrong with it too: there the change is told, by whoever keeps count.
+    pub(super) fn loudness(self, level: Level) -> Level {
+        match self {
+            Lane::Hook | Lane::Fence => level,
+            Lane::Check => level.max(Level::Debug),
+        }
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Lane::Hook => "hook",
+            Lane::Fence => "fence",
+            Lane::Check => "check",
+        })
+    }
+}
+
+impl<T> Lanes<T> {
+    /// What `make` makes for each lane.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `make`.
+    pub fn try_new<E>(mut make: impl FnMut(Lane) -> Result<T, E>) -> Result<Self, E> {
+        Ok(Lanes { hook: make(Lane::Hook)?, fence: make(Lane::Fence)?, check: make(Lane::Check)? })
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        [&self.hook, &self.fence, &self.check].into_iter()
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        [&mut self.hook, &mut self.fence, &mut self.check].into_iter()
+    }
+}
+
+impl<T: PartialEq> Lanes<T> {
+    /// The lane whose this is.
+    pub fn lane_of(&self, value: &T) -> Option<Lane> {
+        Lane::ALL.into_iter().find(|lane| self[*lane] == *value)
+    }
+}
+
+impl<T> Index<Lane> for Lanes<T> {
+    type Output = T;
+
+    fn index(&self, lane: Lane) -> &T {
+        match lane {
+            Lane::Hook => &self.hook,
+            Lane::Fence => &self.fence,
+            Lane::Check => &self.check,
+        }
+    }
+}
+
+impl<T> IndexMut<Lane> for Lanes<T> {
+    fn index_mut(&mut self, lane: Lane) -> &mut T {
+        match lane {
+            Lane::Hook => &mut self.hook,
+            Lane::Fence => &mut self.fence,
+            Lane::Check => &mut self.check,
+        }
+    }
+}
+
+impl Task {
+    /// Where it runs.
+    pub const fn lane(&self) -> Lane {
+        match self {
+            Task::Hook(_) => Lane::Hook,
+            Task::Fence { .. } => Lane::Fence,
+            Task::Check { .. } => Lane::Check,
+        }
+    }
+
+    /// The variables that tell the command about its run on `node`.
+    pub(super) fn environment(&self, node: &HookNode) -> Environment {
+        let mut variables = match self {
+            Task::Hook(run) => hook_variables(run),
+            Task::Fence { term } => vec![
+                ("LANELECT_EVENT", "fence".to_owned()),
+                ("LANELECT_REASON", "grace-overrun".to_owned()),
+                ("LANELECT_TERM", term.to_string()),
+            ],
+            Task::Check { role, term } => vec![
+                ("LANELECT_EVENT", "check".to_owned()),
+                ("LANELECT_ROLE", role.to_string()),
+                ("LANELECT_TERM", term.to_string()),
+            ],
+        };
+        variables.extend([
+            ("LANELECT_NODE_ID", node.node_id.to_string()),
+            ("LANELECT_GROUP", node.group.to_string()),
+            ("LANELECT_INTERFACE", node.interfaces.join(" ")),
+        ]);
+        variables
+    }
+}
+
+/// As the log calls it.
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Task::Hook(HookRun { event, reason, term, .. }) => {
+                write!(f, "hook for {event} ({reason}, term {term})")
+            }
+            Task::Fence { term } => write!(f, "fence command for term {term}"),
+            Task::Check { .. } => f.write_str("check"),
+        }
+    }
+}
+
+fn hook_variables(run: &HookRun) -> Environment {
+    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
+    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
+    vec![
+        ("LANELECT_EVENT", run.event.to_string()),
+        ("LANELECT_REASON", run.reason.to_string()),
+        ("LANELECT_ROLE", run.role.to_string()),
+        ("LANELECT_TERM", run.term.to_string()),
+        ("LANELECT_LEADER", id(run.leader)),
+        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
+        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{demoted, node};
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_empty() {
+        let empty: Vec<_> = Task::Hook(demoted(9))
+            .environment(&node())
+            .into_iter()
+            .filter_map(|(name, value)| value.is_empty().then_some(name))
+            .collect();
+        let expected = ["LANELECT_LEADER", "LANELECT_LEADER_ADDRESS", "LANELECT_PREVIOUS_LEADER"];
+        assert_eq!(empty, expected);
+    }
+
+    #[test]
+    fn each_lane_has_its_own() {
+        let mut lanes = Lanes::try_new(|lane| Ok::<_, ()>(lane.to_string())).unwrap();
+        for lane in Lane::ALL {
+            assert_eq!(lanes[lane], lane.to_string());
+            lanes[lane].push('!');
+        }
+        assert!(lanes.iter().eq(["hook!", "fence!", "check!"]));
+        assert_eq!(lanes.lane_of(&"fence!".to_owned()), Some(Lane::Fence));
+        assert_eq!(lanes.lane_of(&"fence".to_owned()), None);
+    }
+
+    #[test]
+    fn only_of_the_check_the_log_is_told_in_a_whisper() {
+        for level in [Level::Error, Level::Info] {
+            assert_eq!(Lane::Hook.loudness(level), level);
+            assert_eq!(Lane::Check.loudness(level), Level::Debug);
+        }
+        assert_eq!(Lane::Check.loudness(Level::Trace), Level::Trace);
+    }
+}
