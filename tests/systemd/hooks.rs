@@ -1,4 +1,4 @@
-//! Hooks that hang, and hooks that fail wherever they run.
+//! Hooks that hang or fail, and what else is run with the privileges of root: checks and fences.
 
 use std::fs;
 use std::time::Duration;
@@ -62,5 +62,41 @@ fn attempts_to_lead_thin_out_where_every_hook_fails() {
                 holdoff *= 2.0;
             }
         }
+    });
+}
+
+#[test]
+fn a_failing_check_hands_over_and_runs_as_root() {
+    scenario(|site, [h1, h2]| {
+        let check =
+            "check = \"id -un > /run/checked; test ! -e /run/sick\"\ncheck_interval = \"200ms\"";
+        site.start_led_by_first(&[h1, h2], check);
+        assert_eq!(h1.run("cat /run/checked"), "root\n");
+        h1.run("touch /run/sick");
+        site.wait_for_leader(h2);
+        site.check_overlaps();
+        assert_eq!(h1.hooks().last().unwrap(), "demoted check-failed");
+        assert_eq!(h1.status()["ineligible_reason"], "check-failed");
+        h1.run("rm /run/sick");
+        wait_until("it may lead again", || h1.status()["eligible"] == true);
+        site.wait_for_leader(h2);
+    });
+}
+
+#[test]
+fn a_host_whose_hook_does_not_let_go_is_powered_off_by_its_fence() {
+    scenario(|site, hosts: [_; 3]| {
+        let fence = "fence = \"systemctl poweroff --force --force\"";
+        let voters = hosts.map(|host| host.name.as_str());
+        let lines = format!("mode = \"quorum\"\nvoters = {voters:?}\n{fence}");
+        hosts.iter().for_each(|host| host.install(&lines));
+        hosts.iter().for_each(|host| host.enable());
+        let old = site.sole_leader();
+        old.slow_hook_on("demoted", "600");
+        site.cut_off(old);
+        old.wait_until_off();
+        assert_eq!(old.hooks().last().unwrap(), "demoted lease-lost");
+        let new = site.sole_leader();
+        assert_ne!(new.name, old.name);
     });
 }

@@ -137,6 +137,13 @@ impl Host {
         self.wait_until_off();
     }
 
+    /// Waits until it is off, whoever has turned it off.
+    pub(crate) fn wait_until_off(&self) {
+        let Power { mut boot, .. } = self.power.take().expect("a host with power");
+        wait_until(&format!("{} is off", self.name), || boot.try_wait().unwrap().is_some());
+        self.cgroup.remove(&self.name);
+    }
+
     /// Whether it is up, or boots.
     pub(crate) fn has_power(&self) -> bool {
         self.power.borrow().is_some()
@@ -287,12 +294,6 @@ impl Host {
     fn manager(&self) -> Pid {
         let power = self.power.borrow();
         power.as_ref().unwrap_or_else(|| panic!("{} has no power", self.name)).manager
-    }
-
-    fn wait_until_off(&self) {
-        let Power { mut boot, .. } = self.power.take().unwrap();
-        wait_until(&format!("{} is off", self.name), || boot.try_wait().unwrap().is_some());
-        self.cgroup.remove(&self.name);
     }
 }
 

@@ -15,7 +15,7 @@ use super::story;
 use super::trial::{CGROUPS, SHARED, SITE, prepare, trial};
 use crate::harness::inside::{self, Needs, isolated_with};
 use crate::harness::journal::Journal;
-use crate::harness::switch::Switch;
+use crate::harness::switch::{Rule, Switch};
 use crate::harness::wait_until;
 
 /// The longest a scenario may take.
@@ -100,6 +100,14 @@ impl Site {
         wait_until(&format!("{} leads and the others follow it", host.name), || {
             self.agreed_leader().is_some_and(|leader| leader.name == host.name)
         });
+    }
+
+    /// Lets nothing through from or to `host`.
+    pub(crate) fn cut_off(&self, host: &Host) {
+        for other in self.hosts.iter().filter(|other| other.number != host.number) {
+            self.switch.link(host.number, other.number, Rule::cut());
+            self.switch.link(other.number, host.number, Rule::cut());
+        }
     }
 
     /// The network.
