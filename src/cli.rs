@@ -1,5 +1,6 @@
 //! The command line. The only module that knows clap.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::builder::{BoolValueParser, RangedI64ValueParser, StringValueParser, TypedValueParser};
@@ -102,11 +103,27 @@ Exit status: 0, 2 for wrong usage or config, 1 where something could not be done
 Example:
   lanelect post-stop --config /etc/lanelect/web.toml";
 
+const ANNOUNCE_HELP: &str = "\
+By gratuitous ARP or unsolicited neighbour advertisements, so that neighbours and switches know at
+once that an address has moved. For hooks; it takes CAP_NET_RAW.
+
+Exit status: 0, or 1 where the interface does not hold an address or nothing can be sent.
+
+Example:
+  lanelect announce eth0 10.0.0.100 2001:db8::100";
+
 const KEYGEN_HELP: &str = "\
 Every node of a group needs the same keys. The first one in key_file signs, all of them verify.
 
+Exit status: 0, or 1 where the system gives no random bytes.
+
 Example:
   (umask 077 && lanelect keygen > /etc/lanelect/web.key)";
+
+const DEMO_HELP: &str = "\
+Needs no configuration and no privileges, and leaves nothing behind.
+
+Exit status: 0, or 1 where it failed.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -151,10 +168,20 @@ pub enum Command {
     /// Cleans up after a daemon that died as the leader
     #[command(after_help = POST_STOP_HELP)]
     PostStop(RunArgs),
+    /// Tells the neighbours that addresses are here now
+    #[command(after_help = ANNOUNCE_HELP)]
+    Announce {
+        /// The interface that holds the addresses
+        interface: String,
+        /// The addresses, IPv4 or IPv6, without a prefix length
+        #[arg(required = true, value_name = "ADDRESS")]
+        addresses: Vec<IpAddr>,
+    },
     /// Prints a fresh key for key_file
     #[command(after_help = KEYGEN_HELP)]
     Keygen,
     /// Shows a whole election and a failover on this machine, loopback only
+    #[command(after_help = DEMO_HELP)]
     Demo,
 }
 

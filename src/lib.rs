@@ -7,6 +7,7 @@
 //!   main ─▶ cli                      the command line
 //!    ├────▶ client ─▶ control_api    what asks a running daemon, and the words of both ends
 //!    ├────▶ demo                     a whole election on one machine
+//!    ├────▶ announce                 where an address is now, said to the neighbours
 //!    ├────▶ hook_runner ─┐           runs hooks with privileges that the daemon lacks
 //!    └────▶ daemon ──────┴─▶ config  sockets, processes, files, clock, signals; the settings
 //!              │               │
@@ -50,6 +51,7 @@
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 
+pub mod announce;
 pub mod cli;
 pub mod client;
 pub mod config;

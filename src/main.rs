@@ -12,7 +12,7 @@ use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::daemon::{self, post_stop};
 use lanelect::hook_runner;
-use lanelect::{demo, logging};
+use lanelect::{announce, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -35,6 +35,10 @@ fn main() -> ExitCode {
         Command::Maintenance { switch, daemon } => {
             asked(client::maintenance(&target(&daemon), switch == Switch::On, &mut out))
         }
+        Command::Announce { interface, addresses } => match announce::run(&interface, &addresses) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error.to_string(), 1),
+        },
         Command::Keygen => keygen(),
         Command::Demo => demo::run(),
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Every module of the library and what it may use of the others:
 /// `types, time ← wire ← core ← daemon ← main`, with `control_api` between daemon and client.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
@@ -28,13 +28,14 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ),
     ("logging", &[]),
     ("daemon", &["types", "time", "wire", "core", "config", "control_api"]),
+    ("announce", &[]),
     ("hook_runner", &["types", "time", "config", "daemon"]),
     // The demonstration is a play around whole daemons, and so stands above all of them.
     ("demo", &["types", "time", "core", "config", "control_api", "client", "daemon"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
     ("cli", &["types", "config"]),
     // `main` dispatches.
-    ("main", &["cli", "client", "config", "daemon", "demo", "hook_runner", "logging"]),
+    ("main", &["announce", "cli", "client", "config", "daemon", "demo", "hook_runner", "logging"]),
 ];
 
 /// Modules that compute and touch nothing outside: no socket, file, process, environment variable,
@@ -68,8 +69,9 @@ const PURE_CRATES: [&str; 8] =
 const CLOCK_WORDS: [&str; 5] = ["SystemTime", "Instant", "ClockId", "clock_gettime", "CLOCK_"];
 const CLOCK: &str = "src/daemon/clock.rs";
 
-/// Those that may sleep: the demonstration waits for what its daemons show, and has no event loop.
-const SLEEPERS: [&str; 1] = ["demo"];
+/// Those that may sleep, and have no event loop: the demonstration waits for what its daemons show,
+/// announcements are repeated after a pause.
+const SLEEPERS: [&str; 2] = ["announce", "demo"];
 
 /// One line of code, without comments.
 struct Line {

@@ -4,7 +4,7 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "check-config",
     "status",
@@ -13,6 +13,8 @@ const COMMANDS: [&str; 10] = [
     "yield",
     "maintenance",
     "hook-runner",
+    "post-stop",
+    "announce",
     "keygen",
     "demo",
 ];
@@ -65,6 +67,8 @@ fn wrong_usage_exits_with_2_and_says_why_on_stderr() {
         &["status", "--group", "../x"],
         &["status", "--group", "a", "--socket", "/b"],
         &["keygen", "more"],
+        &["announce", "eth0"],
+        &["announce", "eth0", "10.0.0.100/24"],
     ] {
         let assert = lanelect(args).code(2);
         assert_eq!(stdout(&assert), "", "{args:?}");

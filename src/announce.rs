@@ -1,0 +1,236 @@
+//! Tells the hosts and switches of a LAN where an address is now: `lanelect announce`.
+//!
+//! They remember by which hardware address they last reached it. Who takes an address over says
+//! unasked where it is: for IPv4 by an ARP announcement (RFC 5227), for IPv6 by an unsolicited
+//! neighbour advertisement (RFC 4861). Only what an interface holds is announced, so that a script
+//! which comes too late takes nothing away from another host.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
+use std::os::fd::AsRawFd;
+use std::thread;
+use std::time::Duration;
+
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
+use nix::libc::ARPHRD_ETHER;
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrStorage, sendto, socket,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// How often each address is announced: a frame may be lost, and nobody acknowledges one.
+const ROUNDS: usize = 3;
+
+/// Between two rounds. What waits for the announcements waits for all of them.
+const PAUSE: Duration = Duration::from_millis(50);
+
+const BROADCAST: Mac = [0xff; 6];
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+/// Nothing that a router has passed on is taken for an advertisement, so it leaves with the most.
+const HOP_LIMIT: u32 = 255;
+
+type Mac = [u8; 6];
+
+/// Why nothing was announced.
+#[derive(Debug, thiserror::Error)]
+pub enum AnnounceError {
+    /// The kernel does not list its interfaces.
+    #[error("cannot list the interfaces: {0}")]
+    Unlisted(#[source] io::Error),
+    /// There is no such interface.
+    #[error("there is no interface {0}")]
+    NoInterface(String),
+    /// The address would lead the neighbours astray.
+    #[error("{interface} does not hold {address}: add it before it is announced")]
+    NotHeld {
+        /// The interface.
+        interface: String,
+        /// What it was to hold.
+        address: IpAddr,
+    },
+    /// The system refused to send.
+    #[error("cannot announce {address}: {source}")]
+    NotSent {
+        /// The address.
+        address: IpAddr,
+        /// Why, such as a lack of `CAP_NET_RAW`.
+        source: io::Error,
+    },
+}
+
+/// Announces addresses that `interface` holds. Where its neighbours do not go by hardware addresses,
+/// as on the loopback and in tunnels, there is nothing to say.
+///
+/// # Errors
+///
+/// Where an address is not held there, before any is announced, and where one cannot be sent.
+pub fn run(interface: &str, addresses: &[IpAddr]) -> Result<(), AnnounceError> {
+    let Some(port) = Port::find(interface, addresses)? else { return Ok(()) };
+    for round in 0..ROUNDS {
+        if round > 0 {
+            pause();
+        }
+        for &address in addresses {
+            let sent = match address {
+                IpAddr::V4(address) => port.announce_ipv4(address),
+                IpAddr::V6(address) => port.announce_ipv6(address),
+            };
+            sent.map_err(|source| AnnounceError::NotSent { address, source })?;
+        }
+    }
+    Ok(())
+}
+
+/// An interface whose neighbours reach it by its hardware address.
+struct Port {
+    name: String,
+    link: LinkAddr,
+    mac: Mac,
+}
+
+impl Port {
+    /// The interface of that name, which must hold all the addresses.
+    fn find(name: &str, addresses: &[IpAddr]) -> Result<Option<Port>, AnnounceError> {
+        let listed = getifaddrs().map_err(|errno| AnnounceError::Unlisted(errno.into()))?;
+        let entries: Vec<_> = listed.filter(|entry| entry.interface_name == name).collect();
+        let link = entries
+            .iter()
+            .find_map(|entry| entry.address.as_ref()?.as_link_addr().copied())
+            .ok_or_else(|| AnnounceError::NoInterface(name.to_string()))?;
+        if let Some(&address) = addresses.iter().find(|address| !is_held(&entries, **address)) {
+            return Err(AnnounceError::NotHeld { interface: name.to_string(), address });
+        }
+        let mac = link.addr().filter(|_| link.hatype() == ARPHRD_ETHER);
+        Ok(mac.map(|mac| Port { name: name.to_string(), link, mac }))
+    }
+
+    fn announce_ipv4(&self, address: Ipv4Addr) -> io::Result<()> {
+        let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?;
+        let frame = arp_announcement(self.mac, address);
+        sendto(socket.as_raw_fd(), &frame, &self.link, MsgFlags::empty())?;
+        Ok(())
+    }
+
+    fn announce_ipv6(&self, address: Ipv6Addr) -> io::Result<()> {
+        let index = u32::try_from(self.link.ifindex()).map_err(io::Error::other)?;
+        let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
+        socket.set_multicast_if_v6(index)?;
+        socket.set_multicast_hops_v6(HOP_LIMIT)?;
+        socket.bind(&SocketAddrV6::new(address, 0, 0, index).into())?;
+        let advertisement = neighbour_advertisement(self.mac, address, self.is_router());
+        socket.send_to(&advertisement, &SocketAddrV6::new(ALL_NODES, 0, 0, index).into())?;
+        Ok(())
+    }
+
+    /// Whether this host routes here. One that does and does not say so is no router to its
+    /// neighbours any more.
+    fn is_router(&self) -> bool {
+        let forwarding = format!("/proc/sys/net/ipv6/conf/{}/forwarding", self.name);
+        fs::read_to_string(forwarding).is_ok_and(|value| value.trim() == "1")
+    }
+}
+
+fn is_held(entries: &[InterfaceAddress], address: IpAddr) -> bool {
+    entries.iter().filter_map(|entry| ip(entry.address.as_ref()?)).any(|held| held == address)
+}
+
+fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| address.ip().into());
+    v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a command that has nothing else to do meanwhile")]
+fn pause() {
+    thread::sleep(PAUSE);
+}
+
+/// ```text
+///  0                       6                      12
+/// +-----------------------+----------------------+------+
+/// | to everyone           | from `mac`           | ARP  |
+/// +------+------+---+---+-+----+-----------------+------+
+/// | link | IPv4 | 6 | 4 | asks |
+/// +------+------+---+---+------+-------------+-------------+
+/// | sender: `mac`              | `address`   | nobody's MAC, `address`
+/// +----------------------------+-------------+-------------
+/// ```
+fn arp_announcement(mac: Mac, address: Ipv4Addr) -> [u8; 42] {
+    let mut frame = [0; 42];
+    frame[0..6].copy_from_slice(&BROADCAST);
+    frame[6..12].copy_from_slice(&mac);
+    frame[12..22].copy_from_slice(&[0x08, 0x06, 0x00, 0x01, 0x08, 0x00, 6, 4, 0x00, 0x01]);
+    frame[22..28].copy_from_slice(&mac);
+    frame[28..32].copy_from_slice(&address.octets());
+    // The hardware address asked for stays zero: nobody is expected to have an answer.
+    frame[38..42].copy_from_slice(&address.octets());
+    frame
+}
+
+/// ```text
+///  0      1      2          4       5                8
+/// +------+------+----------+-------+----------------+---------------+------+------+---------+
+/// | 136  |  0   | checksum | flags | reserved       | `address`, 16 | 2    | 1    | `mac`   |
+/// +------+------+----------+-------+----------------+---------------+------+------+---------+
+/// ```
+///
+/// The kernel fills in the checksum.
+fn neighbour_advertisement(mac: Mac, address: Ipv6Addr, is_router: bool) -> [u8; 32] {
+    const ADVERTISEMENT: u8 = 136;
+    const ROUTER: u8 = 0x80;
+    const OVERRIDE: u8 = 0x20;
+    const TARGET_LINK_ADDRESS: u8 = 2;
+    let mut message = [0; 32];
+    message[0] = ADVERTISEMENT;
+    message[4] = if is_router { ROUTER | OVERRIDE } else { OVERRIDE };
+    message[8..24].copy_from_slice(&address.octets());
+    message[24] = TARGET_LINK_ADDRESS;
+    // In units of eight octets.
+    message[25] = 1;
+    message[26..32].copy_from_slice(&mac);
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: Mac = [2, 0, 0, 0, 0, 7];
+
+    #[test]
+    fn arp_is_asked_of_everyone_about_the_sender_s_own_address() {
+        let expected = [
+            &[0xff; 6][..],
+            &MAC,
+            &[0x08, 0x06],
+            &[0x00, 0x01, 0x08, 0x00, 6, 4, 0x00, 0x01],
+            &MAC,
+            &[10, 0, 0, 100],
+            &[0; 6],
+            &[10, 0, 0, 100],
+        ];
+        assert_eq!(arp_announcement(MAC, Ipv4Addr::new(10, 0, 0, 100))[..], expected.concat());
+    }
+
+    #[test]
+    fn an_advertisement_overrides_what_was_known_and_tells_routers_apart() {
+        let address: Ipv6Addr = "2001:db8::100".parse().unwrap();
+        let expected = |flags| {
+            [&[136, 0, 0, 0, flags, 0, 0, 0][..], &address.octets(), &[2, 1], &MAC].concat()
+        };
+        assert_eq!(neighbour_advertisement(MAC, address, false)[..], expected(0x20));
+        assert_eq!(neighbour_advertisement(MAC, address, true)[..], expected(0xa0));
+    }
+
+    #[test]
+    fn nothing_is_announced_that_is_not_held() {
+        let loopback: IpAddr = Ipv4Addr::LOCALHOST.into();
+        let elsewhere: IpAddr = Ipv4Addr::new(192, 0, 2, 1).into();
+        assert!(run("lo", &[loopback]).is_ok());
+        let error = run("lo", &[loopback, elsewhere]).unwrap_err();
+        assert!(matches!(error, AnnounceError::NotHeld { address, .. } if address == elsewhere));
+        let error = run("no-such-one", &[loopback]).unwrap_err();
+        assert_eq!(error.to_string(), "there is no interface no-such-one");
+    }
+}

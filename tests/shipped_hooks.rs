@@ -1,0 +1,420 @@
+//! The hooks that the package installs, run as the daemon runs them, with the tools that they use.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "a test waits for what processes beside it do")]
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+mod common;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Every event, and whether what runs on the leader alone may run after it.
+const EVENTS: [(&str, bool); 4] =
+    [("elected", true), ("reaffirmed", true), ("demoted", false), ("started", false)];
+
+/// A run of one of the shipped hooks for `event`, with these directories first in its path.
+fn hook(name: &str, event: &str, path: &[&Path]) -> Command {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/hooks");
+    let mut command = Command::new(directory.join(name));
+    let inherited = env::var_os("PATH").unwrap();
+    let path = path.iter().map(|path| path.to_path_buf()).chain(env::split_paths(&inherited));
+    command.env("PATH", env::join_paths(path).unwrap());
+    for (variable, value) in [
+        ("EVENT", event),
+        ("REASON", "election"),
+        ("ROLE", if matches!(event, "elected" | "reaffirmed") { "leader" } else { "follower" }),
+        ("TERM", "7"),
+        ("LEADER", "web1"),
+        ("LEADER_ADDRESS", "10.0.0.11"),
+        ("PREVIOUS_LEADER", ""),
+        ("NODE_ID", "web1"),
+        ("GROUP", "web"),
+        ("INTERFACE", "eth0 eth1"),
+    ] {
+        command.env(format!("LANELECT_{variable}"), value);
+    }
+    command
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.status().unwrap().success()
+}
+
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn is_missing(program: &str) -> bool {
+    let missing = Command::new(program).arg("--version").output().is_err();
+    if missing {
+        eprintln!("skipped: there is no {program} here");
+    }
+    missing
+}
+
+/// Runs `ip` and returns the JSON that it prints.
+fn ip(arguments: &str) -> Value {
+    output(Command::new("ip").arg("-j"), arguments)
+}
+
+fn output(command: &mut Command, arguments: &str) -> Value {
+    let output = command.args(arguments.split_whitespace()).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {complaint}");
+    // Where it has nothing to list, it may print nothing at all.
+    serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// A host beside this one, on a wire between this one's `eth0` and its own `lan0`.
+struct Neighbour(Child);
+
+impl Neighbour {
+    fn beside_eth0() -> Neighbour {
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        let child = Command::new("unshare").args(["-n", "sleep", "infinity"]).spawn().unwrap();
+        let neighbour = Neighbour(child);
+        let namespace = format!("/proc/{}/ns/net", neighbour.0.id());
+        until("a namespace of its own", || fs::read_link(&namespace).unwrap() != own);
+        ip(&format!("link add eth0 type veth peer name lan0 netns {}", neighbour.0.id()));
+        ip("link set eth0 up");
+        neighbour.ip("link set lan0 up");
+        neighbour.ip("address add 10.0.0.2/24 dev lan0");
+        neighbour.ip("address add 2001:db8::2/64 dev lan0 nodad");
+        neighbour
+    }
+
+    fn ip(&self, arguments: &str) -> Value {
+        let namespace = format!("--net=/proc/{}/ns/net", self.0.id());
+        output(Command::new("nsenter").args([&namespace, "ip", "-j"]), arguments)
+    }
+
+    /// Has it believe that `address` is somewhere else.
+    fn mislead(&self, address: &str) {
+        self.ip(&format!(
+            "neighbour replace {address} lladdr 02:00:00:00:00:99 nud reachable dev lan0"
+        ));
+    }
+
+    fn believes(&self, address: &str) -> Value {
+        self.ip(&format!("neighbour show {address} dev lan0"))[0]["lladdr"].clone()
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `ip` tells of the addresses of `eth0`, without the one that IPv6 gives itself.
+fn addresses() -> Vec<Value> {
+    let mut all = ip("address show dev eth0")[0]["addr_info"].as_array().unwrap().clone();
+    all.retain(|address| address["scope"] != "link");
+    all
+}
+
+fn held() -> Vec<String> {
+    let name = |a: &Value| format!("{}/{}", a["local"].as_str().unwrap(), a["prefixlen"]);
+    addresses().iter().map(name).collect()
+}
+
+/// Runs `floating-address`; returns whether it succeeded.
+fn floating_address(event: &str, arguments: &str) -> bool {
+    let binary = Path::new(env!("CARGO_BIN_EXE_lanelect")).parent().unwrap();
+    let mut command = hook("floating-address", event, &[binary]);
+    succeeds(command.args(arguments.split_whitespace()))
+}
+
+const FLOATING: [&str; 2] = ["10.0.0.100", "2001:db8::100"];
+const FLOATING_ADDRESS: &str = "eth0 10.0.0.100/24 2001:db8::100/64";
+
+#[test]
+fn a_floating_address_is_held_exactly_while_this_host_leads() {
+    let test = "a_floating_address_is_held_exactly_while_this_host_leads";
+    common::run_inside(test, &["-Urn"], || {
+        let _neighbour = Neighbour::beside_eth0();
+        ip("address add 10.0.0.1/24 dev eth0");
+        let own = ["10.0.0.1/24"];
+        let all = ["10.0.0.1/24", "10.0.0.100/24", "2001:db8::100/64"];
+        for (event, leads) in [EVENTS, EVENTS].concat() {
+            for _ in 0..2 {
+                assert!(floating_address(event, FLOATING_ADDRESS), "{event}");
+                assert_eq!(held(), if leads { &all[..] } else { &own[..] }, "{event}");
+            }
+            if leads {
+                // At once of use to others, and never what this host connects from.
+                let shown = addresses().pop().unwrap();
+                assert_eq!(
+                    (&shown["tentative"], &shown["deprecated"]),
+                    (&Value::Null, &json!(true))
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn a_floating_address_is_announced_to_neighbours_who_believe_otherwise() {
+    let test = "a_floating_address_is_announced_to_neighbours_who_believe_otherwise";
+    common::run_inside(test, &["-Urn"], || {
+        let neighbour = Neighbour::beside_eth0();
+        let own = ip("link show dev eth0")[0]["address"].clone();
+        for event in ["elected", "reaffirmed"] {
+            FLOATING.iter().for_each(|address| neighbour.mislead(address));
+            assert!(floating_address(event, FLOATING_ADDRESS), "{event}");
+            for address in FLOATING {
+                until(event, || neighbour.believes(address) == own);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_floating_address_is_let_go_of_whatever_stands_in_the_way() {
+    let test = "a_floating_address_is_let_go_of_whatever_stands_in_the_way";
+    common::run_inside(test, &["-Urn"], || {
+        ip("link add eth0 type veth peer name unused");
+        ip("link set eth0 up");
+        // Left behind by earlier lives with other prefixes.
+        ip("address add 10.0.0.100/32 dev eth0");
+        ip("address add 10.0.0.100/16 dev eth0");
+        assert!(floating_address("started", "eth0 10.0.0.100/24"));
+        assert_eq!(held(), [""; 0]);
+
+        assert!(!floating_address("elected", "eth0 10.0.0.100/24 no-address"));
+        assert!(!floating_address("demoted", "eth0 no-address 10.0.0.100/24"));
+        assert_eq!(held(), [""; 0]);
+
+        ip("link delete eth0");
+        assert!(!floating_address("elected", "eth0 10.0.0.100/24"));
+        assert!(floating_address("demoted", "eth0 10.0.0.100/24"));
+    });
+}
+
+/// Stands in for `systemctl`: `show` prints, for each unit, the file named after the first of the
+/// properties and the unit. Anything else is noted, and ends with the status in `exit`.
+const SYSTEMCTL: &str = r#"#!/bin/sh
+cd "${0%/*}"
+if [ "$1" = show ]; then
+    list=${3#--property=}
+    shift 4
+    for unit in "$@"; do
+        cat "${list%%,*}-$unit" 2>/dev/null || echo
+        echo
+    done
+    exit 0
+fi
+echo "$*" >>calls
+exit "$(cat exit)"
+"#;
+
+struct Systemctl(TempDir);
+
+impl Systemctl {
+    fn new() -> Systemctl {
+        let systemctl = Systemctl(TempDir::new().unwrap());
+        systemctl.write("systemctl", SYSTEMCTL);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(systemctl.path("systemctl"), executable).unwrap();
+        systemctl.ends_with(0);
+        systemctl
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn ends_with(&self, status: u8) {
+        self.write("exit", &status.to_string());
+    }
+
+    fn run(&self, event: &str, arguments: &[&str]) -> bool {
+        succeeds(hook("leader-target", event, &[self.0.path()]).args(arguments))
+    }
+
+    /// What was called since it was last asked.
+    fn calls(&self) -> Vec<String> {
+        let calls = fs::read_to_string(self.path("calls")).unwrap();
+        fs::remove_file(self.path("calls")).unwrap();
+        calls.lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn the_leader_target_is_started_with_what_it_wants_and_stopped_with_all_that_it_reaches() {
+    let systemctl = Systemctl::new();
+    systemctl.write("Wants-lanelect-leader@web.target", "db.service tidy.timer\n\nmail.service\n");
+    systemctl.write("ConsistsOf-lanelect-leader@web.target", "db.service tidy.timer\n");
+    systemctl.write("ConsistsOf-db.service", "pool.service\n");
+    // Two that reach each other.
+    systemctl.write("ConsistsOf-pool.service", "db.service probe\\x2d1.service\n");
+    let started = "start -- lanelect-leader@web.target db.service tidy.timer mail.service";
+    let stopped = "stop -- lanelect-leader@web.target db.service tidy.timer pool.service \
+                   probe\\x2d1.service";
+    for (event, leads) in EVENTS {
+        assert!(systemctl.run(event, &[]), "{event}");
+        assert_eq!(systemctl.calls(), [if leads { started } else { stopped }], "{event}");
+    }
+}
+
+#[test]
+fn the_leader_target_of_another_group_may_be_named() {
+    let systemctl = Systemctl::new();
+    assert!(systemctl.run("elected", &["mail"]));
+    assert!(systemctl.run("demoted", &["mail"]));
+    let target = "lanelect-leader@mail.target";
+    assert_eq!(systemctl.calls(), [format!("start -- {target}"), format!("stop -- {target}")]);
+}
+
+#[test]
+fn units_that_do_not_start_or_stop_fail_the_run() {
+    let systemctl = Systemctl::new();
+    systemctl.ends_with(1);
+    for (event, _) in EVENTS {
+        assert!(!systemctl.run(event, &[]), "{event}");
+    }
+}
+
+/// The body of the next request; its sender is answered with `status`.
+fn answer(listener: &TcpListener, status: &str) -> (String, Value) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let (headers, body) = request(&stream);
+    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+    (headers, serde_json::from_slice(&body).unwrap())
+}
+
+fn request(stream: &TcpStream) -> (String, Vec<u8>) {
+    let mut reader = BufReader::new(stream);
+    let mut headers = String::new();
+    while !headers.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut headers).unwrap(), 0, "{headers}");
+    }
+    let length = headers.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    (headers, body)
+}
+
+fn webhook(event: &str, listener: &TcpListener) -> Command {
+    let mut command = hook("webhook", event, &[]);
+    command.arg(format!("http://{}/leadership", listener.local_addr().unwrap()));
+    command.env("no_proxy", "*").stderr(Stdio::null());
+    command
+}
+
+fn required_webhook(listener: &TcpListener) -> Command {
+    let mut command = hook("webhook", "elected", &[]);
+    command.args(["--required", &format!("http://{}/", listener.local_addr().unwrap())]);
+    command.env("no_proxy", "*").stderr(Stdio::null());
+    command
+}
+
+fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+#[test]
+fn a_webhook_posts_each_event_as_json_whatever_the_names_hold() {
+    if is_missing("curl") {
+        return;
+    }
+    let listener = listener();
+    for (event, leads) in EVENTS {
+        let mut command = webhook(event, &listener);
+        command.args(["--header", "X-Token: abc"]);
+        command.env("LANELECT_LEADER", r#"o"ne\two$(id)`é%s"#);
+        assert!(succeeds(&mut command), "{event}");
+        let (headers, posted) = answer(&listener, "204 No Content");
+        let expected = json!({
+            "event": event,
+            "reason": "election",
+            "role": if leads { "leader" } else { "follower" },
+            "term": 7,
+            "leader": r#"o"ne\two$(id)`é%s"#,
+            "leader_address": "10.0.0.11",
+            "previous_leader": "",
+            "node_id": "web1",
+            "group": "web",
+            "interface": "eth0 eth1",
+        });
+        assert_eq!(posted, expected);
+        assert!(headers.starts_with("POST /leadership HTTP/1.1\r\n"), "{headers}");
+        assert!(headers.contains("\r\nContent-Type: application/json\r\n"), "{headers}");
+        assert!(headers.contains("\r\nX-Token: abc\r\n"), "{headers}");
+    }
+}
+
+#[test]
+fn a_webhook_holds_nothing_up_unless_it_is_required() {
+    if is_missing("curl") {
+        return;
+    }
+    let listener = listener();
+    // It has ended before anybody answers.
+    assert!(succeeds(&mut webhook("demoted", &listener)));
+    assert_eq!(answer(&listener, "500 Internal Server Error").1["event"], "demoted");
+
+    for (status, accepted) in [("200 OK", true), ("503 Service Unavailable", false)] {
+        let mut child = required_webhook(&listener).spawn().unwrap();
+        answer(&listener, status);
+        assert_eq!(child.wait().unwrap().success(), accepted, "{status}");
+    }
+    // Nobody answers; the connection is made by the kernel.
+    assert!(!succeeds(&mut required_webhook(&listener)));
+}
+
+/// Runs `all` with these commands in a directory of its own; returns what they wrote and whether it
+/// succeeded.
+fn all(event: &str, commands: &[&str]) -> (String, bool) {
+    let directory = TempDir::new().unwrap();
+    let mut command = hook("all", event, &[]);
+    let succeeded = succeeds(command.args(commands).current_dir(directory.path()));
+    (fs::read_to_string(directory.path().join("log")).unwrap_or_default(), succeeded)
+}
+
+#[test]
+fn all_takes_in_order_and_lets_go_in_reverse() {
+    let commands = ["printf 1 >>log", "printf '%s' \"$LANELECT_EVENT\" >>log", "printf 3 >>log"];
+    for (event, leads) in EVENTS {
+        let expected = if leads { format!("1{event}3") } else { format!("3{event}1") };
+        assert_eq!(all(event, &commands), (expected, true));
+    }
+}
+
+#[test]
+fn all_stops_taking_at_a_failure_but_lets_go_of_everything() {
+    let commands = ["printf 1 >>log", "printf 2 >>log; exit 4", "printf 3 >>log"];
+    for (event, leads) in EVENTS {
+        let expected = if leads { "12" } else { "321" };
+        assert_eq!(all(event, &commands), (expected.to_string(), false));
+    }
+}
+
+#[test]
+fn all_finds_the_hooks_beside_it() {
+    // Each says how it is used, and would do so only if it was found.
+    for name in ["all", "floating-address", "webhook"] {
+        let (said, succeeded) = all("elected", &[&format!("{name} 2>log")]);
+        assert_eq!((said.contains(&format!("usage: {name} ")), succeeded), (true, false), "{said}");
+    }
+}
