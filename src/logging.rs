@@ -15,12 +15,17 @@ const FILTER_VARIABLES: [&str; 2] = ["LANELECT_LOG", "RUST_LOG"];
 /// Starts logging to stderr. A second call changes nothing.
 pub fn init() {
     let filters = FILTER_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
-    let journal = std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream));
+    let journal = goes_to_journal();
     let mut builder = Builder::new();
     builder.parse_filters(filters.as_deref().unwrap_or("info"));
     builder.format(move |out, record| write_record(out, record, journal));
     // Fails only where there is a logger already, and that one is as good.
     let _ = builder.try_init();
+}
+
+/// Whether stderr is the journal's.
+pub fn goes_to_journal() -> bool {
+    std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream))
 }
 
 /// Every line gets the prefix: the journal reads each as a message of its own.

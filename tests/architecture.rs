@@ -27,7 +27,8 @@ const MAY_USE: [(&str, &[&str]); 14] = [
         &["types", "core::hook", "core::params::Mode", "core::status", "control_api", "config"],
     ),
     ("logging", &[]),
-    ("daemon", &["types", "time", "wire", "core", "config", "control_api"]),
+    // What hooks print goes where the log goes.
+    ("daemon", &["types", "time", "wire", "core", "config", "control_api", "logging"]),
     ("announce", &[]),
     ("hook_runner", &["types", "time", "config", "daemon"]),
     // The demonstration is a play around whole daemons, and so stands above all of them.

@@ -20,7 +20,7 @@ const ENTRIES_MAX: usize = 1000;
 pub enum ClientError {
     /// There is no socket.
     #[error(
-        "no daemon at {}: there is no such socket; start the daemon (`systemctl start lanelect`, \
+        "no daemon at {}: there is no such socket; start the daemon (`systemctl start lanelect@GROUP`, \
          or `lanelect run` in the foreground){}",
         .socket.display(),
         Neighbours(.others)
@@ -37,7 +37,8 @@ pub enum ClientError {
     /// Nobody listens on the socket.
     #[error(
         "no daemon at {}: it died and left its socket behind; start it again \
-         (`systemctl start lanelect`), and see its log for why it died (`journalctl -u lanelect`)",
+         (`systemctl start lanelect@GROUP`), and see its log for why it died \
+         (`journalctl -u lanelect@GROUP`)",
         .0.display()
     )]
     Stale(PathBuf),
@@ -51,7 +52,7 @@ pub enum ClientError {
     /// No answer within [`TIMEOUT`].
     #[error(
         "the daemon at {} does not answer within {} s: it is stopped, hung or overloaded; look \
-         at it with `systemctl status lanelect`, and restart it if it stays so",
+         at it with `systemctl status lanelect@GROUP`, and restart it if it stays so",
         .0.display(),
         TIMEOUT.as_secs()
     )]

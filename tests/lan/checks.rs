@@ -266,3 +266,30 @@ fn a_check_that_cannot_be_run_has_failed_and_the_reason_is_told_once() {
         assert_eq!(count(h1, "the check fails"), 1);
     });
 }
+
+#[test]
+fn a_daemon_without_privileges_has_its_checks_run_by_the_hook_runner() {
+    scenario(|lan, [h1, h2]| {
+        let socket = format!("hook_socket = {}\n", Value::from(h1.path("hook.sock")));
+        h1.configure(&format!("{socket}{}", checked(h1)));
+        let runner = h1.start_hook_runner();
+        h1.restart();
+        lan.wait_for_leader(h1);
+        h2.start("");
+        wait_until("h2 follows", || h2.follows(h1));
+        touch(h1, "sick");
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted check-failed");
+        assert_eq!(h1.status()["check"]["last_exit"], 1);
+
+        let times = "check_interval = \"100ms\"\ncheck_timeout = \"2s\"\ncheck_fall = 1\n";
+        h1.configure(&format!("{socket}{times}{}", check(h1, "test -e $DIR/sick")));
+        runner.reload();
+        h1.reload();
+        wait_until("h1 is healthy by the other command", || state(h1) == "healthy");
+        drop(runner);
+        wait_until("it is not without a hook-runner", || state(h1) == "failing");
+        let _runner = h1.start_hook_runner();
+        wait_until("h1 is healthy again", || state(h1) == "healthy");
+    });
+}

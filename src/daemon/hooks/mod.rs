@@ -13,6 +13,7 @@
 pub mod client;
 pub mod group;
 pub mod listener;
+mod output;
 pub mod process;
 pub mod protocol;
 mod record;

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::HookNode;
 use super::group::{Ending, KILL_GRACE, Progress, Subject};
-use super::task::{Environment, Lane, Task};
+use super::output::Output;
+use super::task::{Environment, Task};
 use crate::core::hook::HookOutcome;
 use crate::daemon::notify::NOT_INHERITED;
 use crate::time::Time;
@@ -130,7 +131,7 @@ impl Running {
         timeout: Duration,
         now: Time,
     ) -> io::Result<Self> {
-        let child = spawn(command, task.environment(node), output(task.lane()))?;
+        let child = spawn(command, task.environment(node), &Output::of(task))?;
         let subject = Subject::from(task);
         subject.log(Level::Debug, format_args!("starts as process {}", child.id()));
         Ok(Running { subject, child, started: now, timeout, shell: Shell::Running, ending: None })
@@ -221,21 +222,12 @@ impl Running {
     }
 }
 
-/// Where a command's output goes: to the log. That of a check only where somebody looks for it, as what it
-/// prints every second would drown everything else.
-fn output(lane: Lane) -> fn() -> Stdio {
-    match lane {
-        Lane::Check if !log::log_enabled!(Level::Debug) => Stdio::null,
-        Lane::Hook | Lane::Fence | Lane::Check => || Stdio::from(io::stderr()),
-    }
-}
-
-fn spawn(command: &str, variables: Environment, output: fn() -> Stdio) -> io::Result<Child> {
+fn spawn(command: &str, variables: Environment, output: &Output) -> io::Result<Child> {
     use std::os::unix::process::CommandExt;
 
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).process_group(0);
-    shell.stdin(Stdio::null()).stdout(output()).stderr(output());
+    shell.stdin(Stdio::null()).stdout(output.stdio()).stderr(output.stdio());
     for name in NOT_INHERITED {
         shell.env_remove(name);
     }

@@ -144,22 +144,28 @@ impl Task {
         }
     }
 
+    /// `LANELECT_EVENT`.
+    pub(super) fn event(&self) -> String {
+        match self {
+            Task::Hook(run) => run.event.to_string(),
+            Task::Fence { .. } | Task::Check { .. } => self.lane().to_string(),
+        }
+    }
+
     /// The variables that tell the command about its run on `node`.
     pub(super) fn environment(&self, node: &HookNode) -> Environment {
         let mut variables = match self {
             Task::Hook(run) => hook_variables(run),
             Task::Fence { term } => vec![
-                ("LANELECT_EVENT", "fence".to_owned()),
                 ("LANELECT_REASON", "grace-overrun".to_owned()),
                 ("LANELECT_TERM", term.to_string()),
             ],
-            Task::Check { role, term } => vec![
-                ("LANELECT_EVENT", "check".to_owned()),
-                ("LANELECT_ROLE", role.to_string()),
-                ("LANELECT_TERM", term.to_string()),
-            ],
+            Task::Check { role, term } => {
+                vec![("LANELECT_ROLE", role.to_string()), ("LANELECT_TERM", term.to_string())]
+            }
         };
         variables.extend([
+            ("LANELECT_EVENT", self.event()),
             ("LANELECT_NODE_ID", node.node_id.to_string()),
             ("LANELECT_GROUP", node.group.to_string()),
             ("LANELECT_INTERFACE", node.interfaces.join(" ")),
@@ -185,7 +191,6 @@ fn hook_variables(run: &HookRun) -> Environment {
     let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
     let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
     vec![
-        ("LANELECT_EVENT", run.event.to_string()),
         ("LANELECT_REASON", run.reason.to_string()),
         ("LANELECT_ROLE", run.role.to_string()),
         ("LANELECT_TERM", run.term.to_string()),

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::rc::Rc;
@@ -224,6 +225,20 @@ impl Host {
         Watch { child: command.spawn().unwrap(), path }
     }
 
+    /// Starts `lanelect hook-runner` with the config file as it is, and waits until it listens on
+    /// `hook.sock`.
+    pub(crate) fn start_hook_runner(&self) -> HookRunner {
+        let log = File::create(self.dir.join("hook-runner.log")).unwrap();
+        let mut command = Command::new(LANELECT);
+        command.args(["hook-runner", "--config"]).arg(self.dir.join("config.toml"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let runner = HookRunner { child: command.spawn().unwrap() };
+        wait_until("the hook-runner listens", || {
+            UnixStream::connect(self.dir.join("hook.sock")).is_ok()
+        });
+        runner
+    }
+
     // Its hooks.
 
     /// The hook starts so far, as `event reason`.
@@ -440,6 +455,25 @@ impl Watch {
 }
 
 impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A running `lanelect hook-runner`.
+pub(crate) struct HookRunner {
+    child: Child,
+}
+
+impl HookRunner {
+    /// Makes it read its config file again.
+    pub(crate) fn reload(&self) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGHUP).unwrap();
+    }
+}
+
+impl Drop for HookRunner {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use lanelect::core::Election;
 use lanelect::core::election::Setup;
+use lanelect::core::hook::HookEvent;
 use lanelect::core::output::{Event, Output};
 use lanelect::time::Time;
 use lanelect::types::Incarnation;
@@ -290,9 +291,19 @@ impl<W: Watch> World<W> {
         host.lease_seen = lease.or(host.lease_seen);
     }
 
+    fn is_sick(&self, index: usize) -> bool {
+        let host = &self.hosts[index];
+        let is_checked = host.election.as_ref().is_some_and(|e| e.params().check.is_some());
+        is_checked && !host.healthy
+    }
+
     fn note_decided(&mut self, index: usize, output: &Output) -> Result<(), Violation> {
         let decided = match output {
             Output::Transmit(message) => Decided::Send(*message),
+            Output::RunHook(run) if run.event == HookEvent::Elected && self.is_sick(index) => {
+                let label = self.label(index);
+                return Err(Violation::new(format!("{label} is elected though its check fails")));
+            }
             Output::RunHook(run) => Decided::Run(*run),
             Output::Fence { term } => Decided::Fence(*term),
             _ => return Ok(()),

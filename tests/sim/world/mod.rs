@@ -186,8 +186,11 @@ impl<W: Watch> World<W> {
         self.command(index, what, |election, now| election.handle_links(now, up))
     }
 
-    /// The host's check fails, or passes, as often as it takes.
+    /// The host's check fails, or passes, as often as it takes. While it is held nothing is checked.
     pub fn set_health(&mut self, index: usize, healthy: bool) -> Result<(), Violation> {
+        if self.hosts[index].held.is_some() {
+            return Ok(());
+        }
         self.hosts[index].healthy = healthy;
         let what = if healthy { "is healthy" } else { "is sick" };
         self.command(index, what, |election, now| {

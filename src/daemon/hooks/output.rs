@@ -1,0 +1,116 @@
+//! Where a command's output goes: to the log.
+//!
+//! Where the log is the journal, each command gets a stream of its own to it. There every line it
+//! prints is an entry of its own, marked with the event: `journalctl -t lanelect-elected`. Elsewhere it shares
+//! this process's stderr.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Stdio;
+
+use log::Level;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::task::{Lane, Task};
+use crate::logging;
+
+/// Where the journal takes streams, see systemd-journald.service(8).
+const JOURNAL: &str = "/run/systemd/journal/stdout";
+
+/// Where one run's output goes.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// Nowhere.
+    Nothing,
+    /// Where this process's log goes.
+    Stderr,
+    /// Into the journal, marked.
+    Journal(UnixStream),
+}
+
+impl Output {
+    /// That of a check goes somewhere only where somebody looks for it, as what it prints every second would
+    /// drown everything else.
+    pub(super) fn of(task: &Task) -> Self {
+        if task.lane() == Lane::Check && !log::log_enabled!(Level::Debug) {
+            return Output::Nothing;
+        }
+        if !logging::goes_to_journal() {
+            return Output::Stderr;
+        }
+        let identifier = format!("lanelect-{}", task.event());
+        match journal(Path::new(JOURNAL), &identifier) {
+            Ok(stream) => Output::Journal(stream),
+            Err(error) => {
+                log::debug!("what the {task} prints is not marked in the journal: {error}");
+                Output::Stderr
+            }
+        }
+    }
+
+    /// One of the run's two streams.
+    pub(super) fn stdio(&self) -> Stdio {
+        match self {
+            Output::Nothing => Stdio::null(),
+            Output::Stderr => Stdio::from(io::stderr()),
+            Output::Journal(stream) => stream
+                .try_clone()
+                .map_or_else(|_| Stdio::from(io::stderr()), |stream| OwnedFd::from(stream).into()),
+        }
+    }
+}
+
+/// A stream into the journal. Never waits: a journal that is too busy to take it is an error.
+fn journal(path: &Path, identifier: &str) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    let mut stream = UnixStream::from(OwnedFd::from(socket));
+    // The unit is left to the journal. Then: the priority of lines that name none, that they may name
+    // one, and that nothing is passed on elsewhere.
+    stream.write_all(format!("{identifier}\n\n6\n1\n0\n0\n0\n").as_bytes())?;
+    // Whoever prints waits for the journal rather than losing lines.
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+    use std::process::Command;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn what_is_printed_reaches_the_journal_behind_a_header_that_names_the_event() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("stdout");
+        let listener = UnixListener::bind(&path).unwrap();
+        let output = Output::Journal(journal(&path, "lanelect-elected").unwrap());
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", "echo out; echo err >&2"]).stdout(output.stdio()).stderr(output.stdio());
+        assert!(shell.status().unwrap().success());
+        drop((output, shell));
+        let mut taken = String::new();
+        listener.accept().unwrap().0.read_to_string(&mut taken).unwrap();
+        assert_eq!(taken, "lanelect-elected\n\n6\n1\n0\n0\n0\nout\nerr\n");
+    }
+
+    #[test]
+    fn a_journal_that_is_not_there_or_too_busy_is_not_waited_for() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("stdout");
+        assert!(journal(&path, "lanelect-elected").is_err());
+        let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+        listener.listen(0).unwrap();
+        let first = journal(&path, "lanelect-elected");
+        let second = journal(&path, "lanelect-elected").unwrap_err();
+        assert!(first.is_ok());
+        assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+    }
+}
