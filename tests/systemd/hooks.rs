@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::harness::wait_until;
-use crate::hosts::{Host, scenario};
+use crate::hosts::{HOOK_RUNNER, Host, scenario};
 
 #[test]
 fn a_hook_that_hangs_delays_no_declaration_and_is_ended_at_its_limit() {
@@ -34,6 +34,24 @@ fn a_hook_that_hangs_delays_no_declaration_and_is_ended_at_its_limit() {
         site.wait_for_leader(h2);
         site.check_overlaps();
         assert_eq!(h2.hooks().iter().filter(|hook| hook.starts_with("elected")).count(), 2);
+    });
+}
+
+#[test]
+fn what_a_hook_prints_is_in_the_journal_line_by_line_with_the_event() {
+    scenario(|site, [h1]| {
+        h1.install("");
+        let says = "echo out of $LANELECT_EVENT; echo \"<3>and badly\" >&2";
+        h1.configure(&format!("hook = {:?}", format!("{says}; {}", h1.hook())));
+        h1.enable();
+        site.wait_for_leader(h1);
+        let said = |event: &str, more: &str| {
+            let unit = format!("--unit={HOOK_RUNNER} --output=cat {more}");
+            h1.run(&format!("journalctl --sync; journalctl -t lanelect-{event} {unit}"))
+        };
+        assert_eq!(said("started", ""), "out of started\nand badly\n");
+        assert_eq!(said("elected", ""), "out of elected\nand badly\n");
+        assert_eq!(said("elected", "--priority=err"), "and badly\n");
     });
 }
 
