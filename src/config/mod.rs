@@ -77,6 +77,18 @@ pub struct Config {
 }
 
 impl Config {
+    /// The configuration that a TOML text alone makes, as [`Config::to_toml`] gives it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong in it.
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        file::parse(text)
+            .map_err(|problem| vec![problem])
+            .and_then(|(written, problems)| check::check(&written, problems))
+            .map_err(|problems| ConfigError::Invalid { file: None, problems })
+    }
+
     /// The keys whose values differ in `new` but are only read at start. `hook`, `hook_timeout`,
     /// `fence`, the check's and the election's settings but for its mode and voters are never among
     /// them: they change in a running daemon.
@@ -153,8 +165,7 @@ mod tests {
     use super::*;
 
     fn config(text: &str) -> Config {
-        let (written, problems) = file::parse(text).unwrap();
-        check::check(&written, problems).unwrap()
+        Config::from_toml(text).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! systemd runs it after every end of the daemon (`ExecStopPost=`). One that ended in an orderly way
 //! left no will, and nothing is done. After a leader that was killed, ran out of memory or hung, the
 //! demote hook runs, and then the resignation is sent in its name, so that its successor takes over
-//! within milliseconds instead of after a time-out.
+//! within milliseconds instead of after a time-out. It goes by the configuration that the daemon ran by.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -95,10 +95,9 @@ impl PostStopError {
 /// Where the daemon still runs, and where something of it could not be done.
 pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     let began = clock::now();
-    let config = source.load()?;
-    let mut file = WillFile::of(&config);
+    let file = WillFile::find(source)?;
     let unreadable = |source| PostStopError::Will { path: file.path().to_owned(), source };
-    let Some(will) = file.read().map_err(unreadable)? else {
+    let Some((will, config)) = file.read().map_err(unreadable)? else {
         log::debug!("the daemon left nothing to be done");
         return Ok(());
     };
@@ -112,8 +111,8 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
         return Err(PostStopError::NotLetGo);
     }
     resign(&config, &will.resignation)?;
-    file.keep(None);
-    Ok(())
+    // A daemon that starts removes it too.
+    Ok(file.remove()?)
 }
 
 /// The daemon's own lock, so that none starts meanwhile. Where the state cannot be used for another

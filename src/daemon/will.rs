@@ -1,18 +1,25 @@
 //! The daemon's last will, in a file beside its control socket.
 //!
 //! There is one while this node leads, or its scripts still hold what the leader holds. It is for
-//! `post-stop`, which finds it where the daemon was killed. A restart of the machine ends what it is
-//! about; so the file is not synced, and lies where a restart removes it.
+//! `post-stop`, which finds it where the daemon was killed, and has the configuration with it that was in
+//! force: the config file may have been changed since, or broken. A restart of the machine ends what
+//! it is about; so the file is not synced, and lies where a restart removes it.
 
+use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::small_file;
-use crate::config::Config;
+use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::will::Will;
 
+/// Where systemd has made a directory for this service's files of this boot.
+const RUNTIME_DIRECTORY: &str = "RUNTIME_DIRECTORY";
+
 /// Longest will, in bytes. A longer one is not ours.
-const WILL_MAX: u64 = 16 * 1024;
+const WILL_MAX: u64 = 1024 * 1024;
 
 /// Where the will is kept.
 #[derive(Debug)]
@@ -22,19 +29,42 @@ pub(super) struct WillFile {
     failing: bool,
 }
 
+/// What the file says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    will: Will,
+    /// The configuration in force, as TOML.
+    config: String,
+}
+
 impl WillFile {
-    pub(super) fn of(config: &Config) -> Self {
-        WillFile { path: config.socket.with_extension("will"), failing: false }
+    /// The daemon's that runs by `config` from `source`.
+    pub(super) fn of(source: &ConfigSource, config: &Config) -> Self {
+        let path = in_runtime_directory(source);
+        let path = path.unwrap_or_else(|| config.socket.with_extension("will"));
+        WillFile { path, failing: false }
+    }
+
+    /// The file of a daemon that ran by `source`. Where systemd gives the directory, no configuration is
+    /// needed to find it.
+    ///
+    /// # Errors
+    ///
+    /// Where it is, and there is none to be had.
+    pub(super) fn find(source: &ConfigSource) -> Result<Self, ConfigError> {
+        match in_runtime_directory(source) {
+            Some(path) => Ok(WillFile { path, failing: false }),
+            None => Ok(WillFile::of(source, &source.load()?)),
+        }
     }
 
     /// Keeps this will, or none. Where that fails the daemon goes on: what is missing is only what
     /// follows its death.
-    pub(super) fn keep(&mut self, will: Option<&Will>) {
+    pub(super) fn keep(&mut self, will: Option<&Will>, config: &Config) {
         let kept = match will {
-            Some(will) => serde_json::to_vec(will)
-                .map_err(io::Error::other)
-                .and_then(|content| small_file::replace(&self.path, &content)),
-            None => small_file::remove(&self.path),
+            Some(will) => self.replace(Kept { will: will.clone(), config: config.to_toml() }),
+            None => self.remove(),
         };
         match kept {
             Ok(()) => self.failing = false,
@@ -50,17 +80,37 @@ impl WillFile {
         }
     }
 
-    /// The will that was kept last.
+    /// The will that was kept last, and the configuration that goes with it.
     ///
     /// # Errors
     ///
     /// Where the file cannot be read, or holds something else.
-    pub(super) fn read(&self) -> io::Result<Option<Will>> {
+    pub(super) fn read(&self) -> io::Result<Option<(Will, Config)>> {
         let Some(content) = small_file::read(&self.path, WILL_MAX)? else { return Ok(None) };
-        Ok(Some(serde_json::from_slice(&content)?))
+        let Kept { will, config } = serde_json::from_slice(&content)?;
+        let config = Config::from_toml(&config).map_err(io::Error::other)?;
+        Ok(Some((will, config)))
+    }
+
+    /// Nothing is left to be done.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        small_file::remove(&self.path)
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+
+    fn replace(&self, kept: Kept) -> io::Result<()> {
+        small_file::replace(&self.path, &serde_json::to_vec(&kept)?)
+    }
+}
+
+/// Named after the config file. Of several directories the first is the one.
+fn in_runtime_directory(source: &ConfigSource) -> Option<PathBuf> {
+    let directories = env::var_os(RUNTIME_DIRECTORY)?;
+    let directories = directories.to_str()?;
+    let first = directories.split(':').next().filter(|first| !first.is_empty())?;
+    let name = source.file.as_ref()?.file_stem()?;
+    Some(Path::new(first).join(name).with_added_extension("will"))
 }

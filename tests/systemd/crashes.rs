@@ -1,5 +1,7 @@
 //! Leaders that die, freeze, and lose their power.
 
+use std::fs;
+
 use crate::harness::wait_until;
 use crate::hosts::{DAEMON, HOOK_RUNNER, Host, Site, scenario};
 
@@ -53,6 +55,25 @@ fn a_leader_that_is_killed_along_with_its_hook_runner_lets_go() {
         let expected =
             ["started startup", "elected election", "demoted crashed", "started startup"];
         assert_eq!(h1.hooks(), expected);
+    });
+}
+
+#[test]
+fn a_leader_that_is_killed_over_a_broken_config_lets_go() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        let file = h1.file("/etc/lanelect/lan0.toml");
+        let good = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("hartbeat_interval = \"1s\"\n{good}")).unwrap();
+        h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
+        let new = successor(site, h1);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
+        wait_until("it is not started by that again", || {
+            h1.show(DAEMON, "ActiveState") == "failed"
+        });
+        fs::write(&file, good).unwrap();
+        h1.systemctl(&format!("start {DAEMON}"));
+        wait_until("it follows", || h1.follows(new));
     });
 }
 

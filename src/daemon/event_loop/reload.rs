@@ -55,6 +55,7 @@ impl Daemon {
         self.hooks.reconfigure(HookSettings::from(&self.config));
         self.election.reconfigure(clock::now(), self.config.election.clone());
         self.carry_out();
+        self.keep_will();
         if self.check.schedule.reconfigure(CheckSettings::new(&self.config), clock::now()) {
             self.end_check();
         }

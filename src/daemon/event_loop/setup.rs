@@ -65,9 +65,9 @@ impl Daemon {
             group: config.group,
             interfaces: config.interfaces.clone(),
         };
-        let mut will = WillFile::of(&config);
+        let mut will = WillFile::of(&source, &config);
         // An earlier life's is void: what its scripts hold, the hook for `started` lets go.
-        will.keep(None);
+        will.keep(None, &config);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,

@@ -28,8 +28,17 @@ const SETTINGS: &str = "\
     leader_alive_threshold = \"1s\"\n";
 
 /// Variables by which a service manager or a user would change how a daemon behaves.
-const FOREIGN_VARIABLES: [&str; 4] =
-    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM", "RUST_LOG"];
+const FOREIGN_VARIABLES: [&str; 5] =
+    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM", "RUNTIME_DIRECTORY", "RUST_LOG"];
+
+/// The binary, which goes by nothing of this process's surroundings.
+fn lanelect() -> Command {
+    let mut command = Command::new(LANELECT);
+    for variable in FOREIGN_VARIABLES {
+        command.env_remove(variable);
+    }
+    command
+}
 
 /// A host named `hN`, with an interface `ethK` on each network K.
 pub(crate) struct Host {
@@ -379,12 +388,9 @@ impl Host {
 
     fn spawn_daemon(&self) -> Child {
         let log = OpenOptions::new().create(true).append(true).open(self.dir.join("log")).unwrap();
-        let mut command = Command::new(LANELECT);
+        let mut command = lanelect();
         command.args(["run", "--config"]).arg(self.dir.join("config.toml"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        for variable in FOREIGN_VARIABLES {
-            command.env_remove(variable);
-        }
         self.run(|| command.spawn().unwrap())
     }
 
@@ -392,7 +398,7 @@ impl Host {
     pub(crate) fn post_stop(&self) -> (Option<i32>, String) {
         let config = self.path("config.toml");
         let arguments = ["post-stop", "--config", &config];
-        let mut command = Command::new(LANELECT);
+        let mut command = lanelect();
         command.args(arguments).stdin(Stdio::null());
         let output = self.run(|| command.output().unwrap());
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
