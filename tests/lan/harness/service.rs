@@ -1,7 +1,6 @@
 //! What a service manager does for a daemon that dies: what the unit file asks systemd for.
 
 use std::fs;
-use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -15,14 +14,13 @@ use super::patience::{holds_within, wait_until};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Host {
-    /// Kills the daemon without warning, ends what it left running, and runs the demote hook where
-    /// the scripts were last told to take over.
+    /// Kills the daemon without warning, ends what it left running, and runs `post-stop`.
     pub(crate) fn crash_under_service_manager(&self) {
         self.crash();
         self.end_leftovers();
-        if journal::leads(&self.journal.entries(), &self.name) {
-            self.run_demote_hook();
-        }
+        let (_, said) = self.post_stop();
+        let holds = journal::leads(&self.journal.entries(), &self.name);
+        assert!(!holds, "{}'s scripts hold on: {said}", self.name);
     }
 
     fn end_leftovers(&self) {
@@ -32,14 +30,6 @@ impl Host {
             let what = format!("everything on {} has ended", self.name);
             wait_until(&what, || self.processes().is_empty());
         }
-    }
-
-    fn run_demote_hook(&self) {
-        let mut hook = Command::new("/bin/sh");
-        hook.arg("-c").arg(self.journal.hook(&self.name));
-        hook.env("LANELECT_EVENT", "demoted").env("LANELECT_REASON", "crashed");
-        hook.env("LANELECT_TERM", self.hook_term().to_string());
-        assert!(hook.status().unwrap().success(), "{}'s demote hook failed", self.name);
     }
 
     fn signal_all(&self, signal: Signal) {
