@@ -47,6 +47,26 @@ fn every_shipped_config_is_valid() {
     }
 }
 
+/// A commented key shows its default, as far as it has one that is the same on every host.
+#[test]
+fn the_example_shows_the_defaults() {
+    let effective = |text: &str| -> toml::Table {
+        let (_dir, file) = written(text);
+        check_config(&file).1.parse().unwrap()
+    };
+    let defaults = effective("");
+    let example = include_str!("../systemd/example.toml").lines();
+    let shown = example.filter_map(|line| {
+        let line = line.strip_prefix('#')?;
+        let (key, _) = line.split_once(" = ")?;
+        // The hostname, and what follows from the group's name.
+        (!matches!(key, "node_id" | "socket") && defaults.contains_key(key)).then_some((key, line))
+    });
+    let compared =
+        shown.map(|(key, line)| assert_eq!(effective(line)[key], defaults[key], "{key}"));
+    assert!(compared.count() >= 15);
+}
+
 /// The commented keys of the example are those that exist, with values that are valid.
 #[test]
 fn the_example_shows_every_key() {
