@@ -1,7 +1,20 @@
 //! What the results of a health check come to: single ones may be wrong, a few in a row are not.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::params::Thresholds;
-use crate::core::status::{HealthState, Ineligible};
+
+/// What a node's check says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthState {
+    /// There is no result yet.
+    Pending,
+    /// The node may lead.
+    Healthy,
+    /// The node must not lead.
+    Failing,
+}
 
 /// The health of one node. The first result decides by itself, because nothing speaks against it;
 /// afterwards it takes several in a row to change what earlier ones have said.
@@ -68,15 +81,6 @@ impl Health {
     pub const fn successes(&self) -> u32 {
         self.successes
     }
-
-    /// Why the node must not lead; none where it may.
-    pub const fn ineligible(&self) -> Option<Ineligible> {
-        match self.state {
-            HealthState::Pending => Some(Ineligible::CheckPending),
-            HealthState::Healthy => None,
-            HealthState::Failing => Some(Ineligible::CheckFailed),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -137,16 +141,6 @@ mod tests {
         assert_eq!(stricter.state(), HealthState::Healthy);
         stricter.note(false);
         assert_eq!(stricter.state(), HealthState::Failing);
-    }
-
-    #[test]
-    fn only_a_healthy_node_may_lead() {
-        let mut health = Health::pending(Thresholds { fall: 1, rise: 1 });
-        assert_eq!(health.ineligible(), Some(Ineligible::CheckPending));
-        health.note(false);
-        assert_eq!(health.ineligible(), Some(Ineligible::CheckFailed));
-        health.note(true);
-        assert_eq!(health.ineligible(), None);
     }
 
     /// What the whole history says, read backwards: the newest streak that was long enough, or

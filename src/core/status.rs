@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::core::health::Health;
+pub use crate::core::health::HealthState;
 use crate::core::hook::Reason;
 use crate::types::{NodeId, Priority, Role, Term};
 
@@ -56,18 +57,6 @@ pub enum Ineligible {
     Unenrolled,
     /// Fewer than `min_candidates` candidates are visible.
     TooFewCandidates,
-}
-
-/// What a node's check says of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HealthState {
-    /// There is no result yet.
-    Pending,
-    /// The node may lead.
-    Healthy,
-    /// The node must not lead.
-    Failing,
 }
 
 /// The leader as this node sees it.

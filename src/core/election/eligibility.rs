@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Election, State};
-use crate::core::health::Health;
+use crate::core::health::{Health, HealthState};
 use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use crate::core::output::Event;
 use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
@@ -67,7 +67,7 @@ impl Exclusions {
             self.static_follower.then_some(Ineligible::StaticFollower),
             self.maintenance.then_some(Ineligible::Maintenance),
             self.interface_down.then_some(Ineligible::InterfaceDown),
-            self.health.as_ref().and_then(Health::ineligible),
+            self.health.and_then(unhealthy),
             self.held_off.then_some(Ineligible::HookFailed),
             self.yielding.then_some(Ineligible::Yielding),
             self.unenrolled.then_some(Ineligible::Unenrolled),
@@ -75,6 +75,15 @@ impl Exclusions {
         .into_iter()
         .flatten()
         .next()
+    }
+}
+
+/// Why a node of this health must not lead; none where it may.
+const fn unhealthy(health: Health) -> Option<Ineligible> {
+    match health.state() {
+        HealthState::Pending => Some(Ineligible::CheckPending),
+        HealthState::Healthy => None,
+        HealthState::Failing => Some(Ineligible::CheckFailed),
     }
 }
 
