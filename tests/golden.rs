@@ -328,6 +328,63 @@ fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
     }
 }
 
+/// Pairs that CRC-32, FNV-1a (32 bits), and a sum of digits to the base 31 cannot tell apart, and such
+/// as differ in case, length or form alone.
+const LOOKALIKES: [(&str, &str); 7] = [
+    ("plumless", "buckeroo"),
+    ("costarring", "liquid"),
+    ("Aa", "BB"),
+    ("web", "Web"),
+    ("web", "we"),
+    ("web", "webweb"),
+    ("\u{e9}", "e\u{301}"),
+];
+
+#[test]
+fn groups_are_told_apart_by_their_whole_name_with_one_key_as_without() {
+    for (one, other) in LOOKALIKES {
+        for (from, to) in [(one, other), (other, one)] {
+            for keyring in [None, Some(key(7))] {
+                let codec = |group: &str| Codec::new(group.parse().unwrap(), keyring.clone());
+                let message = from_web1(Role::Leader, Body::Claim);
+                let datagram = encode(&codec(from), &message);
+                assert_eq!(codec(from).decode(&datagram), Ok(message));
+                assert_eq!(codec(to).decode(&datagram), Err(Reject::ForeignGroup), "{from} {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_one_group_has_sealed_cannot_be_passed_off_as_another_s_with_the_same_key() {
+    let datagram = encode(&sealed(), &from_web1(Role::Leader, Body::Claim));
+    let neighbour = Codec::new("wed".parse().unwrap(), Some(key(7)));
+    let mut relabelled = datagram;
+    relabelled[2 + 1..][..GROUP.len()].copy_from_slice(b"wed");
+    assert_eq!(neighbour.decode(&relabelled), Err(Reject::Forged));
+}
+
+proptest! {
+    /// Whatever the names, and whatever the datagram says.
+    #[test]
+    fn no_group_takes_another_s_datagrams(
+        one in "[!-~]{1,64}",
+        other in "[!-~]{1,64}",
+        is_sealed: bool,
+        sequence: u64,
+    ) {
+        prop_assume!(one != other);
+        let codec = |group: &str| Codec::new(group.parse().unwrap(), is_sealed.then(|| key(7)));
+        let message = Message {
+            sequence: Sequence(sequence),
+            ..from_web1(Role::Leader, Body::Proposal)
+        };
+        let datagram = encode(&codec(&one), &message);
+        prop_assert_eq!(codec(&one).decode(&datagram), Ok(message));
+        prop_assert_eq!(codec(&other).decode(&datagram), Err(Reject::ForeignGroup));
+    }
+}
+
 #[test]
 fn the_seal_must_be_what_this_nodes_keys_say() {
     let message = from_web1(Role::Follower, Body::Claim);
