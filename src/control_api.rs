@@ -306,6 +306,12 @@ pub struct Rejected {
     /// Under a term that is absurdly far above the highest known one.
     #[serde(default)]
     pub absurd_term: u64,
+    /// Through a router, or from something else than a node: with fewer than 255 hops left.
+    #[serde(default)]
+    pub hops: u64,
+    /// From an address that no host on the LAN can have.
+    #[serde(default)]
+    pub source: u64,
 }
 
 /// One line of `lanelect watch --json`.

@@ -12,7 +12,7 @@ use std::path::Path;
 use lanelect::core::quorum::Voters;
 use lanelect::types::{GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
-use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION};
+use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION, alleged_sender};
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 use proptest::prelude::*;
 
@@ -328,6 +328,42 @@ fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
     }
 }
 
+/// Pairs that CRC-32, FNV-1a (32 bits), and a sum of digits to the base 31 cannot tell apart, and such
+/// as differ in case, length or form alone.
+const LOOKALIKES: [(&str, &str); 7] = [
+    ("plumless", "buckeroo"),
+    ("costarring", "liquid"),
+    ("Aa", "BB"),
+    ("web", "Web"),
+    ("web", "we"),
+    ("web", "webweb"),
+    ("\u{e9}", "e\u{301}"),
+];
+
+#[test]
+fn groups_are_told_apart_by_their_whole_name_with_one_key_as_without() {
+    for (one, other) in LOOKALIKES {
+        for (from, to) in [(one, other), (other, one)] {
+            for keyring in [None, Some(key(7))] {
+                let codec = |group: &str| Codec::new(group.parse().unwrap(), keyring.clone());
+                let message = from_web1(Role::Leader, Body::Claim);
+                let datagram = encode(&codec(from), &message);
+                assert_eq!(codec(from).decode(&datagram), Ok(message));
+                assert_eq!(codec(to).decode(&datagram), Err(Reject::ForeignGroup), "{from} {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_one_group_has_sealed_cannot_be_passed_off_as_another_s_with_the_same_key() {
+    let datagram = encode(&sealed(), &from_web1(Role::Leader, Body::Claim));
+    let neighbour = Codec::new("wed".parse().unwrap(), Some(key(7)));
+    let mut relabelled = datagram;
+    relabelled[2 + 1..][..GROUP.len()].copy_from_slice(b"wed");
+    assert_eq!(neighbour.decode(&relabelled), Err(Reject::Forged));
+}
+
 #[test]
 fn the_seal_must_be_what_this_nodes_keys_say() {
     let message = from_web1(Role::Follower, Body::Claim);
@@ -525,12 +561,26 @@ proptest! {
         let datagram = encode(&codec, &message);
         prop_assert!(datagram.len() <= DATAGRAM_MAX);
         prop_assert_eq!(codec.decode(&datagram), Ok(message));
+        prop_assert_eq!(alleged_sender(&datagram), Some(message.sender));
+    }
+
+    #[test]
+    fn no_group_takes_another_s_datagrams(
+        message in any_message(),
+        groups in (any_name(), any_name()),
+        seals in any::<bool>(),
+    ) {
+        prop_assume!(groups.0 != groups.1);
+        let codec = |group: &str| Codec::new(group.parse().unwrap(), seals.then(|| key(7)));
+        let datagram = encode(&codec(&groups.0), &message);
+        prop_assert_eq!(codec(&groups.1).decode(&datagram), Err(Reject::ForeignGroup));
     }
 
     #[test]
     fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = open().decode(&bytes);
         let _ = sealed().decode(&bytes);
+        let _ = alleged_sender(&bytes);
     }
 
     /// Random bytes hardly get past the header, so these do.

@@ -10,7 +10,8 @@ mod common;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::os::fd::AsRawFd;
 use std::process::{self, Command};
 use std::thread;
@@ -21,13 +22,16 @@ use lanelect::daemon::clock;
 use lanelect::daemon::interfaces::Monitor;
 use lanelect::daemon::transport::{
     JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL, RESCAN_INTERVAL,
-    RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, TOKENS, Transport, TransportError,
+    RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, Stray, TOKENS, Transport,
+    TransportError,
 };
 use lanelect::time::Time;
 use lanelect::wire::frame::{DATAGRAM_MAX, Mark};
 use mio::{Events, Poll, Token};
 use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
+use socket2::{Domain, Socket, Type};
 
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -142,6 +146,8 @@ struct Host<'a> {
     poll: Poll,
     transport: Transport,
     arrivals: Vec<Arrival>,
+    /// What is not from this LAN, and why.
+    strays: Vec<(IpAddr, Stray)>,
     changes: Vec<LinkChange>,
 }
 
@@ -154,7 +160,8 @@ impl<'a> Host<'a> {
         net.enter();
         let poll = Poll::new().unwrap();
         let transport = Transport::new(poll.registry(), BASE, settings).unwrap();
-        Host { net, poll, transport, arrivals: Vec::new(), changes: Vec::new() }
+        let (arrivals, strays, changes) = Default::default();
+        Host { net, poll, transport, arrivals, strays, changes }
     }
 
     /// One that has joined on all its interfaces.
@@ -187,11 +194,14 @@ impl<'a> Host<'a> {
 
     fn receive(&mut self) -> bool {
         let Some(received) = self.transport.receive() else { return false };
-        self.arrivals.push(Arrival {
-            text: String::from_utf8(received.datagram.to_vec()).unwrap(),
-            source: received.source,
-            interface: received.interface.get(),
-        });
+        match received.datagram {
+            Ok(datagram) => self.arrivals.push(Arrival {
+                text: String::from_utf8(datagram.to_vec()).unwrap(),
+                source: received.source,
+                interface: received.interface.get(),
+            }),
+            Err(stray) => self.strays.push((received.source, stray)),
+        }
         true
     }
 
@@ -239,6 +249,36 @@ impl<'a> Host<'a> {
         self.change(|event| matches!(event, LinkEvent::Joined { cause, .. } if *cause == wanted));
         assert!(self.transport.any_up());
         assert_eq!(self.reports()[0].problem, None);
+    }
+}
+
+/// A program on a host that sends to the group and is no lanelect.
+struct Other<'a> {
+    net: &'a Net,
+    socket: Socket,
+    group: SocketAddr,
+}
+
+impl<'a> Other<'a> {
+    /// One that sends by `interface`, with so many hops.
+    fn new(net: &'a Net, group: &str, interface: &str, hops: u32) -> Self {
+        net.enter();
+        let group: SocketAddr = group.parse().unwrap();
+        let index = NonZeroU32::new(if_nametoindex(interface).unwrap()).unwrap();
+        let socket = Socket::new(Domain::for_address(group), Type::DGRAM, None).unwrap();
+        if group.is_ipv4() {
+            socket.bind_device_by_index_v4(Some(index)).unwrap();
+            socket.set_multicast_ttl_v4(hops).unwrap();
+        } else {
+            socket.bind_device_by_index_v6(Some(index)).unwrap();
+            socket.set_multicast_hops_v6(hops).unwrap();
+        }
+        Other { net, socket, group }
+    }
+
+    fn send(&self, text: &str) {
+        self.net.enter();
+        self.socket.send_to(text.as_bytes(), &self.group.into()).unwrap();
     }
 }
 
@@ -381,6 +421,74 @@ fn two_hosts_hear_each_other_over_ipv6() {
             let back = heard(&mut b, &mut a, "back");
             assert_eq!(Some(back.source), b.transport.source_address(), "{group}");
         }
+    });
+}
+
+#[test]
+fn what_a_router_may_have_passed_on_is_no_datagram_of_this_lan() {
+    isolated("what_a_router_may_have_passed_on_is_no_datagram_of_this_lan", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        for net in [&left, &right] {
+            net.ip("addr add fd00::1/64 dev lan nodad");
+            net.await_addresses("lan");
+        }
+        for group in [GROUP, GROUP_V6, GROUP_LINK_LOCAL] {
+            let mut a = Host::joined(&left, group, &["lan"]);
+            for hops in [1, 64, 254] {
+                Other::new(&right, group, "lan", hops).send("from far away");
+            }
+            Other::new(&right, group, "lan", 255).send("from here");
+            until("the last one is heard", || {
+                a.turn();
+                a.arrival("from here").is_some()
+            });
+            assert_eq!(a.arrivals.len(), 1, "{group}: {:?}", a.arrivals);
+            let strays: Vec<Stray> = a.strays.iter().map(|(_, stray)| *stray).collect();
+            assert_eq!(strays, [1, 64, 254].map(Stray::Hops), "{group}");
+            assert_eq!(a.strays[0].0, a.arrivals[0].source, "{group}");
+        }
+    });
+}
+
+#[test]
+fn on_the_loopback_only_all_hops_count_too() {
+    isolated("on_the_loopback_only_all_hops_count_too", || {
+        let net = Net::first();
+        let mut a = Host::joined(&net, GROUP, &["lo"]);
+        for (hops, text) in [(64, "from somewhere"), (255, "from here")] {
+            let other = Other::new(&net, GROUP, "lo", hops);
+            // The kernel takes an address of the loopback for a source only where it is told to.
+            other.socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+            other.send(text);
+        }
+        until("the last one is heard", || {
+            a.turn();
+            a.arrival("from here").is_some()
+        });
+        assert_eq!(a.strays, [(address("127.0.0.1"), Stray::Hops(64))]);
+    });
+}
+
+#[test]
+fn what_comes_from_no_address_is_no_neighbour_s() {
+    isolated("what_comes_from_no_address_is_no_neighbour_s", || {
+        /// The kernel itself drops what comes from no address to another IPv4 group.
+        const GROUP_OF_THE_LINK: &str = "224.0.0.77:7669";
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&left, GROUP_OF_THE_LINK, &["lan"]);
+        let other = Other::new(&right, GROUP_OF_THE_LINK, "lan", 255);
+        right.ip("addr flush dev lan");
+        other.send("from nobody");
+        right.ip("addr add 192.168.7.7/32 dev lan");
+        other.send("from another subnet");
+        until("the last one is heard", || {
+            a.turn();
+            a.arrival("from another subnet").is_some()
+        });
+        assert_eq!(a.arrivals[0].source, address("192.168.7.7"));
+        assert_eq!(a.strays, [(address("0.0.0.0"), Stray::Source)]);
     });
 }
 

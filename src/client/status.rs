@@ -192,6 +192,8 @@ fn rejected(report: &StatusReport) -> Option<String> {
         (rejected.version, "of another protocol version"),
         (rejected.table_full, "from more nodes than fit"),
         (rejected.absurd_term, "of an absurd term"),
+        (rejected.hops, "from beyond the LAN"),
+        (rejected.source, "from addresses that no host can have"),
     ];
     let parts: Vec<String> = counts
         .iter()
@@ -491,7 +493,8 @@ mode          available: a partition of the network has a leader on each side
         report.interfaces[0].up = false;
         report.interfaces[0].problem = Some("no carrier".to_owned());
         report.counters.send_errors = 41;
-        report.counters.rejected = Rejected { malformed: 3, auth: 12, ..Rejected::default() };
+        report.counters.rejected =
+            Rejected { malformed: 3, auth: 12, hops: 5, ..Rejected::default() };
         report.hook = HookReport {
             running: false,
             last_event: Some(HookEvent::Demoted),
@@ -511,7 +514,7 @@ not standing  no interface can reach the group
 handing over  the leadership (interface-down)
 interface     eth0 is down: no carrier
 send errors   41 datagrams could not be sent
-rejected      3 malformed, 12 with a wrong or missing key
+rejected      3 malformed, 12 with a wrong or missing key, 5 from beyond the LAN
 hook          demoted, exit 137 (signal 9), 35 s
 mode          available: a partition of the network has a leader on each side
 "

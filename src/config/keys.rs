@@ -1,17 +1,21 @@
 //! Shared keys: reading `key_file`, and making a fresh key.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
+use nix::unistd::{Uid, User, geteuid};
 use zeroize::Zeroizing;
 
 use crate::wire::auth::{KEY_LEN, Key, KeyError, Keyring};
 
 /// Longest key file, in bytes: as many keys as a keyring takes, and many comments.
 pub const KEY_FILE_MAX: usize = 16 * 1024;
+
+/// The permission bit that lets the owner read.
+const OWNER_READS: u32 = 0o400;
 
 /// Permission bits that let anyone but the owner at the file.
 const OTHERS: u32 = 0o077;
@@ -35,15 +39,29 @@ pub enum KeyFileError {
     },
     /// Group or others may read or write it, the daemon's own group included.
     #[error(
-        "key_file {path} is open to others than its owner (mode {mode:04o}); \
-         run: chmod go= {path}",
-        path = .path.display()
+        "key_file {} is open to others than its owner (mode {mode:04o}); run: {remedy}",
+        .path.display()
     )]
     Exposed {
         /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+        /// What makes it this user's alone.
+        remedy: String,
+    },
+    /// This process's user may not read it.
+    #[error(
+        "key_file {} cannot be read by {user}, which this runs as; run: {remedy}",
+        .path.display()
+    )]
+    Denied {
+        /// The file.
+        path: PathBuf,
+        /// This process's user.
+        user: String,
+        /// What makes it this user's alone.
+        remedy: String,
     },
     /// It is longer than [`KEY_FILE_MAX`] bytes.
     #[error("key_file {} is longer than {KEY_FILE_MAX} bytes; is it the right file?", .path.display())]
@@ -73,7 +91,7 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
         .read(true)
         .custom_flags(OFlag::O_NONBLOCK.bits())
         .open(path)
-        .map_err(unreadable)?;
+        .map_err(|error| denied(path, &error).unwrap_or_else(|| unreadable(error)))?;
     // What was opened is checked, not the path: that may be another file by now.
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
@@ -81,7 +99,8 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
     }
     let mode = metadata.mode() & 0o7777;
     if mode & OTHERS != 0 {
-        return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
+        let remedy = remedy(path, metadata.uid(), mode, geteuid());
+        return Err(KeyFileError::Exposed { path: path.to_owned(), mode, remedy });
     }
     let text = read_secret(&mut file).map_err(unreadable)?;
     if text.len() > KEY_FILE_MAX {
@@ -101,6 +120,40 @@ pub fn generate() -> Result<Key, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; KEY_LEN]);
     getrandom::fill(&mut *bytes)?;
     Ok(Key::new(*bytes))
+}
+
+/// Why the file at `path` could not be opened, where that is its owner or its mode.
+fn denied(path: &Path, error: &io::Error) -> Option<KeyFileError> {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return None;
+    }
+    // Fails where it is a directory on the way that is closed.
+    let metadata = fs::metadata(path).ok()?;
+    let own = geteuid();
+    let remedy = remedy(path, metadata.uid(), metadata.mode(), own);
+    // Empty: it is neither owner nor mode, but a security module.
+    let (path, user) = (path.to_owned(), user_name(own));
+    (!remedy.is_empty()).then_some(KeyFileError::Denied { path, user, remedy })
+}
+
+/// The commands that let `own` alone read the file at `path`; empty where owner and mode do already.
+/// Root reads what anybody owns.
+fn remedy(path: &Path, owner: u32, mode: u32, own: Uid) -> String {
+    let chown = (!own.is_root() && owner != own.as_raw()).then(|| ("chown", user_name(own)));
+    let chmod = match (mode & OWNER_READS != 0, mode & OTHERS == 0) {
+        (true, true) => None,
+        (true, false) => Some("go="),
+        (false, true) => Some("u+r"),
+        (false, false) => Some("u+r,go="),
+    };
+    let chmod = chmod.map(|change| ("chmod", change.to_owned()));
+    let command = |(word, argument)| format!("{word} {argument} {}", path.display());
+    [chown, chmod].into_iter().flatten().map(command).collect::<Vec<_>>().join(" && ")
+}
+
+/// The user's name, or its number where it has none.
+fn user_name(uid: Uid) -> String {
+    User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 /// At most one byte more than [`KEY_FILE_MAX`], into memory that is wiped afterwards.
@@ -154,6 +207,39 @@ mod tests {
             assert!(error.to_string().contains(&format!("chmod go= {}", path.display())));
             assert!(!error.to_string().contains(hex.as_str()));
         }
+    }
+
+    #[test]
+    fn the_command_that_mends_a_file_names_the_user_that_is_to_own_it() {
+        /// A user without a name.
+        const DAEMON: Uid = Uid::from_raw(4_000_000_000);
+        let (path, root) = (Path::new("/etc/k"), Uid::from_raw(0));
+        let mended = |owner: Uid, mode, own| remedy(path, owner.as_raw(), mode, own);
+        assert_eq!(mended(root, 0o600, DAEMON), "chown 4000000000 /etc/k");
+        assert_eq!(mended(root, 0o640, DAEMON), "chown 4000000000 /etc/k && chmod go= /etc/k");
+        assert_eq!(mended(DAEMON, 0o644, DAEMON), "chmod go= /etc/k");
+        assert_eq!(mended(DAEMON, 0o200, DAEMON), "chmod u+r /etc/k");
+        assert_eq!(mended(DAEMON, 0o060, DAEMON), "chmod u+r,go= /etc/k");
+        assert_eq!(mended(DAEMON, 0o400, DAEMON), "");
+        assert_eq!(mended(DAEMON, 0o644, root), "chmod go= /etc/k", "root reads it anyway");
+        assert_eq!(user_name(root), "root");
+    }
+
+    #[test]
+    fn a_file_that_this_user_cannot_open_is_refused_with_the_command_that_mends_it() {
+        let (_dir, path) = key_file(generate().unwrap().to_hex().as_bytes(), 0o200);
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = denied(&path, &refused).unwrap();
+        assert!(matches!(error, KeyFileError::Denied { .. }));
+        assert!(error.to_string().ends_with(&format!("run: chmod u+r {}", path.display())));
+        // Root may read it; everyone else is refused just so.
+        match load(&path) {
+            Ok(_) => assert!(geteuid().is_root()),
+            Err(refusal) => assert_eq!(refusal.to_string(), error.to_string()),
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(denied(&path, &refused).is_none(), "it is neither the owner nor the mode");
+        assert!(denied(&path, &io::ErrorKind::NotFound.into()).is_none());
     }
 
     #[test]

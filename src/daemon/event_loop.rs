@@ -38,12 +38,13 @@ use crate::daemon::control::ControlServer;
 use crate::daemon::hooks::{Hooks, Lanes};
 use crate::daemon::narration::Narration;
 use crate::daemon::notify::Notifier;
-use crate::daemon::rejections::Rejections;
+use crate::daemon::rejections::{Cause, Rejections};
 use crate::daemon::store::Writer;
-use crate::daemon::transport::{self, Transport};
+use crate::daemon::transport::{self, Received, Transport};
 use crate::daemon::will::WillFile;
 use crate::time::Time;
 use crate::wire::frame::Codec;
+use crate::wire::message::Message;
 
 /// Datagrams taken in one turn. More wait for the next, so that a flood delays no deadline by more
 /// than a few milliseconds.
@@ -163,15 +164,15 @@ impl Daemon {
             // Read when the datagram is here: what a voter promises about it must not begin before it
             // was sent.
             let now = clock::now();
-            match self.codec.decode(received.datagram) {
+            match read(&self.codec, &received) {
                 Ok(message) => {
                     self.received += u64::from(message.sender != self.config.node_id);
                     self.election.handle_datagram(now, received.source, &message);
                     self.carry_out();
                 }
-                Err(reject) => {
+                Err(cause) => {
                     self.received += 1;
-                    self.rejections.note(now, reject, received.source);
+                    self.rejections.note(now, cause, received.source);
                 }
             }
         }
@@ -266,6 +267,12 @@ impl Daemon {
         }
         self.answer_settled();
     }
+}
+
+/// What a datagram says, or why it does not count.
+fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Message, Cause<'a>> {
+    let datagram = received.datagram.map_err(Cause::Stray)?;
+    codec.decode(datagram).map_err(|reject| Cause::Reject(reject, datagram))
 }
 
 /// Brings the sockets in line with the host's interfaces, and says what changed.

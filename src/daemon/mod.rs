@@ -98,7 +98,7 @@ pub fn run(source: ConfigSource) -> Result<(), RunError> {
     let config = source.load()?;
     let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
     if keyring.is_none() {
-        log::info!("no key_file: every host on the LAN is trusted");
+        log::warn!("no key_file: every host on the LAN is trusted, and can make itself the leader");
     }
     let node_id = config.node_id;
     announce(&config);

@@ -1,44 +1,63 @@
-//! Datagrams that do not count: each is counted, few are logged.
+//! Datagrams that do not count: each is counted, and each streak of them told once.
+//!
+//! A streak is what one address sends of one kind, with no long silence in between. It is told when it
+//! begins, and the counters of the status show that it lasts. So many streaks are remembered, and told,
+//! and no more: whoever forges addresses fills the memory with them, and not the log.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
+
 use crate::control_api::Rejected;
+use crate::daemon::transport::Stray;
 use crate::time::Time;
-use crate::wire::frame::Reject;
+use crate::wire::frame::{Reject, alleged_sender};
 
-/// Between two log lines about the same kind of datagram.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// A streak is over after so long a silence. Longer than between two heartbeats in the largest group.
+const STREAK_GAP: Duration = Duration::from_secs(600);
 
-/// Counts what was dropped on arrival, and says so now and then.
-#[derive(Debug, Default)]
-pub(super) struct Rejections {
-    counts: Rejected,
-    logged: [Option<Time>; Kind::COUNT],
+/// Most streaks of a kind at a time. More are not told.
+const STREAKS_MAX: usize = 8;
+
+/// Why a datagram does not count.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cause<'a> {
+    /// It does not come from this LAN.
+    Stray(Stray),
+    /// It is not for this node, or not to be believed. With its bytes.
+    Reject(Reject, &'a [u8]),
 }
 
 /// What a log line is about. Foreign groups are normal where groups share an address, and are only
 /// counted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Malformed,
     Version,
     Unsealed,
     Sealed,
     Forged,
+    Hops,
+    Source,
 }
 
 impl Kind {
-    const COUNT: usize = Kind::Forged as usize + 1;
+    const COUNT: usize = Kind::Source as usize + 1;
+}
 
-    const fn advice(self) -> &'static str {
-        match self {
-            Kind::Malformed => "something else uses this address and port, or damages datagrams",
-            Kind::Version => "another version of lanelect runs there: upgrade one of the two",
-            Kind::Unsealed => "that node has no key_file, this one has: the group is mixed",
-            Kind::Sealed => "that node has a key_file, this one has none: the group is mixed",
-            Kind::Forged => "that node's keys are others than this one's, or it forges datagrams",
-        }
-    }
+/// Datagrams of one kind from one address.
+#[derive(Debug, Clone, Copy)]
+struct Streak {
+    source: IpAddr,
+    newest: Time,
+}
+
+/// Counts what was dropped on arrival, and says so.
+#[derive(Debug, Default)]
+pub(super) struct Rejections {
+    counts: Rejected,
+    streaks: [ArrayVec<Streak, STREAKS_MAX>; Kind::COUNT],
 }
 
 impl Rejections {
@@ -48,23 +67,76 @@ impl Rejections {
     }
 
     /// Takes in that a datagram from `source` was dropped.
-    pub(super) fn note(&mut self, now: Time, reject: Reject, source: std::net::IpAddr) {
-        let (count, kind) = match reject {
-            Reject::Malformed => (&mut self.counts.malformed, Some(Kind::Malformed)),
-            Reject::Version => (&mut self.counts.version, Some(Kind::Version)),
-            Reject::ForeignGroup => (&mut self.counts.foreign_group, None),
-            Reject::Unsealed => (&mut self.counts.auth, Some(Kind::Unsealed)),
-            Reject::Sealed => (&mut self.counts.auth, Some(Kind::Sealed)),
-            Reject::Forged => (&mut self.counts.auth, Some(Kind::Forged)),
+    pub(super) fn note(&mut self, now: Time, cause: Cause<'_>, source: IpAddr) {
+        let counts = &mut self.counts;
+        let (count, kind) = match cause {
+            Cause::Stray(Stray::Hops(_)) => (&mut counts.hops, Some(Kind::Hops)),
+            Cause::Stray(Stray::Source) => (&mut counts.source, Some(Kind::Source)),
+            Cause::Reject(Reject::Malformed, _) => (&mut counts.malformed, Some(Kind::Malformed)),
+            Cause::Reject(Reject::Version, _) => (&mut counts.version, Some(Kind::Version)),
+            Cause::Reject(Reject::ForeignGroup, _) => (&mut counts.foreign_group, None),
+            Cause::Reject(Reject::Unsealed, _) => (&mut counts.auth, Some(Kind::Unsealed)),
+            Cause::Reject(Reject::Sealed, _) => (&mut counts.auth, Some(Kind::Sealed)),
+            Cause::Reject(Reject::Forged, _) => (&mut counts.auth, Some(Kind::Forged)),
         };
         *count += 1;
-        let Some(kind) = kind else { return };
-        if let Some(logged) = self.logged.get_mut(kind as usize)
-            && logged.is_none_or(|at| now.since(at) >= LOG_INTERVAL)
-        {
-            *logged = Some(now);
-            log::warn!("dropped a datagram from {source}, {reject}: {}", kind.advice());
+        if kind.is_some_and(|kind| self.begins_streak(now, kind, source)) {
+            log::warn!("{}", describe(cause, source));
         }
+    }
+
+    /// Forgets what was told: what goes on under new settings is news.
+    pub(super) fn tell_anew(&mut self) {
+        self.streaks = Default::default();
+    }
+
+    /// Whether a datagram of this kind is the first of a streak that is to be told.
+    fn begins_streak(&mut self, now: Time, kind: Kind, source: IpAddr) -> bool {
+        let Some(streaks) = self.streaks.get_mut(kind as usize) else { return false };
+        if let Some(known) = streaks.iter_mut().find(|streak| streak.source == source) {
+            let silence = now.since(known.newest);
+            known.newest = now;
+            return silence >= STREAK_GAP;
+        }
+        if streaks.is_full() {
+            streaks.retain(|streak| now.since(streak.newest) < STREAK_GAP);
+        }
+        streaks.try_push(Streak { source, newest: now }).is_ok()
+    }
+}
+
+/// What the log says of a streak that begins with this datagram.
+fn describe(cause: Cause<'_>, source: IpAddr) -> String {
+    let (reject, datagram) = match cause {
+        Cause::Stray(stray) => return format!("dropping what {source} sends, {stray}"),
+        Cause::Reject(reject, datagram) => (reject, datagram),
+    };
+    let sender = match alleged_sender(datagram) {
+        Some(node_id) => format!("{node_id} at {source}"),
+        None => source.to_string(),
+    };
+    match reject {
+        Reject::Unsealed => format!(
+            "{sender} sends without a key, and this node has one: the group is mixed; give that node \
+             the key_file too"
+        ),
+        Reject::Sealed => format!(
+            "{sender} sends with a key, and this node has none: the group is mixed; give this node \
+             the key_file too"
+        ),
+        Reject::Forged => format!(
+            "{sender} sends with a key that this node does not have, or somebody forges it: give both \
+             the same key_file"
+        ),
+        Reject::Malformed => format!(
+            "dropping what {source} sends, {reject}: something else uses this address and port, or \
+             damages datagrams"
+        ),
+        Reject::Version => format!(
+            "dropping what {source} sends, {reject}: another version of lanelect runs there; upgrade \
+             one of the two"
+        ),
+        Reject::ForeignGroup => format!("dropping what {source} sends, {reject}"),
     }
 }
 
@@ -72,10 +144,19 @@ impl Rejections {
 mod tests {
     use super::*;
 
+    /// A datagram of version 1 in group `web` from `web2`, as far as its sender.
+    const FROM_WEB2: &[u8] = b"\x01\x00\x03web\x04web2";
+
+    const UNSEALED: Cause<'_> = Cause::Reject(Reject::Unsealed, FROM_WEB2);
+    const FORGED: Cause<'_> = Cause::Reject(Reject::Forged, FROM_WEB2);
+
+    fn host(number: u8) -> IpAddr {
+        [10, 0, 0, number].into()
+    }
+
     #[test]
     fn each_kind_is_counted_where_the_status_shows_it() {
         let mut rejections = Rejections::default();
-        let source = "10.0.0.1".parse().unwrap();
         for reject in [
             Reject::Malformed,
             Reject::Version,
@@ -84,9 +165,69 @@ mod tests {
             Reject::Sealed,
             Reject::Forged,
         ] {
-            rejections.note(Time::ZERO, reject, source);
+            rejections.note(Time::ZERO, Cause::Reject(reject, b""), host(1));
         }
-        let Rejected { malformed, auth, foreign_group, version, .. } = rejections.counts();
-        assert_eq!((malformed, auth, foreign_group, version), (1, 3, 1, 1));
+        for stray in [Stray::Hops(254), Stray::Hops(1), Stray::Source] {
+            rejections.note(Time::ZERO, Cause::Stray(stray), host(1));
+        }
+        let expected = Rejected {
+            malformed: 1,
+            auth: 3,
+            foreign_group: 1,
+            version: 1,
+            hops: 2,
+            source: 1,
+            ..Rejected::default()
+        };
+        assert_eq!(rejections.counts(), expected);
+    }
+
+    #[test]
+    fn a_mixed_group_is_told_apart_from_wrong_keys_and_by_name() {
+        let text = describe(UNSEALED, host(3));
+        assert!(text.starts_with("web2 at 10.0.0.3 sends without a key, "), "{text}");
+        let text = describe(Cause::Reject(Reject::Sealed, FROM_WEB2), host(3));
+        assert!(text.starts_with("web2 at 10.0.0.3 sends with a key, and this node has none"));
+        let text = describe(FORGED, host(3));
+        assert!(text.starts_with("web2 at 10.0.0.3 sends with a key that this node does not have"));
+        let text = describe(Cause::Reject(Reject::Unsealed, &FROM_WEB2[..4]), host(3));
+        assert!(text.starts_with("10.0.0.3 sends without a key, "), "{text}");
+    }
+
+    #[test]
+    fn a_streak_is_told_once_however_long_it_lasts() {
+        let mut rejections = Rejections::default();
+        let mut now = Time::ZERO;
+        assert!(rejections.begins_streak(now, Kind::Unsealed, host(1)));
+        for _ in 0..100 {
+            now += STREAK_GAP / 2;
+            assert!(!rejections.begins_streak(now, Kind::Unsealed, host(1)));
+        }
+        assert!(rejections.begins_streak(now, Kind::Unsealed, host(2)), "another host");
+        assert!(rejections.begins_streak(now, Kind::Forged, host(1)), "another kind");
+        assert!(
+            rejections.begins_streak(now + STREAK_GAP, Kind::Unsealed, host(1)),
+            "another streak"
+        );
+    }
+
+    #[test]
+    fn forged_addresses_fill_no_log() {
+        let mut rejections = Rejections::default();
+        let mut count = |now| {
+            let mut told = |number| rejections.begins_streak(now, Kind::Malformed, host(number));
+            (0..=u8::MAX).filter(|number| told(*number)).count()
+        };
+        assert_eq!(count(Time::ZERO), STREAKS_MAX);
+        assert_eq!(count(Time::ZERO + STREAK_GAP / 2), 0);
+        assert_eq!(count(Time::ZERO + STREAK_GAP * 2), STREAKS_MAX);
+    }
+
+    #[test]
+    fn what_lasts_under_new_settings_is_told_again() {
+        let mut rejections = Rejections::default();
+        assert!(rejections.begins_streak(Time::ZERO, Kind::Sealed, host(1)));
+        rejections.tell_anew();
+        assert!(rejections.begins_streak(Time::ZERO, Kind::Sealed, host(1)));
     }
 }

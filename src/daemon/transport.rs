@@ -14,6 +14,7 @@ mod batch;
 mod change;
 mod filter;
 mod link;
+mod origin;
 mod send_health;
 mod socket;
 mod source;
@@ -30,6 +31,7 @@ use mio::{Registry, Token};
 pub use self::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure};
 use self::link::Link;
 pub use self::link::REJOIN_INTERVAL;
+pub use self::origin::Stray;
 use crate::control_api::InterfaceReport;
 use crate::daemon::interfaces::{Interfaces, Monitor};
 use crate::time::Time;
@@ -93,9 +95,10 @@ pub struct RescanError(#[from] io::Error);
 /// A datagram that came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its bytes. Of one that is longer than any that is well-formed, more than that one has.
-    pub datagram: &'a [u8],
-    /// Who sent it.
+    /// Its bytes, or why it is not from this LAN. Of one that is longer than any that is well-formed,
+    /// more than that one has.
+    pub datagram: Result<&'a [u8], Stray>,
+    /// Who sent it, or claims to.
     pub source: IpAddr,
     /// The number of the interface by which it came.
     pub interface: NonZeroU32,
@@ -249,8 +252,10 @@ impl Transport {
             .map(|ahead| (self.turn + ahead) % count)
             .find(|turn| self.links.get_mut(*turn).is_some_and(Link::has_datagram))?;
         self.turn = (turn + 1) % count;
-        let (datagram, sender, endpoint) = self.links.get_mut(turn)?.take()?;
-        let source = sender.ip().to_canonical();
+        let (taken, endpoint) = self.links.get_mut(turn)?.take()?;
+        let source = taken.sender.ip().to_canonical();
+        let origin = origin::check(taken.hops, source, endpoint.address);
+        let datagram = origin.map(|()| taken.datagram);
         Some(Received { datagram, source, interface: endpoint.index })
     }
 

@@ -13,7 +13,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::types::{GroupName, Life, NAME_MAX};
+use crate::types::{GroupName, Life, NAME_MAX, NodeId};
 use crate::wire::auth::Keyring;
 use crate::wire::message::Message;
 
@@ -149,6 +149,14 @@ impl Codec {
     }
 }
 
+/// Who `datagram` says that it is from. Nothing vouches for it: it serves to tell people of a datagram
+/// that does not count.
+pub fn alleged_sender(datagram: &[u8]) -> Option<NodeId> {
+    let [VERSION, _seal, rest @ ..] = datagram else { return None };
+    let (_, rest) = take::<GroupName>(rest).ok()?;
+    take::<NodeId>(rest).ok().map(|(sender, _)| sender)
+}
+
 fn take<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Reject> {
     postcard::take_from_bytes(bytes).map_err(|_| Reject::Malformed)
 }
@@ -195,6 +203,22 @@ mod tests {
                     assert!(!carries(&datagram, &mark), "{datagram:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_datagram_says_who_it_is_from_whoever_reads_it() {
+        let web1 = Life { node_id: "web1".parse().unwrap(), incarnation: Incarnation(300) };
+        let keyring = Keyring::new(&Key::new([7; KEY_LEN]), &[]).unwrap();
+        for keyring in [None, Some(keyring)] {
+            let codec = Codec::new("blue".parse().unwrap(), keyring);
+            let mut datagram = Vec::new();
+            codec.encode(&message(web1, 1, Body::Claim), &mut datagram).unwrap();
+            assert_eq!(alleged_sender(&datagram), Some(web1.node_id));
+            let cut = datagram.len().min(2 + 5 + 4);
+            assert_eq!(alleged_sender(&datagram[..cut]), None);
+            datagram[0] = VERSION + 1;
+            assert_eq!(alleged_sender(&datagram), None);
         }
     }
 }

@@ -28,3 +28,4 @@ mod quorum;
 mod selftest;
 mod settings;
 mod startup;
+mod trust;

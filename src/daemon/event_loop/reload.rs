@@ -16,6 +16,7 @@ impl Daemon {
         match self.load_anew() {
             Ok((config, access, keyring)) => {
                 self.codec.set_keyring(keyring);
+                self.rejections.tell_anew();
                 self.apply(config, access);
                 log::info!("configuration reloaded");
             }

@@ -263,7 +263,7 @@ impl Listener {
         }
         let mut messages = Vec::new();
         while let Some(received) = self.transport.receive() {
-            messages.push(self.codec.decode(received.datagram).unwrap());
+            messages.push(self.codec.decode(received.datagram.unwrap()).unwrap());
         }
         messages
     }

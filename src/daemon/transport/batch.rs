@@ -4,8 +4,12 @@ use std::io::IoSliceMut;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
+use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
+use nix::libc::c_int;
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg,
+};
 
 use crate::wire::frame::DATAGRAM_MAX;
 
@@ -31,6 +35,17 @@ pub(super) struct Batch {
 struct Arrival {
     length: usize,
     sender: SocketAddr,
+    /// How many routers it could still have passed.
+    hops: u8,
+}
+
+/// A datagram, and what the network layer tells of it.
+#[derive(Debug)]
+pub(super) struct Taken<'a> {
+    pub(super) datagram: &'a [u8],
+    pub(super) sender: SocketAddr,
+    /// How many routers it could still have passed.
+    pub(super) hops: u8,
 }
 
 impl Batch {
@@ -38,7 +53,7 @@ impl Batch {
     pub(super) fn new() -> Self {
         Batch {
             slots: [[0; SLOT]; BATCH_MAX],
-            headers: MultiHeaders::preallocate(BATCH_MAX, None),
+            headers: MultiHeaders::preallocate(BATCH_MAX, Some(cmsg_space!(c_int))),
             arrivals: [None; BATCH_MAX],
             next: BATCH_MAX,
         }
@@ -66,17 +81,19 @@ impl Batch {
             let sender = message.address.as_ref().and_then(socket_address);
             // A datagram of the internet protocols has a sender.
             let sender = sender.ok_or(Errno::EAFNOSUPPORT)?;
-            *arrival = Some(Arrival { length: message.bytes, sender });
+            // The socket asks for the hop count. One that is not told is not believed in.
+            let hops = hops(&message).unwrap_or(0);
+            *arrival = Some(Arrival { length: message.bytes, sender, hops });
         }
         Ok(self.arrivals.iter().all(Option::is_some))
     }
 
-    /// The next datagram and its sender.
-    pub(super) fn take(&mut self) -> Option<(&[u8], SocketAddr)> {
-        let Arrival { length, sender } = self.arrivals.get_mut(self.next)?.take()?;
+    /// The next datagram.
+    pub(super) fn take(&mut self) -> Option<Taken<'_>> {
+        let Arrival { length, sender, hops } = self.arrivals.get_mut(self.next)?.take()?;
         let datagram = self.slots.get(self.next)?.get(..length)?;
         self.next += 1;
-        Some((datagram, sender))
+        Some(Taken { datagram, sender, hops })
     }
 }
 
@@ -86,4 +103,13 @@ fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
         (None, Some(v6)) => Some((*v6).into()),
         (None, None) => None,
     }
+}
+
+fn hops(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<u8> {
+    message.cmsgs().ok()?.find_map(|control| match control {
+        ControlMessageOwned::Ipv4Ttl(hops) | ControlMessageOwned::Ipv6HopLimit(hops) => {
+            u8::try_from(hops).ok()
+        }
+        _ => None,
+    })
 }

@@ -8,7 +8,7 @@ use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 use nix::errno::Errno;
 
-use super::batch::Batch;
+use super::batch::{Batch, Taken};
 use super::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure, refused};
 use super::send_health::SendHealth;
 use super::{socket, source};
@@ -164,11 +164,10 @@ impl Link {
         !port.batch.is_empty()
     }
 
-    /// The next datagram, its sender and where it came in.
-    pub(super) fn take(&mut self) -> Option<(&[u8], SocketAddr, Endpoint)> {
+    /// The next datagram and where it came in.
+    pub(super) fn take(&mut self) -> Option<(Taken<'_>, Endpoint)> {
         let State::Open(port) = &mut self.state else { return None };
-        let (datagram, sender) = port.batch.take()?;
-        Some((datagram, sender, port.endpoint))
+        Some((port.batch.take()?, port.endpoint))
     }
 
     fn port(&self) -> Option<&Port> {

@@ -7,19 +7,17 @@ use std::os::fd::AsRawFd;
 
 use mio::net::UdpSocket;
 use nix::libc;
-use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg, setsockopt, sockopt};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
 
 use super::change::Endpoint;
 use super::filter;
+use super::origin::HOPS;
 use crate::wire::frame::Mark;
 
 /// What the receive buffer is asked to hold, in bytes. The kernel grants what `rmem_max` allows;
 /// its default overflows at 256 small datagrams.
 const RECEIVE_BUFFER: usize = 1 << 20;
-
-/// How many routers a datagram may cross, plus one: the group stays within the LAN.
-const HOPS: u32 = 1;
 
 /// What failed while a socket was set up.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +83,9 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             // The group's datagrams must not arrive before this socket itself has joined.
             socket.set_multicast_all_v4(false)?;
             socket.set_multicast_loop_v4(true)?;
-            socket.set_multicast_ttl_v4(HOPS)?;
+            socket.set_multicast_ttl_v4(HOPS.into())?;
+            // The kernel does not apply IP_MINTTL to UDP: each datagram tells its own.
+            setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
             // Fixes the source address; the interface is fixed by `bind_device`. In this order,
             // because a bound socket refuses an address that another interface has as well.
             socket.set_multicast_if_v4(&source)?;
@@ -94,7 +94,8 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_only_v6(true)?;
             socket.set_multicast_all_v6(false)?;
             socket.set_multicast_loop_v6(true)?;
-            socket.set_multicast_hops_v6(HOPS)?;
+            socket.set_multicast_hops_v6(HOPS.into())?;
+            setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true)?;
             socket.set_multicast_if_v6(endpoint.index.get())?;
         }
     }

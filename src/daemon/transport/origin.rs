@@ -1,0 +1,99 @@
+//! Whether a datagram comes from a host on this LAN, by what the network layer tells of it.
+//!
+//! Datagrams leave with the highest hop count there is, and every router takes one off. So one that
+//! arrives with all of them has passed none, and nobody beyond the LAN can make it so, whatever else he
+//! forges.
+//!
+//! The source has to be one that a host on this interface's link can have. It need not be in one of the
+//! interface's networks: hosts whose address is a network of its own, or of another subnet on the same
+//! wire, elect too, and the hop count has told already that they are near.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The hop count that every datagram leaves with, and has to arrive with.
+pub(super) const HOPS: u8 = u8::MAX;
+
+/// Why a datagram is not taken for one of this LAN's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Stray {
+    /// It has passed a router, or whatever sent it does not speak this protocol.
+    #[error(
+        "with a TTL of {0} and not {HOPS}: a router is between, or it is no lanelect; only hosts on the \
+         same LAN count"
+    )]
+    Hops(u8),
+    /// No host on the link can have the source address.
+    #[error("which is no address that a host on this LAN can have")]
+    Source,
+}
+
+/// Judges a datagram that came with so many `hops` left from `source` to the interface whose own
+/// address is `own`.
+pub(super) fn check(hops: u8, source: IpAddr, own: IpAddr) -> Result<(), Stray> {
+    if hops != HOPS {
+        return Err(Stray::Hops(hops));
+    }
+    if can_be_a_neighbour(source, own) { Ok(()) } else { Err(Stray::Source) }
+}
+
+/// Whether a host can have the address `source` on the link on which this one has `own`.
+fn can_be_a_neighbour(source: IpAddr, own: IpAddr) -> bool {
+    // An IPv4 address that is mapped into IPv6 belongs on no wire.
+    let is_of_the_group_s_family = source.is_ipv4() == own.is_ipv4();
+    let is_broadcast = source == IpAddr::V4(Ipv4Addr::BROADCAST);
+    is_of_the_group_s_family
+        && !source.is_unspecified()
+        && !source.is_multicast()
+        && !is_broadcast
+        && (!source.is_loopback() || own.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(hops: u8, source: &str, own: &str) -> Result<(), Stray> {
+        check(hops, source.parse().unwrap(), own.parse().unwrap())
+    }
+
+    #[test]
+    fn whatever_has_lost_a_hop_is_not_from_here() {
+        for (source, own) in [("10.0.0.1", "10.0.0.2"), ("fe80::1", "fe80::2")] {
+            assert_eq!(judged(255, source, own), Ok(()));
+            for hops in 0..255 {
+                assert_eq!(judged(hops, source, own), Err(Stray::Hops(hops)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_neighbour_has_an_address_that_a_host_can_have() {
+        for (source, own) in [
+            ("10.0.0.1", "10.0.0.2"),
+            ("10.9.0.1", "10.0.0.2"),
+            ("169.254.3.4", "10.0.0.2"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.2", "127.0.0.1"),
+            ("fe80::1", "fd00::2"),
+            ("2001:db8::1", "fe80::2"),
+            ("10.0.0.2", "127.0.0.1"),
+            ("::1", "::1"),
+        ] {
+            assert_eq!(judged(255, source, own), Ok(()), "{source} to {own}");
+        }
+        for (source, own) in [
+            ("0.0.0.0", "10.0.0.2"),
+            ("255.255.255.255", "10.0.0.2"),
+            ("239.255.76.69", "10.0.0.2"),
+            ("224.0.0.1", "10.0.0.2"),
+            ("127.0.0.1", "10.0.0.2"),
+            ("::", "fe80::2"),
+            ("ff02::1", "fe80::2"),
+            ("::1", "fe80::2"),
+            ("::ffff:10.0.0.1", "fe80::2"),
+        ] {
+            let source = source.parse::<IpAddr>().unwrap().to_canonical().to_string();
+            assert_eq!(judged(255, &source, own), Err(Stray::Source), "{source} to {own}");
+        }
+    }
+}
