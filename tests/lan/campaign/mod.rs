@@ -1,5 +1,5 @@
-//! Five voters under everything at once, for as long as one likes, and the two promises of quorum
-//! mode checked all the while.
+//! Five nodes under everything at once, for as long as one likes, and what their mode promises checked
+//! all the while; beside them one that only follows, to which nothing is done, and which must not grow.
 //!
 //! ```text
 //! LANELECT_CAMPAIGN=10m cargo test --test lan -- campaign --nocapture
@@ -10,14 +10,17 @@
 //! again.
 //!
 //! In the variant with frozen processes the leadership is promised as ever, but the hooks only where
-//! a watchdog ends a frozen daemon's: there their overlaps are counted.
+//! a watchdog ends a frozen daemon's: there their overlaps are counted. In available mode one leader is
+//! promised where all hear each other: every now and then everything is healed, and there has to be one.
 
 mod plan;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Deed, HOSTS, Plan, Target};
+use usage::Usage;
 
 use crate::harness::claims::{Claim, How, Interrogation, contradictions};
 use crate::harness::patience::{self, campaign_duration};
@@ -26,46 +29,75 @@ use crate::harness::{Host, Lan, group, quorum_scenario, scenario, wait_until};
 
 /// The hooks of [`Deed::SlowHooks`], one after another, fit into the grace well, on a loaded machine
 /// too.
-const SETTINGS: &str = "\
+const QUORUM: &str = "\
     mode = \"quorum\"\n\
     voters = [\"h1\", \"h2\", \"h3\", \"h4\", \"h5\"]\n\
     leader_alive_threshold = \"600ms\"\n\
     demote_grace = \"1500ms\"\n\
     failure_holdoff = \"1s\"\n";
 
+/// The same without a majority.
+const AVAILABLE: &str = "\
+    leader_alive_threshold = \"600ms\"\n\
+    failure_holdoff = \"1s\"\n";
+
+/// The nodes to which things are done, and the one that follows.
+const ALL: usize = HOSTS + 1;
+
+/// Between two times at which everything is healed.
+const STEPS_PER_REST: usize = 150;
+
 /// Between two looks at everything that was said so far.
 const STEPS_PER_CHECK: usize = 25;
 
 #[test]
 fn crashes_stops_and_cuts_break_no_promise() {
-    quorum_scenario(|lan, hosts| Campaign::new(lan, hosts, false).run());
+    quorum_scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::Quorum).run());
 }
 
 #[test]
 fn frozen_processes_break_no_leadership() {
-    scenario(|lan, hosts| Campaign::new(lan, hosts, true).run());
+    scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::QuorumWithFreezes).run());
+}
+
+#[test]
+fn whatever_happened_available_mode_has_one_leader_afterwards() {
+    scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::Available).run());
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Variant {
+    Quorum,
+    QuorumWithFreezes,
+    Available,
 }
 
 struct Campaign<'a> {
     lan: &'a Lan,
     hosts: [&'a Host; HOSTS],
+    follower: &'a Host,
     frozen: [bool; HOSTS],
-    pauses: bool,
+    variant: Variant,
     clients: Interrogation,
     done: BTreeMap<String, usize>,
 }
 
 impl<'a> Campaign<'a> {
-    fn new(lan: &'a Lan, hosts: [&'a Host; HOSTS], pauses: bool) -> Self {
+    fn new(lan: &'a Lan, all: [&'a Host; ALL], variant: Variant) -> Self {
+        let [hosts @ .., follower] = all;
         let (frozen, done) = ([false; HOSTS], BTreeMap::new());
-        Campaign { lan, hosts, frozen, pauses, clients: lan.interrogate(), done }
+        Campaign { lan, hosts, follower, frozen, variant, clients: lan.interrogate(), done }
     }
 
     fn run(mut self) {
-        self.hosts.iter().for_each(|host| host.start(SETTINGS));
+        let settings = if self.variant == Variant::Available { AVAILABLE } else { QUORUM };
+        self.hosts.iter().for_each(|host| host.start(settings));
+        self.follower.start(&format!("{settings}candidate = false\n"));
         self.lan.sole_leader();
+        let usage = Usage::of(self.follower);
         let (started, limit) = (patience::now(), campaign_duration());
-        for (number, step) in Plan::new(self.lan.seed, self.pauses).enumerate() {
+        let freezes = self.variant == Variant::QuorumWithFreezes;
+        for (number, step) in Plan::new(self.lan.seed, freezes).enumerate() {
             if started.elapsed() >= limit {
                 break;
             }
@@ -78,10 +110,15 @@ impl<'a> Campaign<'a> {
             if number % STEPS_PER_CHECK == 0 {
                 self.check_claims();
             }
+            if number % STEPS_PER_REST == STEPS_PER_REST - 1 {
+                self.recover();
+            }
         }
         self.recover();
         self.check_claims();
-        self.tell(started.elapsed());
+        let usage = (usage, Usage::of(self.follower));
+        usage.0.check_growth(usage.1);
+        self.tell(started.elapsed(), usage);
     }
 
     /// Does it, where it makes sense now; returns whether it does.
@@ -165,12 +202,18 @@ impl<'a> Campaign<'a> {
 
     fn check_hooks(&self) {
         self.lan.check_violations();
+        if self.variant == Variant::Available {
+            return;
+        }
         let group::Verdict { overlaps, terms } = group::judge(&self.lan.journal().entries());
         assert!(terms.is_empty(), "{terms:#?}");
-        assert!(overlaps.is_empty() || self.pauses, "{overlaps:#?}");
+        assert!(overlaps.is_empty() || self.variant != Variant::Quorum, "{overlaps:#?}");
     }
 
     fn check_claims(&self) {
+        if self.variant == Variant::Available {
+            return;
+        }
         let wrong = contradictions(&self.claims());
         assert!(wrong.is_empty(), "{wrong}");
     }
@@ -179,7 +222,7 @@ impl<'a> Campaign<'a> {
         [self.lan.claims(), self.clients.claims()].concat()
     }
 
-    fn tell(&self, lasted: Duration) {
+    fn tell(&self, lasted: Duration, usage: (Usage, Usage)) {
         let overlaps = group::judge(&self.lan.journal().entries()).overlaps.len();
         let hooks = self.lan.journal().text();
         let started = |hook: &str| hooks.matches(&format!(" start {hook}")).count();
@@ -187,12 +230,13 @@ impl<'a> Campaign<'a> {
         let said = |how: How| claims.iter().filter(|claim| claim.how == how).count();
         let last_term = claims.iter().filter_map(|claim| claim.term).max().unwrap_or_default();
         println!(
-            "campaign of {:.0?}, frozen processes {}: {:?}\n\
+            "campaign of {:.0?}, {:?}: {:?}\n\
              hooks: {} elected, {} demoted ({} lease-lost, {} crashed), last term {last_term}\n\
              said to lead: {} datagrams, {} of {} answers; broken promises: none; \
-             overlapping hooks: {overlaps}",
+             overlapping hooks: {overlaps}\n\
+             the follower kept {} kB and {} descriptors at first, {} and {} in the end",
             lasted,
-            if self.pauses { "too" } else { "none" },
+            self.variant,
             self.done,
             started("elected"),
             started("demoted"),
@@ -201,6 +245,10 @@ impl<'a> Campaign<'a> {
             said(How::Datagram),
             said(How::Status) + said(How::IsLeader),
             self.clients.answers(),
+            usage.0.resident_kb,
+            usage.0.descriptors,
+            usage.1.resident_kb,
+            usage.1.descriptors,
         );
     }
 }
