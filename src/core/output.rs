@@ -67,14 +67,14 @@ pub enum Event {
         /// From where.
         address: IpAddr,
     },
-    /// A member has been silent for one alive threshold.
+    /// A member has been silent for longer than its patience.
     MemberSuspect {
         /// Who.
         node_id: NodeId,
         /// For how long.
         silence: Duration,
     },
-    /// A member has been silent for two alive thresholds and no longer counts.
+    /// A member has been silent for twice as long and no longer counts.
     MemberGone {
         /// Who.
         node_id: NodeId,

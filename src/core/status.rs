@@ -12,13 +12,13 @@ use crate::types::{NodeId, Priority, Role, Term};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberState {
-    /// Heard within the alive threshold.
+    /// Heard within its patience: two and a half of the intervals at which it sends.
     Alive,
-    /// Not heard for one alive threshold; still counted.
+    /// Silent for longer, or given up as a silent leader; still counted.
     Suspect,
     /// Said that it stops.
     Left,
-    /// Not heard for two alive thresholds; no longer counted.
+    /// Silent for more than twice its patience; no longer counted.
     Gone,
 }
 
