@@ -77,6 +77,21 @@ pub struct Config {
 }
 
 impl Config {
+    /// Checks the text of a config file.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong in it.
+    pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
+        Config::read(text, &Overrides::default())
+    }
+
+    fn read(text: &str, overrides: &Overrides) -> Result<Self, Vec<Problem>> {
+        let (mut written, problems) = file::parse(text).map_err(|problem| vec![problem])?;
+        overrides.apply_to(&mut written);
+        check::check(&written, problems)
+    }
+
     /// The keys whose values differ in `new` but are only read at start. `hook`, `hook_timeout`,
     /// `fence`, the check's and the election's settings but for its mode and voters are never among
     /// them: they change in a running daemon.
@@ -137,9 +152,7 @@ impl ConfigSource {
         let read = |path| file::read(path, writers);
         let text = self.file.as_deref().map_or_else(|| Ok(String::new()), read)?;
         let invalid = |problems| ConfigError::Invalid { file: self.file.clone(), problems };
-        let (mut written, problems) = file::parse(&text).map_err(|p| invalid(vec![p]))?;
-        self.overrides.apply_to(&mut written);
-        check::check(&written, problems).map_err(invalid)
+        Config::read(&text, &self.overrides).map_err(invalid)
     }
 }
 
@@ -153,8 +166,7 @@ mod tests {
     use super::*;
 
     fn config(text: &str) -> Config {
-        let (written, problems) = file::parse(text).unwrap();
-        check::check(&written, problems).unwrap()
+        Config::from_toml(text).unwrap()
     }
 
     #[test]
