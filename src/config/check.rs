@@ -347,12 +347,10 @@ const fn secs(count: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
     use super::*;
 
     fn load(text: &str) -> Result<Config, Vec<Problem>> {
-        let (written, problems) = file::parse(text).map_err(|problem| vec![problem])?;
-        check(&written, problems)
+        Config::from_toml(text)
     }
 
     fn config(text: &str) -> Config {

@@ -91,7 +91,9 @@ impl fmt::Display for Listing<'_> {
                 (Place::Default, Some(file)) => write!(f, "{}: ", file.display())?,
                 (Place::Default, None) => {}
             }
-            match (&problem.key, problem.place) {
+            // A file may have any text for a key.
+            let key = problem.key.as_deref().map(str::escape_debug);
+            match (key, problem.place) {
                 (None, _) | (_, Place::Flag(_)) => {}
                 (Some(key), Place::Line(_)) => write!(f, "{key}: ")?,
                 (Some(key), Place::Default) => write!(f, "{key} (not set): ")?,
@@ -99,5 +101,19 @@ impl fmt::Display for Listing<'_> {
             f.write_str(&problem.message)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_problem_is_one_line_whatever_its_key_is() {
+        let problems = Config::from_toml(r#""a\nb\u001b[2J" = 1"#).unwrap_err();
+        let told = ConfigError::Invalid { file: None, problems }.to_string();
+        let expected = r"line 1: a\nb\u{1b}[2J: unknown key; ";
+        assert!(told.starts_with(expected) && !told.contains(char::is_control), "{told:?}");
     }
 }

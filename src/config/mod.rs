@@ -77,16 +77,19 @@ pub struct Config {
 }
 
 impl Config {
-    /// The configuration that a TOML text alone makes, as [`Config::to_toml`] gives it.
+    /// Checks the text of a config file.
     ///
     /// # Errors
     ///
     /// Everything that is wrong in it.
-    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        file::parse(text)
-            .map_err(|problem| vec![problem])
-            .and_then(|(written, problems)| check::check(&written, problems))
-            .map_err(|problems| ConfigError::Invalid { file: None, problems })
+    pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
+        Config::read(text, &Overrides::default())
+    }
+
+    fn read(text: &str, overrides: &Overrides) -> Result<Self, Vec<Problem>> {
+        let (mut written, problems) = file::parse(text).map_err(|problem| vec![problem])?;
+        overrides.apply_to(&mut written);
+        check::check(&written, problems)
     }
 
     /// The keys whose values differ in `new` but are only read at start. `hook`, `hook_timeout`,
@@ -149,9 +152,7 @@ impl ConfigSource {
         let read = |path| file::read(path, writers);
         let text = self.file.as_deref().map_or_else(|| Ok(String::new()), read)?;
         let invalid = |problems| ConfigError::Invalid { file: self.file.clone(), problems };
-        let (mut written, problems) = file::parse(&text).map_err(|p| invalid(vec![p]))?;
-        self.overrides.apply_to(&mut written);
-        check::check(&written, problems).map_err(invalid)
+        Config::read(&text, &self.overrides).map_err(invalid)
     }
 }
 

@@ -32,13 +32,11 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Config, check, file};
+    use super::super::Config;
 
     /// What a node `a` is warned of.
     fn warnings(text: &str) -> Vec<String> {
-        let (written, problems) = file::parse(&format!("node_id = \"a\"\n{text}")).unwrap();
-        let config: Config = check::check(&written, problems).unwrap();
-        config.warnings()
+        Config::from_toml(&format!("node_id = \"a\"\n{text}")).unwrap().warnings()
     }
 
     /// Whether there is one warning, with these words.

@@ -32,6 +32,8 @@ pub(crate) struct Estate {
     pub(crate) term: Term,
     /// Whether the scripts have begun to take over and not let go since.
     pub(crate) scripts_hold: bool,
+    /// How long the hook may take before another node may lead.
+    pub(crate) grace: Option<Duration>,
     /// Who is named as the successor.
     pub(crate) heir: Option<NodeId>,
 }

@@ -88,7 +88,8 @@ impl WillFile {
     pub(super) fn read(&self) -> io::Result<Option<(Will, Config)>> {
         let Some(content) = small_file::read(&self.path, WILL_MAX)? else { return Ok(None) };
         let Kept { will, config } = serde_json::from_slice(&content)?;
-        let config = Config::from_toml(&config).map_err(io::Error::other)?;
+        let invalid = |problems| ConfigError::Invalid { file: None, problems };
+        let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
         Ok(Some((will, config)))
     }
 

@@ -14,7 +14,7 @@ impl Election {
         let estate = self.estate()?;
         Some(Will {
             hook: estate.scripts_hold.then(|| self.last_demotion(&estate)),
-            grace: self.quorum_params().map(|quorum| quorum.demote_grace),
+            grace: estate.grace,
             resignation: self.last_words(&estate),
         })
     }
@@ -42,7 +42,8 @@ impl Election {
             _ => self.heir.filter(|_| in_office),
         };
         let term = self.durable.term;
-        (in_office || scripts_hold).then_some(Estate { term, scripts_hold, heir })
+        let grace = self.quorum_params().map(|quorum| quorum.demote_grace);
+        (in_office || scripts_hold).then_some(Estate { term, scripts_hold, grace, heir })
     }
 
     fn last_demotion(&self, estate: &Estate) -> HookRun {

@@ -38,7 +38,12 @@ impl Election {
     }
 
     /// Takes a term and votes for itself in it; the others are asked once that is on disk.
+    ///
+    /// Above the last term there is none to take, and no vote is given twice: then nobody leads.
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
+        if self.term.next() == self.term {
+            return self.lose_election(now);
+        }
         self.state = State::Standing;
         self.quorum.poll = None;
         self.quorum.acknowledging = None;

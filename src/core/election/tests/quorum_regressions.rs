@@ -1,4 +1,4 @@
-//! Situations in which quorum mode once went wrong, each found by the simulator.
+//! Situations in which quorum mode once went wrong, each found by the simulator or by fuzzing.
 
 use super::*;
 use crate::core::params::QuorumParams;
@@ -63,6 +63,43 @@ fn a_group_of_one_voter_takes_in_a_second() {
     lan.pass(secs(30));
     assert_eq!(lan.host("b").disk.enrolment, Enrolment::Enrolled);
     assert_eq!(lan.leaders().len(), 1);
+}
+
+/// A voter that has voted in the last term has no other term to vote for its next life in.
+#[test]
+fn above_the_last_term_nobody_leads() {
+    let mut lan = Lan::new();
+    let disk = PersistentState {
+        term: Term(u64::MAX - 1),
+        enrolment: Enrolment::Enrolled,
+        ..PersistentState::default()
+    };
+    let hooks_end = Some(HookOutcome::Succeeded);
+    lan.hosts.insert(id("a"), Host { disk, hooks_end, ..Host::default() });
+    lan.start("a", quorum(&["a"]));
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    let ballot = lan.host("a").disk.ballot;
+    lan.crash("a");
+    lan.start("a", quorum(&["a"]));
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.host("a").disk.ballot, ballot, "a second vote in a term");
+}
+
+/// A new grace counts for whoever finds the daemon dead, too.
+#[test]
+fn a_will_is_renewed_where_the_demote_grace_changes() {
+    let mut lan = Lan::new();
+    lan.start("a", quorum(&["a"]));
+    lan.pass(secs(10));
+    lan.take("a");
+    let mut params = quorum(&["a"]);
+    params.quorum.as_mut().unwrap().demote_grace = secs(9);
+    lan.tell("a", |election, now| election.reconfigure(now, params));
+    assert_eq!(lan.at("a").will().unwrap().grace, Some(secs(9)));
+    let outputs = lan.take("a").0;
+    assert!(outputs.iter().any(|(_, output)| *output == Output::Bequeath), "the old will is kept");
 }
 
 /// Half of the voters, and not a majority of them, answer the one that lost its disk.

@@ -1,0 +1,61 @@
+//! What the hook's runs tell the scripts of a host: they take over and let go in turn.
+
+use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
+use lanelect::types::Term;
+
+use HookEvent::{Demoted, Elected, Reaffirmed, Started};
+
+/// One life's runs of the hook.
+#[derive(Debug, Default)]
+pub(super) struct Scripts {
+    /// The last run that began.
+    last: Option<HookEvent>,
+    /// The one that runs, and the one before it.
+    running: Option<(HookEvent, Option<HookEvent>)>,
+    /// The highest term that a run was told.
+    term: Term,
+}
+
+impl Scripts {
+    pub(super) const fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Whether they have begun to take over, and not let go since.
+    pub(super) fn hold(&self) -> bool {
+        match self.last {
+            Some(Elected | Reaffirmed) => true,
+            Some(Demoted) => self.is_running(),
+            Some(Started) | None => false,
+        }
+    }
+
+    /// One run at a time, in their order, under terms that grow with each reign.
+    pub(super) fn start(&mut self, run: &HookRun) {
+        assert!(self.running.is_none(), "{} beside a run of the hook", run.event);
+        let fits = matches!(
+            (self.last, run.event),
+            (None, Started)
+                | (Some(Started | Demoted), Elected)
+                | (Some(Elected | Reaffirmed), Reaffirmed | Demoted)
+        );
+        assert!(fits, "{} after {:?}", run.event, self.last);
+        assert!(run.term >= self.term, "{} under a term that shrank", run.event);
+        self.term = run.term;
+        self.running = Some((run.event, self.last.replace(run.event)));
+    }
+
+    /// A run that did not happen comes again, and so does one of which nobody knows whether the
+    /// scripts have let go.
+    pub(super) fn end(&mut self, outcome: HookOutcome) {
+        let Some((event, before)) = self.running.take() else { return };
+        let comes_again = match outcome {
+            HookOutcome::NotRun => true,
+            HookOutcome::Lost => event == Demoted,
+            HookOutcome::Succeeded | HookOutcome::Failed => false,
+        };
+        if comes_again {
+            self.last = before;
+        }
+    }
+}
