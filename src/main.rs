@@ -1,5 +1,6 @@
 //! Parses the command line and dispatches; the library does the work.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,8 +11,9 @@ use clap::Parser;
 use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
-use lanelect::daemon::{self, post_stop};
-use lanelect::hook_runner;
+use lanelect::daemon::post_stop::{self, PostStopError};
+use lanelect::daemon::{self, RunError};
+use lanelect::hook_runner::{self, HookRunnerError};
 use lanelect::{announce, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -22,9 +24,13 @@ const BAD_CONFIG: u8 = 2;
 fn main() -> ExitCode {
     let mut out = io::stdout();
     match Cli::parse().command {
-        Command::Run(args) => run(args.into()),
-        Command::HookRunner { config } => run_hooks(file_alone(config)),
-        Command::PostStop(args) => clean_up(&args.into()),
+        Command::Run(args) => logged(|| daemon::run(args.into()), RunError::is_config),
+        Command::HookRunner { config } => {
+            logged(|| hook_runner::run(file_alone(config)), HookRunnerError::is_config)
+        }
+        Command::PostStop(args) => {
+            logged(|| post_stop::run(&args.into()), PostStopError::is_config)
+        }
         Command::CheckConfig { file } => check_config(file),
         Command::Status(QueryArgs { json, daemon }) => {
             asked(client::status(&target(&daemon), json, &mut out))
@@ -44,35 +50,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(source: ConfigSource) -> ExitCode {
+/// Runs what logs instead of printing; `is_config` tells where a wrong configuration ended it.
+fn logged<E: Display>(
+    work: impl FnOnce() -> Result<(), E>,
+    is_config: impl FnOnce(&E) -> bool,
+) -> ExitCode {
     logging::init();
-    match daemon::run(source) {
+    match work() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::error!("{error}");
-            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
-        }
-    }
-}
-
-fn clean_up(source: &ConfigSource) -> ExitCode {
-    logging::init();
-    match post_stop::run(source) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            log::error!("{error}");
-            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
-        }
-    }
-}
-
-fn run_hooks(source: ConfigSource) -> ExitCode {
-    logging::init();
-    match hook_runner::run(source) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            log::error!("{error}");
-            ExitCode::from(if error.is_config() { BAD_CONFIG } else { 1 })
+            ExitCode::from(if is_config(&error) { BAD_CONFIG } else { 1 })
         }
     }
 }
