@@ -19,7 +19,7 @@ use nix::unistd::Pid;
 
 use crate::harness::Host;
 use crate::harness::inside::Needs;
-use crate::harness::patience::{pass, wait_until};
+use crate::harness::patience::{pass, wait_for, wait_until};
 
 pub(crate) use bell::Bell;
 
@@ -125,15 +125,12 @@ impl<'a> Group<'a> {
     /// the host.
     pub(crate) fn settled_leader(&self) -> usize {
         loop {
-            let mut leader = None;
-            wait_until(&format!("{} has one leader", self.program.name()), || {
-                leader = self.program.agreed_leader(self);
-                leader.is_some()
-            });
+            let what = format!("{} has one leader", self.program.name());
+            let leader = wait_for(&what, || self.program.agreed_leader(self));
             self.bell.silence();
             pass(self.interval.mul_f64(1.0 + fastrand::f64()));
             // A promotion meanwhile: the group was not settled after all.
-            if let Some(leader) = leader.filter(|_| self.bell.rings().is_empty()) {
+            if self.bell.rings().is_empty() {
                 return leader;
             }
         }

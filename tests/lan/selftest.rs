@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::harness::host::ip;
 use crate::harness::inside::{self, isolated, run_isolated};
 use crate::harness::switch::Rule;
-use crate::harness::{Host, scenario, wait_until};
+use crate::harness::{Host, scenario, wait_for, wait_until};
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 76, 1);
 const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff15, 0, 0, 0, 0, 0, 0, 0x4c01);
@@ -206,12 +206,7 @@ impl Probe {
     /// The next datagram; waits for it.
     #[track_caller]
     fn hear(&self) -> String {
-        let mut heard = None;
-        wait_until("a datagram arrives", || {
-            heard = self.receive();
-            heard.is_some()
-        });
-        heard.unwrap()
+        wait_for("a datagram arrives", || self.receive())
     }
 
     /// The next datagram where one is there, or nothing.

@@ -13,6 +13,14 @@ fn successor<'a>(site: &'a Site, old: &Host) -> &'a Host {
     new
 }
 
+/// Waits until `old`, which was elected once and killed, is back and follows `new`; checks that its
+/// scripts let go in between.
+fn check_cleaned_up(old: &Host, new: &Host) {
+    wait_until("it has been started again and follows", || old.follows(new));
+    let expected = ["started startup", "elected election", "demoted crashed", "started startup"];
+    assert_eq!(old.hooks(), expected);
+}
+
 #[test]
 fn a_killed_leader_lets_go_before_another_takes_over() {
     scenario(|site, [h1, h2, h3]| {
@@ -20,10 +28,7 @@ fn a_killed_leader_lets_go_before_another_takes_over() {
         site.start_led_by_first(&[h1, h2, h3], "");
         h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
         let new = successor(site, h1);
-        wait_until("it has been started again and follows", || h1.follows(new));
-        let expected =
-            ["started startup", "elected election", "demoted crashed", "started startup"];
-        assert_eq!(h1.hooks(), expected);
+        check_cleaned_up(h1, new);
     });
 }
 
@@ -38,10 +43,7 @@ fn a_leader_killed_while_it_takes_over_lets_go_before_another_takes_over() {
         wait_until("the other follows", || h2.status()["leader"]["node_id"] == "h1");
         h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
         let new = successor(site, h1);
-        wait_until("it has been started again and follows", || h1.follows(new));
-        let expected =
-            ["started startup", "elected election", "demoted crashed", "started startup"];
-        assert_eq!(h1.hooks(), expected);
+        check_cleaned_up(h1, new);
     });
 }
 
@@ -51,10 +53,7 @@ fn a_leader_that_is_killed_along_with_its_hook_runner_lets_go() {
         site.start_led_by_first(&[h1, h2], "");
         h1.systemctl(&format!("kill --signal=SIGKILL {DAEMON} {HOOK_RUNNER}"));
         let new = successor(site, h1);
-        wait_until("it has been started again and follows", || h1.follows(new));
-        let expected =
-            ["started startup", "elected election", "demoted crashed", "started startup"];
-        assert_eq!(h1.hooks(), expected);
+        check_cleaned_up(h1, new);
     });
 }
 

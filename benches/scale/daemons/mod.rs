@@ -9,7 +9,7 @@ use std::time::Duration;
 use self::crowd::Crowd;
 use self::listener::Listener;
 use crate::harness::inside::{Inside, isolated};
-use crate::harness::patience::{LIMIT, now, pass, wait_until};
+use crate::harness::patience::{LIMIT, now, pass, wait_for, wait_until};
 use crate::report::Samples;
 
 /// The measurement's name, by which it is told to run inside.
@@ -111,12 +111,7 @@ struct Takeover {
 
 /// Kills the leader at any moment between two declarations; its daemon is back afterwards.
 fn kill_leader(crowd: &mut Crowd, listener: &Listener) -> Takeover {
-    let mut leader = None;
-    wait_until("all follow one leader", || {
-        leader = crowd.leader();
-        leader.is_some()
-    });
-    let leader = leader.unwrap();
+    let leader = wait_for("all follow one leader", || crowd.leader());
     pass(INTERVAL * SETTLING + INTERVAL.mul_f64(fastrand::f64()));
     let promotions = crowd.promotions();
     let killed = crowd.kill(leader);

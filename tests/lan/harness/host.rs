@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::inside::Inside;
 use super::journal::{self, Journal};
-use super::patience::wait_until;
+use super::patience::{wait_for, wait_until};
 use super::switch::Switch;
 
 const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
@@ -142,13 +142,11 @@ impl Host {
 
     /// Waits until the daemon has ended; returns its exit status, none where a signal ended it.
     pub(crate) fn exit_status(&self) -> Option<i32> {
-        let mut status = None;
-        wait_until(&format!("{}'s daemon ends", self.name), || {
-            status = self.daemon.borrow_mut().as_mut().unwrap().try_wait().unwrap();
-            status.is_some()
+        let status = wait_for(&format!("{}'s daemon ends", self.name), || {
+            self.daemon.borrow_mut().as_mut().unwrap().try_wait().unwrap()
         });
         *self.daemon.borrow_mut() = None;
-        status.unwrap().code()
+        status.code()
     }
 
     /// Stops the daemon's process where it stands; it does not notice.

@@ -12,7 +12,7 @@ use super::group;
 use super::host::Host;
 use super::inside::{self, Inside, Needs, isolated_with};
 use super::journal::{self, Journal};
-use super::patience::wait_until;
+use super::patience::{wait_for, wait_until};
 use super::switch::{Rule, Switch};
 
 /// Sets the switches' dice; printed by every run.
@@ -95,23 +95,13 @@ impl Lan {
     /// returns it.
     #[track_caller]
     pub(crate) fn sole_leader(&self) -> &Host {
-        let mut leader = None;
-        wait_until("one host leads and the others follow it", || {
-            leader = self.agreed_leader();
-            leader.is_some()
-        });
-        leader.unwrap()
+        wait_for("one host leads and the others follow it", || self.agreed_leader())
     }
 
     /// [`Lan::sole_leader`] among these hosts only.
     #[track_caller]
     pub(crate) fn sole_leader_of<'a>(&self, hosts: &[&'a Host]) -> &'a Host {
-        let mut leader = None;
-        wait_until("one of them leads and the others follow it", || {
-            leader = agreed_leader(hosts);
-            leader.is_some()
-        });
-        leader.unwrap()
+        wait_for("one of them leads and the others follow it", || agreed_leader(hosts))
     }
 
     /// Waits until `host` is the sole leader.

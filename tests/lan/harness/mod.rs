@@ -13,4 +13,4 @@ pub(crate) mod switch;
 
 pub(crate) use host::Host;
 pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario};
-pub(crate) use patience::wait_until;
+pub(crate) use patience::{wait_for, wait_until};

@@ -39,6 +39,18 @@ pub(crate) fn wait_until(what: &str, condition: impl FnMut() -> bool) {
     assert!(holds_within(LIMIT, condition), "gave up after {LIMIT:?} of waiting until {what}");
 }
 
+/// Returns what `look` finds, once it finds something; panics with `what` where it does not within
+/// [`LIMIT`].
+#[track_caller]
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let mut found = None;
+    wait_until(what, || {
+        found = look();
+        found.is_some()
+    });
+    found.unwrap()
+}
+
 /// Whether `condition` comes to hold within `limit`.
 pub(crate) fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let started = now();

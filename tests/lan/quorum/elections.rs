@@ -1,7 +1,7 @@
 //! Three voters that lose their leader in every way there is.
 
 use super::{count, elect, elect_with, voters, voters_with_grace, without};
-use crate::harness::{quorum_scenario, wait_until};
+use crate::harness::{quorum_scenario, wait_for, wait_until};
 
 #[test]
 fn three_voters_elect_one_leader() {
@@ -41,13 +41,10 @@ fn a_leader_killed_in_its_elected_hook_is_cleaned_up_after() {
         hosts.iter().for_each(|host| host.slow_hook_on("elected", "30"));
         hosts.iter().for_each(|host| host.start(&voters(&hosts)));
         let elected = |text: &str| text.contains("elected");
-        let mut leader = None;
-        wait_until("an elected hook runs", || {
-            leader = hosts.into_iter().find(|host| host.hooks().last().is_some_and(|h| elected(h)));
-            leader.is_some()
+        let leader = wait_for("an elected hook runs", || {
+            hosts.into_iter().find(|host| host.hooks().last().is_some_and(|h| elected(h)))
         });
         hosts.iter().for_each(|host| host.slow_hook_on("elected", "0"));
-        let leader = leader.unwrap();
         leader.crash_under_service_manager();
         lan.sole_leader_of(&without(&hosts, leader));
     });

@@ -15,7 +15,7 @@ use super::cgroup::Cgroup;
 use super::trial::{BOOT, SITE, SYSTEM_MANAGER};
 use crate::harness::host::ip;
 use crate::harness::journal::{self, Journal};
-use crate::harness::wait_until;
+use crate::harness::{wait_for, wait_until};
 
 /// The election's name on every host, and so its units' instance.
 pub(crate) const ELECTION: &str = "lan0";
@@ -108,12 +108,10 @@ impl Host {
         let mut boot = Command::new("sh");
         boot.args([BOOT, &self.name, SITE, SYSTEM_MANAGER]).args(OPTIONS).stdin(Stdio::null());
         let boot = boot.stdout(console.try_clone().unwrap()).stderr(console).spawn().unwrap();
-        let mut manager = None;
-        wait_until(&format!("{} has a PID 1", self.name), || {
-            manager = fs::read_to_string(&pid).ok().and_then(|text| text.trim().parse().ok());
-            manager.is_some()
+        let manager = wait_for(&format!("{} has a PID 1", self.name), || {
+            fs::read_to_string(&pid).ok()?.trim().parse().ok()
         });
-        *self.power.borrow_mut() = Some(Power { boot, manager: Pid::from_raw(manager.unwrap()) });
+        *self.power.borrow_mut() = Some(Power { boot, manager: Pid::from_raw(manager) });
     }
 
     /// Waits until it has started whatever it starts at boot.

@@ -16,7 +16,7 @@ use super::trial::{CGROUPS, SHARED, SITE, prepare, trial};
 use crate::harness::inside::{self, Needs, isolated_with};
 use crate::harness::journal::Journal;
 use crate::harness::switch::{Rule, Switch};
-use crate::harness::wait_until;
+use crate::harness::{wait_for, wait_until};
 
 /// The longest a scenario may take.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -86,12 +86,7 @@ impl Site {
     /// it.
     #[track_caller]
     pub(crate) fn sole_leader(&self) -> &Host {
-        let mut leader = None;
-        wait_until("one host leads and the others follow it", || {
-            leader = self.agreed_leader();
-            leader.is_some()
-        });
-        leader.unwrap()
+        wait_for("one host leads and the others follow it", || self.agreed_leader())
     }
 
     /// Waits until `host` is the sole leader.
