@@ -306,6 +306,10 @@ pub struct Rejected {
     /// Under a term that is absurdly far above the highest known one.
     #[serde(default)]
     pub absurd_term: u64,
+    /// From a node that had not shown that it is there, so that it may be replayed: the first of whoever
+    /// starts or comes back are.
+    #[serde(default)]
+    pub unproven: u64,
     /// Through a router, or from something else than a node: with fewer than 255 hops left.
     #[serde(default)]
     pub hops: u64,

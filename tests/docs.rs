@@ -9,6 +9,7 @@ use lanelect::config::SETTINGS;
 use lanelect::core::quorum::Voters;
 use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{Key, Keyring};
+use lanelect::wire::echo::{Echo, Echoes};
 use lanelect::wire::frame::Codec;
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing};
 
@@ -41,6 +42,7 @@ fn message(role: Role, body: Body) -> Message {
         sequence: Sequence(2),
         term: Term(7),
         standing: Standing { role, priority: Priority(100), flags, voters: None },
+        echoes: Echoes::NONE,
         body,
     }
 }
@@ -115,6 +117,10 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         ),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
     ]);
+    let heard = Echo { node_id: "web0".parse().unwrap(), datagram: ANSWERED };
+    let echoes = [heard].into_iter().collect();
+    let challenge = Message { echoes, ..message(Role::Leader, Body::Challenge) };
+    expected.insert("sealed-challenge", challenge);
     expected.extend(quorum_messages());
     let described = blocks(PROTOCOL, "hex");
     assert_eq!(described.len(), expected.len());

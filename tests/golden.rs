@@ -12,6 +12,7 @@ use std::path::Path;
 use lanelect::core::quorum::Voters;
 use lanelect::types::{GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
+use lanelect::wire::echo::{ECHOES_MAX, Echo, Echoes};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION, alleged_sender};
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 use proptest::prelude::*;
@@ -54,6 +55,7 @@ fn from_web1(role: Role, body: Body) -> Message {
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
             voters: None,
         },
+        echoes: Echoes::NONE,
         body,
     }
 }
@@ -84,6 +86,7 @@ fn shortest() -> Message {
             flags: Flags::default(),
             voters: None,
         },
+        echoes: Echoes::NONE,
         body: Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None },
     }
 }
@@ -100,6 +103,7 @@ fn longest() -> [Message; 2] {
     };
     let vote = Body::Vote { candidate: name, request: last, granted: true };
     let flags = [Flags::ELIGIBLE, Flags::FIXED, Flags::ENROLLED, Flags::FOUNDING];
+    let heard = |letter: &str| Echo { node_id: id(&letter.repeat(NAME_MAX)), datagram: last };
     [heartbeat, vote].map(|body| Message {
         sender: name,
         incarnation: Incarnation(u64::MAX),
@@ -111,6 +115,7 @@ fn longest() -> [Message; 2] {
             flags: flags.into_iter().fold(Flags::CANDIDATE, |flags, flag| flags.with(flag, true)),
             voters: Some(VotersDigest([0xff; 8])),
         },
+        echoes: ["a", "b", "c", "d"].into_iter().map(heard).collect(),
         body,
     })
 }
@@ -129,7 +134,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     messages
 }
 
-fn available_messages() -> [(&'static str, Codec, Message); 15] {
+fn available_messages() -> [(&'static str, Codec, Message); 16] {
     let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
         interval_us: 2_200_000,
         leader: leader.map(id),
@@ -150,6 +155,12 @@ fn available_messages() -> [(&'static str, Codec, Message); 15] {
     let probe = from_web1(Role::Follower, Body::Probe { leader: id("web2") });
     let sighting =
         from_web1(Role::Follower, Body::Sighting { leader: id("web2"), newest: ANSWERED });
+    let heard = |name, datagram| Echo { node_id: id(name), datagram };
+    let earlier = DatagramId { sequence: Sequence(1), ..ANSWERED };
+    let challenge = Message {
+        echoes: [heard("web2", ANSWERED), heard("web3", earlier)].into_iter().collect(),
+        ..from_web1(Role::Leader, Body::Challenge)
+    };
     let objection =
         from_web1(Role::Leader, Body::Objection { newcomer: Incarnation(1_700_000_000_001) });
     [
@@ -168,6 +179,7 @@ fn available_messages() -> [(&'static str, Codec, Message); 15] {
         ("probe", open(), probe),
         ("sighting", open(), sighting),
         ("objection", open(), objection),
+        ("challenge", sealed(), challenge),
     ]
 }
 
@@ -406,9 +418,9 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[VERSION, 0], &group[..], &[sender.len() as u8], sender, rest].concat()
 }
 
-/// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, and a heartbeat without
-/// interval, leader, concession and acknowledgement.
-const A_HEARTBEAT: [u8; 12] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, no echoes, and a heartbeat
+/// without interval, leader, concession and acknowledgement.
+const A_HEARTBEAT: [u8; 13] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
@@ -442,7 +454,7 @@ fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
     let message =
-        open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0])).unwrap();
+        open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0])).unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
     assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
 }
@@ -451,11 +463,11 @@ fn unknown_flags_are_kept_for_those_who_know_them() {
 /// harmed by it, and the authenticator covers the bytes as they came.
 #[test]
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
-    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
     assert_eq!(open().decode(&padded), open().decode(&plain));
     assert_eq!(sealed().decode(&seal(&padded)), open().decode(&plain));
-    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     assert_eq!(open().decode(&with_sender(b"web1", &too_long)), Err(Reject::Malformed));
 }
 
@@ -506,7 +518,14 @@ fn any_body() -> impl Strategy<Value = Body> {
         any_name().prop_map(|leader| Body::Probe { leader: id(&leader) }),
         (any_name(), any_datagram())
             .prop_map(|(leader, newest)| Body::Sighting { leader: id(&leader), newest }),
+        Just(Body::Challenge),
     ]
+}
+
+fn any_echoes() -> impl Strategy<Value = Echoes> {
+    let echo = (any_name(), any_datagram())
+        .prop_map(|(name, datagram)| Echo { node_id: id(&name), datagram });
+    prop::collection::vec(echo, 0..=ECHOES_MAX).prop_map(Echoes::from_iter)
 }
 
 fn any_standing() -> impl Strategy<Value = Standing> {
@@ -537,6 +556,7 @@ prop_compose! {
         sender in any_name(),
         numbers in (any_number(), any_number(), any_number()),
         standing in any_standing(),
+        echoes in any_echoes(),
         body in any_body(),
     ) -> Message {
         Message {
@@ -545,6 +565,7 @@ prop_compose! {
             sequence: Sequence(numbers.1),
             term: Term(numbers.2),
             standing,
+            echoes,
             body,
         }
     }

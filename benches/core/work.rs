@@ -14,6 +14,7 @@ use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
+use lanelect::wire::echo::Echoes;
 use lanelect::wire::frame::Codec;
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
@@ -186,6 +187,7 @@ fn declaration() -> Message {
         sequence: Sequence(1),
         term: Term(1),
         standing: Standing { role, priority, flags, voters: None },
+        echoes: Echoes::NONE,
         body: Body::Declaration { interval_us: INTERVAL_US, hold_us: 0 },
     }
 }

@@ -35,6 +35,7 @@ pub(crate) const ROUTINE: &str = "routine heartbeat";
 /// Nodes that run the daemon's election, and the network between them.
 pub(crate) struct Group {
     pub(crate) now: Time,
+    params: Params,
     nodes: Vec<Option<Node>>,
     /// Whom the next thing happens to, unless a datagram arrives before.
     wakes: BTreeSet<(Time, usize)>,
@@ -79,10 +80,11 @@ struct Datagram {
 }
 
 impl Group {
-    /// A group of `size` nodes with the default settings, which all start within `spread`.
-    pub(crate) fn start(size: usize, spread: Duration, seed: u64) -> Group {
+    /// A group of `size` nodes with these settings, which all start within `spread`.
+    pub(crate) fn start(size: usize, params: &Params, spread: Duration, seed: u64) -> Group {
         let mut group = Group {
             now: Time::ZERO,
+            params: params.clone(),
             nodes: (0..size).map(|_| None).collect(),
             wakes: BTreeSet::new(),
             wire: BTreeMap::new(),
@@ -109,7 +111,7 @@ impl Group {
             // Above that of any life before.
             incarnation: Incarnation(self.now.as_nanos()),
             persisted: PersistentState::default(),
-            params: Params::default(),
+            params: self.params.clone(),
             links_up: true,
             seed: self.rng.u64(..),
         };

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench --bench scale
 //! cargo bench --bench scale -- 10 100 1000     simulated groups of these sizes alone
+//! cargo bench --bench scale -- keyed 1000      the same with a key, where newcomers show that they are there
 //! cargo bench --bench scale -- daemons         a hundred real daemons alone
 //! ```
 //!
@@ -32,6 +33,7 @@ mod summary;
 use std::env;
 
 use harness::patience::now;
+use lanelect::core::params::Params;
 
 /// From what VRRP is used for to far beyond what multicast is used for.
 const SIZES: [usize; 8] = [3, 10, 30, 100, 300, 1000, 3000, 5000];
@@ -45,19 +47,21 @@ fn main() {
         return println!("measures only under `cargo bench`");
     }
     let sizes: Vec<usize> = asked.iter().filter_map(|word| word.parse().ok()).collect();
+    let params =
+        Params { authenticated: asked.iter().any(|word| word == "keyed"), ..Params::default() };
     if sizes.is_empty() {
-        simulate(&SIZES);
+        simulate(&SIZES, &params);
         daemons::measure();
     } else {
-        simulate(&sizes);
+        simulate(&sizes, &params);
     }
 }
 
-fn simulate(sizes: &[usize]) {
+fn simulate(sizes: &[usize], params: &Params) {
     let mut samples = Vec::new();
     for size in sizes {
         let begun = now();
-        samples.push(measure::measure(*size));
+        samples.push(measure::measure(*size, params));
         println!("  {size} nodes: simulated in {:.1} s", begun.elapsed().as_secs_f64());
     }
     println!();

@@ -95,8 +95,8 @@ impl Takeover {
 }
 
 /// Measures a group of `size` nodes.
-pub(crate) fn measure(size: usize) -> Sample {
-    let (startups, mut group) = measure_startups(size);
+pub(crate) fn measure(size: usize, params: &Params) -> Sample {
+    let (startups, mut group) = measure_startups(size, params);
     let steady = measure_steady(&mut group, size);
     let bytes_per_member = (size >= LARGE).then(|| resident_memory() / (size * (size - 1)) as u64);
     let takeovers = measure_takeovers(&mut group);
@@ -104,11 +104,11 @@ pub(crate) fn measure(size: usize) -> Sample {
 }
 
 /// Starts several groups; returns the last one too, settled.
-fn measure_startups(size: usize) -> (Vec<Startup>, Group) {
+fn measure_startups(size: usize, params: &Params) -> (Vec<Startup>, Group) {
     let begun = now();
     let mut startups = Vec::new();
     loop {
-        let mut group = Group::start(size, START_SPREAD, (size + startups.len()) as u64);
+        let mut group = Group::start(size, params, START_SPREAD, (size + startups.len()) as u64);
         let took = group.run_until_led(PATIENCE).map(|_| group.now.since(Time::ZERO));
         group.run_for(heartbeat() * SETTLING);
         let Tally { accessions, demotions, busiest_second, .. } = group.take_tally();

@@ -2,7 +2,7 @@
 //! whatever order: the election does not panic, asks for a bounded number of things and to be woken for
 //! something, tells no term, vote or pledge that is not on disk, votes once in a term, leads under a lease
 //! only, has the scripts take over and let go in turn, keeps its will up to date, takes nothing
-//! in twice, and stops when it is asked to, saying nothing afterwards.
+//! in twice, takes no notice of what may be replayed, and stops when it is asked to, saying nothing afterwards.
 
 mod script;
 mod scripts;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use lanelect::core::Election;
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
-use lanelect::core::output::Output;
+use lanelect::core::output::{Event, Output};
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::core::will::Will;
 use lanelect::time::Time;
@@ -121,10 +121,38 @@ impl Host {
     fn hear(&mut self, heard: &Heard) {
         let from = Ipv4Addr::new(10, 0, 0, heard.sender % NODES).into();
         let message = heard.message(self.voters_digest(), self.last_sent);
-        self.election.handle_datagram(self.now, from, &message);
-        self.carry_out();
+        if self.election.is_fresh(&message) {
+            self.election.handle_datagram(self.now, from, &message);
+            self.carry_out();
+        } else {
+            self.meet_stranger(from, &message);
+        }
         if message.sender != node_id(0) {
             self.hear_again(from, &message);
+        }
+    }
+
+    /// What may be an old datagram changes nothing, and is met with a challenge at the most.
+    fn meet_stranger(&mut self, from: IpAddr, message: &Message) {
+        // A lease that has run out is noticed with whatever comes in.
+        self.election.handle_timeout(self.now);
+        self.carry_out();
+        let known = |election: &Election, now| {
+            let status = election.status(now);
+            (status.role, status.term, status.leader, status.members)
+        };
+        let before = known(&self.election, self.now);
+        self.election.handle_datagram(self.now, from, message);
+        assert_eq!(known(&self.election, self.now), before, "it means something: {message:?}");
+        while let Some(output) = self.election.poll_output() {
+            match output {
+                Output::Transmit(said) => {
+                    assert_eq!(said.body, Body::Challenge);
+                    self.check_sent(&said);
+                }
+                Output::Notify(Event::StrangerSilent { .. }) => {}
+                other => panic!("a stranger causes {other:?}"),
+            }
         }
     }
 

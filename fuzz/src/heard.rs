@@ -2,6 +2,7 @@
 
 use arbitrary::Arbitrary;
 use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::wire::echo::Echo;
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 
 /// Nodes that talk: the one that listens, or its namesake, and a few others.
@@ -24,6 +25,15 @@ pub struct Heard {
     founding: bool,
     voters: Agreement,
     body: Said,
+    echoes: [Option<Echoed>; 2],
+}
+
+/// A datagram of a node that the sender has heard; of the listener's own, counted from the last.
+#[derive(Debug, Arbitrary)]
+struct Echoed {
+    of: u8,
+    incarnation: u8,
+    number: u8,
 }
 
 /// Whether the sender names the same voters as the one that listens.
@@ -49,6 +59,7 @@ enum Said {
     Farewell(bool),
     Claim,
     Objection(u8),
+    Challenge,
 }
 
 impl Heard {
@@ -62,6 +73,7 @@ impl Heard {
             sequence: Sequence(u64::from(self.sequence) * 2 + u64::from(is_vote_request)),
             term: Term(self.term),
             standing: self.standing(voters),
+            echoes: self.echoes.iter().flatten().map(|it| it.echo(last_sent)).collect(),
             body,
         }
     }
@@ -88,10 +100,7 @@ impl Heard {
 
 impl Said {
     fn body(&self, last_sent: DatagramId) -> Body {
-        let earlier = |back: u8| DatagramId {
-            sequence: Sequence(last_sent.sequence.0.saturating_sub(back.into())),
-            ..last_sent
-        };
+        let earlier = |back: u8| earlier(last_sent, back);
         match *self {
             Said::Heartbeat { interval_us, leader, conceded, back } => Body::Heartbeat {
                 interval_us,
@@ -116,8 +125,28 @@ impl Said {
             Said::Farewell(id_taken) => Body::Farewell { id_taken },
             Said::Claim => Body::Claim,
             Said::Objection(newcomer) => Body::Objection { newcomer: Incarnation(newcomer.into()) },
+            Said::Challenge => Body::Challenge,
         }
     }
+}
+
+impl Echoed {
+    fn echo(&self, last_sent: DatagramId) -> Echo {
+        let node_id = node_id(self.of);
+        let datagram = if node_id == self::node_id(0) {
+            earlier(last_sent, self.number)
+        } else {
+            let (incarnation, number) = (self.incarnation.into(), u64::from(self.number) << 9);
+            DatagramId { incarnation: Incarnation(incarnation), sequence: Sequence(number) }
+        };
+        Echo { node_id, datagram }
+    }
+}
+
+/// The datagram so many before this one.
+fn earlier(last_sent: DatagramId, back: u8) -> DatagramId {
+    let sequence = Sequence(last_sent.sequence.0.saturating_sub(back.into()));
+    DatagramId { sequence, ..last_sent }
 }
 
 /// Of the datagrams that are made up, vote requests have odd numbers and no others have.

@@ -58,6 +58,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let check_thresholds = checker.check_thresholds();
     election.check = check.as_ref().map(|_| check_thresholds);
     let key_file = checker.text("key_file", values::path);
+    election.authenticated = key_file.is_some();
     let state_dir = checker.text("state_dir", values::path);
     let socket = checker
         .text("socket", values::socket_path)

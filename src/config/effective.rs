@@ -166,6 +166,7 @@ mod tests {
                 },
                 failure_holdoff: holdoff,
                 check: None,
+                authenticated: false,
                 quorum,
             }
         })
@@ -192,7 +193,11 @@ mod tests {
                     false => "224.0.1.2:65535".parse().unwrap(),
                 },
                 fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
-                election: Params { check: check.as_ref().map(|_| timing.2), ..election },
+                election: Params {
+                    check: check.as_ref().map(|_| timing.2),
+                    authenticated: paths.1.is_some(),
+                    ..election
+                },
                 check,
                 check_interval: timing.0,
                 check_timeout: timing.1,

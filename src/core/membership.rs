@@ -10,8 +10,10 @@ use std::time::Duration;
 use crate::core::params::{Params, patience_for};
 use crate::core::rank::Rank;
 use crate::core::status::{MemberState, VoterStanding};
+use crate::core::strangers::Recent;
 use crate::time::Time;
-use crate::types::{Incarnation, NodeId, Role, Sequence, Term};
+use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
+use crate::wire::echo::Echo;
 use crate::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 
 /// Most members that are remembered, this node not counted. At the bound, one that left or is gone
@@ -27,6 +29,10 @@ const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// No announced interval between heartbeats counts for more than this.
 const ANNOUNCED_REPORT_MAX: Duration = Duration::from_secs(600);
+
+/// A full table is looked through for room not more often than so many times in a member's patience: it
+/// takes a while, and anybody may cause it.
+const LOOKS_FOR_ROOM: u32 = 16;
 
 /// A member that is silent for this many times its patience is gone.
 const GONE_AFTER_PATIENCES: u32 = 2;
@@ -51,6 +57,8 @@ pub(crate) struct Member {
     since: Time,
     /// Its newest datagram.
     newest: (Incarnation, Sequence),
+    /// Which of them are recent.
+    recent: Recent,
     /// The newest datagram of a life that still starts under this id.
     knocked: (Incarnation, Sequence),
     /// The last reign of this member that this node, leading, has settled a conflict with.
@@ -76,6 +84,7 @@ impl Member {
             sighted: Sequence::default(),
             since: now,
             newest: number(message),
+            recent: Recent::since(message.sequence),
             knocked: Default::default(),
             settled: None,
             other_life_heard: None,
@@ -164,13 +173,15 @@ pub(crate) struct Members {
     patience: Duration,
     /// Grows whenever a member becomes visible or stops being so.
     changes: u64,
+    /// When the full table was last looked through for room in vain.
+    found_full: Option<Time>,
 }
 
 impl Members {
     /// An empty table.
     pub(crate) fn new(params: &Params) -> Self {
         let (alive_threshold, patience) = (params.leader_alive_threshold, params.member_patience());
-        Members { table: BTreeMap::new(), alive_threshold, patience, changes: 0 }
+        Members { table: BTreeMap::new(), alive_threshold, patience, changes: 0, found_full: None }
     }
 
     /// The member with this id, present or not.
@@ -182,6 +193,23 @@ impl Members {
     pub(crate) fn newest(&self, node_id: &NodeId) -> Option<DatagramId> {
         let (incarnation, sequence) = self.table.get(node_id)?.newest;
         Some(DatagramId { incarnation, sequence })
+    }
+
+    /// Whether this life is there, so that its next datagram is known to be new by its number. Decided at
+    /// each sweep, so that what has waited for a daemon that was held counts as ever.
+    pub(crate) fn knows(&self, life: Life) -> bool {
+        self.present(&life.node_id).is_some_and(|member| member.newest.0 == life.incarnation)
+    }
+
+    /// Whether this datagram is one of a member that is there, and was sent lately.
+    pub(crate) fn sent_lately(&self, Echo { node_id, datagram }: &Echo) -> bool {
+        self.present(node_id).is_some_and(|member| {
+            member.newest.0 == datagram.incarnation && member.recent.covers(datagram.sequence)
+        })
+    }
+
+    fn present(&self, node_id: &NodeId) -> Option<&Member> {
+        self.table.get(node_id).filter(|member| member.reported.is_visible())
     }
 
     /// Every member with its state, ordered by id.
@@ -317,6 +345,13 @@ impl Members {
         heard
     }
 
+    /// Takes in that a member's datagrams were heard up to this one, and meant nothing.
+    pub(crate) fn note_heard(&mut self, node_id: &NodeId, newest: Sequence) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.newest.1 = member.newest.1.max(newest);
+        }
+    }
+
     /// Takes in that a member declared, and how often it will.
     pub(crate) fn note_declaration(&mut self, now: Time, node_id: &NodeId, interval: Duration) {
         if let Some(member) = self.table.get_mut(node_id) {
@@ -370,6 +405,7 @@ impl Members {
     pub(crate) fn note_farewell(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.reported = MemberState::Left;
+            self.found_full = None;
             self.changes += 1;
         }
     }
@@ -381,8 +417,15 @@ impl Members {
         }
     }
 
-    /// Looks for members that fell silent since the last sweep, and forgets those long gone.
-    pub(crate) fn sweep(&mut self, now: Time, mut report: impl FnMut(Fading)) {
+    /// Looks for members that fell silent since the last sweep, and forgets those long gone. Not so
+    /// `leader`, as long as it is followed: others may hear it and tell of it, and a node that was held for
+    /// long asks it before it gives it up.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Time,
+        leader: Option<NodeId>,
+        mut report: impl FnMut(Fading),
+    ) {
         let threshold = self.patience;
         let mut changes = self.changes;
         self.table.retain(|node_id, member| {
@@ -391,10 +434,12 @@ impl Members {
                 changes += u64::from(state.is_visible() != reported.is_visible());
                 member.reported = state;
             }
+            member.recent.move_on(member.newest.1);
             if state != reported && state != MemberState::Alive {
                 report(Fading { node_id: *node_id, state, silence: now.since(member.last_heard) });
             }
-            state.is_visible() || now.since(member.last_heard) <= FORGET_AFTER
+            let is_followed = leader == Some(*node_id);
+            state.is_visible() || is_followed || now.since(member.last_heard) <= FORGET_AFTER
         });
         self.changes = changes;
     }
@@ -410,12 +455,18 @@ impl Members {
         if self.table.len() < MEMBERS_MAX {
             return true;
         }
+        let again = self.patience / LOOKS_FOR_ROOM;
+        if self.found_full.is_some_and(|at| now.since(at) < again) {
+            return false;
+        }
         let absent = self
             .iter(now)
             .filter(|(_, _, state)| !state.is_visible())
             .min_by_key(|(_, member, _)| member.last_heard)
             .map(|(id, _, _)| *id);
-        absent.is_some_and(|id| self.table.remove(&id).is_some())
+        let removed = absent.is_some_and(|id| self.table.remove(&id).is_some());
+        self.found_full = (!removed).then_some(now);
+        removed
     }
 }
 
@@ -443,6 +494,7 @@ impl Member {
             self.knocked = number(message);
             return Heard::Knocking;
         }
+        let anew = restarted || !self.reported.is_visible();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         *self = Member {
             last_declared: self.last_declared.filter(|_| declares),
@@ -450,6 +502,7 @@ impl Member {
             reports_every: self.reports_every,
             sighted: if restarted { Sequence::default() } else { self.sighted },
             since: if restarted { now } else { self.since },
+            recent: if anew { Recent::since(message.sequence) } else { self.recent },
             knocked: self.knocked,
             settled: self.settled,
             other_life_heard: self.other_life_heard,
@@ -484,6 +537,7 @@ mod tests {
 
     use super::*;
     use crate::types::{Priority, Term};
+    use crate::wire::echo::Echoes;
     use crate::wire::message::Body;
 
     const THRESHOLD: Duration = Duration::from_secs(3);
@@ -506,6 +560,7 @@ mod tests {
             sequence: Sequence(sequence),
             term: Term(0),
             standing: Standing { role, priority: Priority(100), flags, voters: None },
+            echoes: Echoes::NONE,
             body: Body::Heartbeat {
                 interval_us: 0,
                 leader: None,
@@ -536,7 +591,7 @@ mod tests {
 
     fn sweep(members: &mut Members, now: Time) -> Vec<(NodeId, MemberState)> {
         let mut fading = Vec::new();
-        members.sweep(now, |change| fading.push((change.node_id, change.state)));
+        members.sweep(now, None, |change| fading.push((change.node_id, change.state)));
         fading
     }
 

@@ -28,6 +28,7 @@ pub mod persist;
 pub mod quorum;
 pub mod rank;
 pub mod status;
+mod strangers;
 pub mod timers;
 pub mod will;
 

@@ -122,6 +122,19 @@ pub enum Event {
         /// Where it is.
         newcomer: IpAddr,
     },
+    /// Datagrams come under a node's name, and nobody answers a challenge by that name: they are
+    /// replayed, or it does not hear this node.
+    StrangerSilent {
+        /// Who is said to have sent them.
+        node_id: NodeId,
+    },
+    /// Most members tell terms that are beyond reason, so this node takes one.
+    CaughtUp {
+        /// The highest term that it knew.
+        from: Term,
+        /// The term that it takes for that from now on.
+        to: Term,
+    },
     /// This node would lead, but sees too few candidates.
     TooFewCandidates {
         /// Visible, this node included.

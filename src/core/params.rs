@@ -105,6 +105,9 @@ pub struct Params {
     pub failure_holdoff: Duration,
     /// How the results of the health check count; none where there is no check.
     pub check: Option<Thresholds>,
+    /// Whether datagrams are authenticated. Then a sender has to show that it is there before anything it says
+    /// counts: what it once sent may be sent again by others.
+    pub authenticated: bool,
     /// Quorum mode: only a majority of voters makes a leader. None in available mode.
     pub quorum: Option<QuorumParams>,
 }
@@ -145,6 +148,7 @@ impl Params {
             on_elected_failure: OnElectedFailure::default(),
             failure_holdoff: Duration::from_secs(60),
             check: None,
+            authenticated: false,
             quorum: None,
         }
     }
@@ -206,6 +210,12 @@ impl Params {
     /// Silence after which a member that has not told how often it sends is in doubt.
     pub fn member_patience(&self) -> Duration {
         self.leader_alive_threshold.max(patience_for(self.heartbeat_interval))
+    }
+
+    /// How long nodes that start together take at random to ask each other whether they are there, and
+    /// again to answer: with both they know each other before the first sample.
+    pub fn time_to_meet(&self) -> Duration {
+        self.membership_sample_interval / 4
     }
 
     /// How much later each worse candidate stands than the next better one: long enough to hear of

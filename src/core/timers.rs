@@ -45,11 +45,15 @@ pub enum Timer {
     Probe,
     /// The leader has not answered somebody who asked, and this follower has heard it.
     Sighting,
+    /// Strangers are asked whether they are there.
+    Challenge,
+    /// This node shows that it is there, to whoever asked.
+    Answer,
 }
 
 impl Timer {
     /// How many there are.
-    pub const COUNT: usize = Timer::Sighting as usize + 1;
+    pub const COUNT: usize = Timer::Answer as usize + 1;
 
     const ALL: [Timer; Timer::COUNT] = [
         Timer::Sample,
@@ -72,6 +76,8 @@ impl Timer {
         Timer::Inquiry,
         Timer::Probe,
         Timer::Sighting,
+        Timer::Challenge,
+        Timer::Answer,
     ];
 }
 

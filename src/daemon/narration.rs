@@ -123,6 +123,14 @@ fn tell_event(event: &Event) {
             "the daemon at {newcomer} uses this node's id and was told to stop: give it another \
              node_id"
         ),
+        Event::StrangerSilent { node_id } => log::warn!(
+            "datagrams of {node_id} come in, and nobody answers by that name: either they are replayed, \
+             or that node does not hear this one"
+        ),
+        Event::CaughtUp { from, to } => log::warn!(
+            "this node knew of no term above {from}, and most members tell terms far above that: it goes \
+             on from term {to}"
+        ),
         Event::TooFewCandidates { visible, needed } => {
             log::warn!("{visible} candidates are visible, min_candidates asks for {needed}");
         }

@@ -1,10 +1,10 @@
 //! How a message is laid out in a datagram, and the one place where bytes become messages.
 //!
 //! ```text
-//!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..
-//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬──────┬ ─ ─ ─ ┐
-//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ body │  tag   
-//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴──────┴ ─ ─ ─ ┘
+//!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..      1..
+//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬────────┬──────┬ ─ ─ ─ ┐
+//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ echoes │ body │  tag   
+//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ┘
 //! ```
 //!
 //! Integers of more than a byte are postcard varints, texts a varint length and UTF-8. `seal` is 0
@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::types::{GroupName, Life, NAME_MAX, NodeId};
 use crate::wire::auth::Keyring;
+use crate::wire::echo::ECHOES_MAX;
 use crate::wire::message::Message;
 
 /// The protocol version that this build speaks.
@@ -24,8 +25,13 @@ pub const VERSION: u8 = 1;
 pub const TAG_LEN: usize = 16;
 
 /// No datagram is longer than this, in bytes: two names in the header and one in the body, six
-/// varints of ten bytes and one of five, the voters' digest, ten bytes of the rest, and the authenticator.
-pub const DATAGRAM_MAX: usize = 3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 10 + TAG_LEN;
+/// varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the echoes, and
+/// the authenticator.
+pub const DATAGRAM_MAX: usize =
+    3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 11 + ECHOES_MAX * ECHO_MAX + TAG_LEN;
+
+/// No echo is longer than this, in bytes: a name and two varints of ten bytes.
+const ECHO_MAX: usize = 1 + NAME_MAX + 2 * 10;
 
 /// What tells one life's datagrams from another's comes after the version and the seal.
 const MARK_AT: u32 = 2;
@@ -166,6 +172,7 @@ mod tests {
     use super::*;
     use crate::types::{Incarnation, Priority, Role, Sequence, Term};
     use crate::wire::auth::{KEY_LEN, Key};
+    use crate::wire::echo::Echoes;
     use crate::wire::message::{Body, Flags, Standing};
 
     fn message(life: Life, sequence: u64, body: Body) -> Message {
@@ -174,7 +181,8 @@ mod tests {
             Standing { role: Role::Follower, priority: Priority(1), flags, voters: None };
         let Life { node_id: sender, incarnation } = life;
         let sequence = Sequence(sequence);
-        Message { sender, incarnation, sequence, term: Term(1 << 40), standing, body }
+        let (term, echoes) = (Term(1 << 40), Echoes::NONE);
+        Message { sender, incarnation, sequence, term, standing, echoes, body }
     }
 
     fn carries(datagram: &[u8], mark: &Mark) -> bool {

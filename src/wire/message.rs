@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
+use crate::wire::echo::Echoes;
 
 /// One datagram's content, without the group and the authenticator, which the frame adds.
 ///
@@ -19,6 +20,8 @@ pub struct Message {
     pub term: Term,
     /// What the sender is, as far as others must know to rank it.
     pub standing: Standing,
+    /// What the sender has heard before it sent this, as far as anybody needs to know. None without keys.
+    pub echoes: Echoes,
     /// What it is about.
     pub body: Body,
 }
@@ -27,6 +30,11 @@ impl Message {
     /// The sender in the life that sent this.
     pub const fn life(&self) -> Life {
         Life { node_id: self.sender, incarnation: self.incarnation }
+    }
+
+    /// Which of the sender's datagrams this is.
+    pub const fn id(&self) -> DatagramId {
+        DatagramId { incarnation: self.incarnation, sequence: self.sequence }
     }
 }
 
@@ -162,4 +170,6 @@ pub enum Body {
         /// Its newest datagram.
         newest: DatagramId,
     },
+    /// "Those that I echo may be replayed, for all I know: let them say something." Only with keys.
+    Challenge,
 }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
 use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
+use lanelect::wire::echo::Echoes;
 use lanelect::wire::frame::Codec;
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 use socket2::{Domain, Socket, Type};
@@ -57,6 +58,7 @@ fn declaration(sequence: u64) -> Vec<u8> {
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
             voters: None,
         },
+        echoes: Echoes::NONE,
         body: Body::Declaration { interval_us: 100_000, hold_us: 0 },
     };
     let mut datagram = Vec::new();

@@ -44,7 +44,7 @@ struct Said<'a>(&'a Message);
 
 impl fmt::Display for Said<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Message { sender, incarnation, sequence, term, standing, body } = self.0;
+        let Message { sender, incarnation, sequence, term, standing, echoes: _, body } = self.0;
         write!(f, "{sender} {}.{} ({}, {term}): ", incarnation.0, sequence.0, standing.role)?;
         match body {
             Body::Vote { candidate, request, granted } => {

@@ -63,6 +63,9 @@ pub trait Watch {
         election: &Election,
     ) -> bool;
 
+    /// A datagram is about to be handed to an election that cannot know whether it is replayed.
+    fn note_stranger(&mut self, _index: usize, _message: &Message) {}
+
     /// What news have led to.
     fn check_reaction(&self, _message: &Message, _election: &Election) -> Result<(), Violation> {
         Ok(())

@@ -37,6 +37,7 @@ pub(super) struct Settings {
     check: Option<(u8, u8)>,
     links_up: bool,
     seed: u64,
+    authenticated: bool,
 }
 
 /// The first nodes vote, this one among them; or all but this one.
@@ -124,6 +125,7 @@ impl Settings {
                 true => OnElectedFailure::Ignore,
                 false => OnElectedFailure::Resign,
             },
+            authenticated: self.authenticated,
             check: self
                 .check
                 .map(|(fall, rise)| Thresholds { fall: fall.into(), rise: rise.into() }),

@@ -8,31 +8,41 @@ use crate::core::membership::Heard;
 use crate::core::output::{Event, StopCause};
 use crate::core::rank::Rank;
 use crate::time::Time;
-use crate::types::{Incarnation, NodeId, Role};
+use crate::types::{NodeId, Role, Term};
 use crate::wire::message::{Body, Message};
-
-/// A term that is further above the highest known one than this comes from a broken node: no group
-/// has so many reigns. It would leave no higher one to take for long.
-const TERM_JUMP_MAX: u64 = 1 << 32;
 
 impl Election {
     pub(super) fn receive(&mut self, now: Time, from: IpAddr, message: &Message) {
         if self.state == State::Stopped {
             return;
         }
-        if message.sender == self.node_id {
-            return self.receive_from_namesake(now, from, message);
-        }
-        if message.term.0.saturating_sub(self.term.0) > TERM_JUMP_MAX {
-            self.ignored.absurd_term += 1;
+        if message.life() == self.life() {
+            // Its own, come back by multicast loopback.
             return;
         }
-        match self.members.hear(now, from, message) {
+        if !self.is_fresh(message) {
+            self.meet_stranger(now, message);
+        } else if self.is_far_ahead(message) {
+            self.refuse_term(message);
+        } else if message.sender == self.node_id {
+            self.receive_from_namesake(now, from, message);
+        } else {
+            self.receive_from_member(now, from, message);
+        }
+    }
+
+    fn receive_from_member(&mut self, now: Time, from: IpAddr, message: &Message) {
+        let heard = self.members.hear(now, from, message);
+        if heard != Heard::Stale {
+            self.overhear(message);
+        }
+        match heard {
             Heard::Stale => self.ignored.stale += 1,
             Heard::TableFull => self.ignored.table_full += 1,
             Heard::Knocking => self.declare_soon(now),
             Heard::Known => self.take_in(now, from, message),
             Heard::Joined => {
+                self.make_acquaintance(message);
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);
             }
@@ -44,6 +54,9 @@ impl Election {
         let sender = message.sender;
         let rank = Rank::new(sender, &message.standing);
         let agrees = self.agrees_on_voters(message);
+        if message.body == Body::Challenge {
+            self.handle_challenge(now, message);
+        }
         if self.in_quorum_mode() {
             return self.take_in_for_quorum(now, rank, message, agrees);
         }
@@ -66,7 +79,8 @@ impl Election {
             | Body::Objection { .. }
             | Body::VoteRequest { .. }
             | Body::Vote { .. }
-            | Body::Inquiry => {}
+            | Body::Inquiry
+            | Body::Challenge => {}
         }
     }
 
@@ -102,7 +116,7 @@ impl Election {
             Body::Claim => self.handle_claim(now, sender, rank),
             Body::Resignation { successor } => self.handle_resignation(now, message, successor),
             Body::Inquiry => self.handle_inquiry(now, message),
-            Body::Objection { .. } => {}
+            Body::Objection { .. } | Body::Challenge => {}
         }
     }
 
@@ -120,14 +134,14 @@ impl Election {
             State::HandingOver { .. } => self.step_down(now, sender, message.term),
             State::Starting { .. } | State::Standing | State::Following => {
                 self.learn_term(message.term);
-                self.follow_the_best(now, sender, rank);
+                self.follow_the_best(now, sender, rank, message.term);
             }
             State::Stopped => {}
         }
     }
 
     /// Of several active leaders the best-ranked one is followed.
-    fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank) {
+    fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank, reign: Term) {
         let current =
             self.leader.and_then(|id| Some(Rank::new(id, &self.members.get(&id)?.standing)));
         if self.leader == Some(sender) {
@@ -136,6 +150,10 @@ impl Election {
             self.use_the_wake(now);
         } else if current.is_none_or(|current| rank > current) {
             self.follow(now, sender);
+            if reign < self.term {
+                // It has missed another's reign, and is to hear of that now.
+                self.report_soon(now);
+            }
         }
     }
 
@@ -209,14 +227,13 @@ impl Election {
         self.notify(Event::LeaderResigned { leader });
     }
 
-    /// A datagram under this node's own id: its own, come back by multicast loopback, or another
-    /// daemon's that was given the same id. The one that is past its start-up stays, of two alike
+    /// A datagram of another daemon that was given this node's id. The one that is past its start-up stays, of two alike
     /// the one whose life began first; it tells the other, naming its life, to stop.
     fn receive_from_namesake(&mut self, now: Time, from: IpAddr, message: &Message) {
-        if message.incarnation == self.incarnation {
-            return;
-        }
         self.note_namesake(now);
+        if message.body == Body::Challenge {
+            self.handle_challenge(now, message);
+        }
         if let Body::Objection { newcomer } = message.body {
             if newcomer == self.incarnation {
                 self.stop_because(now, StopCause::NodeIdTaken { holder: from });
@@ -231,17 +248,18 @@ impl Election {
             _ => self.incarnation < message.incarnation,
         };
         if here_first {
-            self.object(now, from, message.incarnation);
+            self.object(now, from, message);
         }
     }
 
-    fn object(&mut self, now: Time, newcomer_address: IpAddr, newcomer: Incarnation) {
+    fn object(&mut self, now: Time, newcomer_address: IpAddr, message: &Message) {
         let gap = self.params.repetition_gap();
         if self.last_objected.is_some_and(|last| now.since(last) < gap) {
             return;
         }
         self.last_objected = Some(now);
         self.notify(Event::NodeIdContested { newcomer: newcomer_address });
-        self.send(Body::Objection { newcomer });
+        self.owe_echo(message);
+        self.send(Body::Objection { newcomer: message.incarnation });
     }
 }

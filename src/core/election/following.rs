@@ -64,6 +64,8 @@ impl Election {
         }
         if let Some(active) = self.members.best_active_leader(now) {
             self.follow(now, active.node_id());
+            // It may have missed the reign that has ended.
+            self.report_soon(now);
         }
     }
 
@@ -192,8 +194,10 @@ impl Election {
     /// Looks the members over.
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
+        self.move_on(now);
+        self.catch_up(now);
         let outputs = &mut self.outputs;
-        self.members.sweep(now, |Fading { node_id, state, silence }| {
+        self.members.sweep(now, self.leader, |Fading { node_id, state, silence }| {
             let event = match state {
                 MemberState::Gone => Event::MemberGone { node_id, silence },
                 _ => Event::MemberSuspect { node_id, silence },

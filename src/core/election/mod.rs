@@ -19,13 +19,16 @@
 //! ```
 //!
 //! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
-//! `datagrams` says what each kind of datagram does, `outlook` which elections will do the same.
+//! `datagrams` says what each kind of datagram does, `freshness` which of them count, `outlook` which
+//! elections will do the same.
 
 mod candidacy;
 mod commands;
 mod datagrams;
 mod eligibility;
+mod far_terms;
 mod following;
+mod freshness;
 mod handover;
 mod leadership;
 mod outlook;
@@ -37,7 +40,7 @@ mod startup;
 mod tests;
 mod will;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -53,10 +56,12 @@ use crate::core::timers::{Deadline, Timer, Timers};
 use crate::core::will::Estate;
 use crate::time::Time;
 use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
+use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
 use eligibility::Exclusions;
+use freshness::Freshness;
 use probing::{Probing, Telling};
 use quorum::Quorum;
 
@@ -84,6 +89,8 @@ pub struct Ignored {
     pub stale: u64,
     /// From a node beyond [`MEMBERS_MAX`](crate::core::membership::MEMBERS_MAX).
     pub table_full: u64,
+    /// From a node that had not shown that it is there.
+    pub unproven: u64,
     /// Under a term that is absurdly far above the highest known one.
     pub absurd_term: u64,
 }
@@ -144,6 +151,11 @@ pub struct Election {
     cause: Option<Reason>,
     since: Time,
     members: Members,
+    /// Whom it does not know to be there.
+    freshness: Freshness,
+    /// Terms beyond reason that were refused since the last sweep, by who told them; not of more nodes than
+    /// fit into the table of members.
+    far_terms: BTreeMap<NodeId, Term>,
     timers: Timers,
     hooks: HookSchedule,
     /// `elected` hooks that failed since one last succeeded.
@@ -191,6 +203,8 @@ impl Election {
             asked_to_keep: None,
             untold: None,
             members: Members::new(&params),
+            freshness: Freshness::default(),
+            far_terms: BTreeMap::new(),
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
             rng: fastrand::Rng::with_seed(seed),
@@ -376,6 +390,8 @@ impl Election {
             Timer::Inquiry => self.inquire(now),
             Timer::Probe => self.probe(now),
             Timer::Sighting => self.tell_sighting(now),
+            Timer::Challenge => self.challenge(now),
+            Timer::Answer => self.answer_challenge(now),
         }
     }
 
@@ -387,9 +403,13 @@ impl Election {
 
     /// Sends `body` with the next sequence number, where anything may be sent.
     fn send(&mut self, body: Body) {
-        if !self.may_send() {
-            return;
+        if self.may_send() {
+            let echoes = self.take_echoes();
+            self.transmit(body, echoes);
         }
+    }
+
+    fn transmit(&mut self, body: Body, echoes: Echoes) {
         self.sequence.0 += 1;
         self.outputs.push_back(Output::Transmit(Message {
             sender: self.node_id,
@@ -397,6 +417,7 @@ impl Election {
             sequence: self.sequence,
             term: self.durable.term,
             standing: self.standing(),
+            echoes,
             body,
         }));
     }

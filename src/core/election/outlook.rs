@@ -30,6 +30,8 @@ impl Hash for Election {
             cause: _,
             since: _,
             members,
+            freshness,
+            far_terms,
             timers,
             hooks,
             failures_in_a_row,
@@ -51,7 +53,7 @@ impl Hash for Election {
         } = self;
         (node_id, incarnation, params, state, exclusions).hash(hasher);
         (term, reign, durable, asked_to_keep, leader, untold).hash(hasher);
-        (voter, quorum, conceded, members, timers, hooks).hash(hasher);
+        (voter, quorum, conceded, members, freshness, far_terms, timers, hooks).hash(hasher);
         (failures_in_a_row, no_claim_before, probing, telling, sequence).hash(hasher);
         (answers_owed, last_declared, last_proposed, last_objected, stop_cause).hash(hasher);
     }

@@ -6,6 +6,7 @@ use crate::core::output::Output;
 use crate::core::will::{Estate, Will};
 use crate::time::Time;
 use crate::types::{Role, Sequence};
+use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing};
 
 impl Election {
@@ -73,6 +74,7 @@ impl Election {
             sequence: Sequence(u64::MAX),
             term: estate.term,
             standing,
+            echoes: Echoes::NONE,
             body: Body::Resignation { successor: estate.heir },
         }
     }

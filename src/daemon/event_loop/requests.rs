@@ -152,6 +152,7 @@ impl Daemon {
     fn status_at(&self, now: Time) -> StatusReport {
         let mut rejected = self.rejections.counts();
         rejected.replayed = self.election.ignored().stale;
+        rejected.unproven = self.election.ignored().unproven;
         rejected.table_full = self.election.ignored().table_full;
         rejected.absurd_term = self.election.ignored().absurd_term;
         report::status(

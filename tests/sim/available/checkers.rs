@@ -10,7 +10,7 @@ use lanelect::core::params::StaticRole;
 use lanelect::core::persist::PersistentState;
 use lanelect::core::rank::Rank;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
+use lanelect::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 use crate::watch::{Violation, Watch, refuse};
@@ -36,6 +36,8 @@ struct Record {
     lost: Option<Term>,
     /// In this life: each node's newest datagram so far, by life and number.
     newest: BTreeMap<NodeId, (Incarnation, Sequence)>,
+    /// In this life: the newest datagram of each that could not be told from a replayed one.
+    discarded: BTreeMap<Life, Sequence>,
     /// In this life: when each node's newest declaration was taken in, by the host's own clock.
     declarations: BTreeMap<NodeId, Time>,
     /// In this life: how often each leader was asked for, by this host or as it heard, since it declared.
@@ -112,7 +114,8 @@ impl Watch for Checkers {
         let record = &mut self.records[host];
         let number = (message.incarnation, message.sequence);
         let newest = record.newest.entry(message.sender).or_default();
-        let is_news = number > *newest;
+        let discarded = record.discarded.get(&message.life());
+        let is_news = number > *newest && discarded.is_none_or(|it| message.sequence > *it);
         *newest = number.max(*newest);
         if matches!(message.body, Body::Declaration { .. }) && is_news {
             record.declarations.insert(message.sender, now);
@@ -131,6 +134,11 @@ impl Watch for Checkers {
             record.answer_by.get_or_insert(answer_by);
         }
         is_news
+    }
+
+    fn note_stranger(&mut self, host: usize, message: &Message) {
+        let discarded = self.records[host].discarded.entry(message.life()).or_default();
+        *discarded = message.sequence.max(*discarded);
     }
 
     /// After news from a better node a leader follows its declaration, and a candidate leaves it to

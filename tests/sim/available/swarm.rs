@@ -11,10 +11,13 @@ use lanelect::types::Priority;
 use crate::available::checkers::Checkers;
 use crate::watch::{Violation, Watch};
 use crate::world::network::Weather;
-use crate::world::{HookHabit, Sabotage, World};
+use crate::world::{HookHabit, Sabotage, World, replay_horizon};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
+
+/// How many old datagrams come in while a group settles, where they are authenticated.
+const REPLAYS: u64 = 100;
 
 /// How long the core waits before it tries a hook again that could not be started, in nanoseconds.
 const HOOK_RETRY: u64 = 1_000_000_000;
@@ -55,7 +58,8 @@ impl Scenario {
         let mut rng = Rng::with_seed(seed);
         let gentle = rng.bool();
         let settings = choose_settings(&mut rng, gentle);
-        let heartbeat = nanos(settings[0].0.heartbeat_interval);
+        let Params { heartbeat_interval, authenticated, .. } = settings[0].0;
+        let heartbeat = nanos(heartbeat_interval);
         let bound = if gentle { gentle_settling_time } else { settling_time };
         let settling_time = settings.iter().map(|(p, h)| bound(p, h)).max().unwrap_or(0);
         let drift = if rng.bool() { DRIFT_PPB } else { 0 };
@@ -64,6 +68,7 @@ impl Scenario {
         world.trace = trace;
         world.sabotage = sabotage;
         world.post_stop = 0.5;
+        world.archive.capacity = if authenticated { 1000 } else { 0 };
         world.watch.settling_time = settling_time;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
@@ -86,7 +91,18 @@ impl Scenario {
             }
         }
         self.mend()?;
-        self.world.run_for(self.world.watch.settling_time * 3 / 2)
+        self.settle()
+    }
+
+    /// The group gets the time to settle, and half as much to stay as it is; while old datagrams come in.
+    fn settle(&mut self) -> Result<(), Violation> {
+        let step = (self.world.watch.settling_time * 3 / 2).div_ceil(REPLAYS);
+        let age = self.world.hosts.iter().map(|host| replay_horizon(&host.params)).max();
+        for _ in 0..REPLAYS {
+            self.world.replay(age.unwrap_or_default(), step);
+            self.world.run_for(step)?;
+        }
+        Ok(())
     }
 
     /// Lets so many heartbeats' time pass.
@@ -100,7 +116,7 @@ impl Scenario {
         let hosts = self.world.hosts.len();
         let host = self.rng.usize(0..hosts);
         self.world.watch.disturb(self.world.now);
-        match self.rng.u8(0..21) {
+        match self.rng.u8(0..23) {
             0..=1 => return self.world.crash(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
             2 => {
@@ -131,7 +147,12 @@ impl Scenario {
                 return self.world.plug(host, up);
             }
             18 => return self.reload(host),
-            19 => {
+            19..=20 => {
+                for _ in 0..self.rng.usize(1..40) {
+                    self.world.replay(0, self.heartbeat * 5);
+                }
+            }
+            21 => {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
@@ -236,6 +257,7 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
     params.preempt_delay = heartbeat * rng.u32(0..3);
     params.min_candidates = if rng.u8(0..4) == 0 { rng.u16(1..=hosts as u16) } else { 1 };
     params.failure_holdoff = heartbeat * rng.u32(1..20);
+    params.authenticated = rng.bool();
     if rng.u8(0..4) == 0 {
         params.on_elected_failure = OnElectedFailure::Ignore;
     }

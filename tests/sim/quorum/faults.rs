@@ -76,7 +76,7 @@ impl Scenario {
         }
         let latest = self.heartbeat * 5;
         for _ in 0..self.rng.usize(1..40) {
-            self.world.replay(latest);
+            self.world.replay(0, latest);
         }
         Ok(())
     }

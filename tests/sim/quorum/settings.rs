@@ -173,6 +173,7 @@ fn choose_params(
     if rng.u8(0..4) == 0 {
         shared.on_elected_failure = OnElectedFailure::Ignore;
     }
+    shared.authenticated = rng.bool();
     shared.quorum = Some(QuorumParams { voters: voters_of(voters), demote_grace: intervals.grace });
     let leads = voters[rng.usize(0..voters.len())];
     (0..hosts)

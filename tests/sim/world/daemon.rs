@@ -8,13 +8,15 @@ use lanelect::core::Election;
 use lanelect::core::election::Setup;
 use lanelect::core::hook::HookEvent;
 use lanelect::core::output::{Event, Output};
+use lanelect::core::params::Params;
 use lanelect::time::Time;
 use lanelect::types::Incarnation;
 use lanelect::wire::message::{Body, Message};
 
+use super::archive::Kept;
 use super::host::Held;
-use super::{Action, Sabotage, World, address};
-use crate::watch::{Decided, Violation, Watch};
+use super::{Action, Came, Sabotage, World, address};
+use crate::watch::{Decided, Violation, Watch, refuse};
 
 /// Datagrams that wait in a held host's socket; more are dropped, the newest first.
 const SOCKET_BUFFER: usize = 256;
@@ -131,6 +133,7 @@ impl<W: Watch> World<W> {
         self.log(index, || "goes on".into());
         self.watch.disturb(self.now);
         self.hosts[index].listens_since = self.now;
+        self.hosts[index].misled_at = self.now;
         let Held { in_hand, mut inbox, hook_ended } = held;
         for output in in_hand {
             self.carry_out(index, output)?;
@@ -197,13 +200,8 @@ impl<W: Watch> World<W> {
         self.drain(index)
     }
 
-    pub(super) fn deliver(
-        &mut self,
-        to: usize,
-        from: usize,
-        datagram: Rc<[u8]>,
-        duplicate_of: Option<u64>,
-    ) -> Result<(), Violation> {
+    pub(super) fn deliver(&mut self, to: usize, kept: Kept, came: Came) -> Result<(), Violation> {
+        let Kept { from, sent_at, datagram } = kept;
         let address = address(from);
         if let Some(held) = &mut self.hosts[to].held {
             if held.inbox.len() < SOCKET_BUFFER {
@@ -211,23 +209,69 @@ impl<W: Watch> World<W> {
             }
             return Ok(());
         }
-        let heard_before = duplicate_of.is_some_and(|sent| self.hosts[to].listens_since <= sent);
-        if !heard_before || !W::DUPLICATES_MEAN_NOTHING {
-            return self.hand_in(to, address, &datagram);
+        match came {
+            Came::Again
+                if self.hosts[to].listens_since <= sent_at && W::DUPLICATES_MEAN_NOTHING =>
+            {
+                let before = self.summary(to);
+                self.hand_in(to, address, &datagram)?;
+                let changed = before != self.summary(to);
+                refuse(changed, || format!("a duplicate changed {}", self.label(to)))
+            }
+            Came::Replayed if self.is_old(to, sent_at) => {
+                let before = self.status(to);
+                self.hand_in(to, address, &datagram)?;
+                let changed = before != self.status(to);
+                refuse(changed, || {
+                    let what = self.codec.decode(&datagram);
+                    format!("what was replayed changed {}: {what:?}", self.label(to))
+                })
+            }
+            Came::First | Came::Again | Came::Replayed => {
+                self.note_age(to, sent_at);
+                self.hand_in(to, address, &datagram)
+            }
         }
-        let before = self.summary(to);
-        self.hand_in(to, address, &datagram)?;
-        if before == self.summary(to) {
-            return Ok(());
-        }
-        let (from, to) = (self.label(from), self.label(to));
-        Err(Violation::new(format!("a duplicate from {from} changed {to}")))
     }
 
-    /// What a duplicate must not change.
+    /// What arrives late can make a host believe for a while that its sender is there.
+    fn note_age(&mut self, index: usize, sent_at: u64) {
+        let host = &mut self.hosts[index];
+        let Some(election) = &host.election else { return };
+        if self.now - sent_at > host.clock.span(replay_horizon(election.params())) / 8 {
+            host.misled_at = self.now;
+        }
+    }
+
+    /// Whether what was sent at `sent_at` must mean nothing to a host: it may have been on its way no
+    /// longer than members are believed to be there without being heard, and not since the host was held
+    /// or heard something late.
+    fn is_old(&self, index: usize, sent_at: u64) -> bool {
+        let host = &self.hosts[index];
+        let Some(election) = host.election.as_ref().filter(|e| e.params().authenticated) else {
+            return false;
+        };
+        let horizon = host.clock.span(replay_horizon(election.params()));
+        self.now >= sent_at.max(host.misled_at) + horizon
+    }
+
+    /// What a replayed datagram must not change: nothing but whether the host's own vote counts, which it
+    /// does not until a namesake has had the time to answer.
+    fn status(&self, index: usize) -> impl PartialEq + use<W> {
+        let host = &self.hosts[index];
+        let mut status = host.election.as_ref()?.status(host.local(self.now));
+        if let Some(quorum) = &mut status.quorum {
+            quorum.voters.retain(|voter| voter.node_id != host.node_id);
+        }
+        Some(status)
+    }
+
+    /// What a duplicate must not change. Where datagrams are authenticated one of an earlier life may
+    /// be met with a challenge.
     fn summary(&self, index: usize) -> impl PartialEq + use<W> {
         let election = self.hosts[index].election.as_ref();
-        (election.map(|e| (e.role(), e.leader(), e.term())), self.sent)
+        let sent = election.filter(|e| !e.params().authenticated).map(|_| self.sent);
+        (election.map(|e| (e.role(), e.leader(), e.term())), sent)
     }
 
     fn hand_in(&mut self, to: usize, from: IpAddr, datagram: &[u8]) -> Result<(), Violation> {
@@ -245,7 +289,11 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         let now = host.clock.show(self.now);
-        let is_news = self.watch.note_delivery(to, now, &message, election);
+        let is_fresh = election.is_fresh(&message);
+        if !is_fresh {
+            self.watch.note_stranger(to, &message);
+        }
+        let is_news = is_fresh && self.watch.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
         if is_news {
             self.watch.check_reaction(&message, election)?;
@@ -385,14 +433,14 @@ impl<W: Watch> World<W> {
         self.sent += 1;
         let encoded = self.codec.encode(message, &mut self.buffer);
         encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
-        let datagram: Rc<[u8]> = Rc::from(self.buffer.as_slice());
-        self.archive.note(index, &message.body, &datagram);
+        let datagram = Rc::from(self.buffer.as_slice());
+        let kept = Kept { from: index, sent_at: self.now, datagram };
+        self.archive.note(&message.body, kept.clone());
         for to in 0..self.hosts.len() {
             let delays = self.network.deliveries(&mut self.rng, index, to);
             for (copy, delay) in delays.into_iter().flatten().enumerate() {
-                let duplicate_of = (copy > 0).then_some(self.now);
-                let datagram = datagram.clone();
-                self.schedule(delay, Action::Deliver { to, from: index, datagram, duplicate_of });
+                let came = if copy > 0 { Came::Again } else { Came::First };
+                self.schedule(delay, Action::Deliver { to, kept: kept.clone(), came });
             }
         }
         Ok(())
@@ -427,4 +475,12 @@ impl<W: Watch> World<W> {
             self.schedule(at - self.now, action);
         }
     }
+}
+
+/// After how long what is replayed must mean nothing, in nanoseconds of the host's own time: members are
+/// gone after twice their patience of two and a half of their intervals, and a look later.
+pub fn replay_horizon(params: &Params) -> u64 {
+    let interval = params.report_interval(0).max(params.heartbeat_interval) * 11 / 10;
+    let silence = (interval * 5).max(params.leader_alive_threshold * 2);
+    (silence + silence).as_nanos() as u64
 }

@@ -45,6 +45,8 @@ pub struct Host {
     pub(super) wake_at: u64,
     /// True time since when it has taken in every datagram that arrived.
     pub(super) listens_since: u64,
+    /// When it last went on after it was held, or heard something late.
+    pub(super) misled_at: u64,
     /// What happens to it while it is held; none where it runs.
     pub(super) held: Option<Held>,
     pub(super) last_sent: Option<Message>,
@@ -161,6 +163,7 @@ impl Host {
             hooks_run: 0,
             wake_at: u64::MAX,
             listens_since: 0,
+            misled_at: 0,
             held: None,
             last_sent: None,
         }

@@ -14,7 +14,6 @@ mod scripts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::rc::Rc;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -23,13 +22,14 @@ use lanelect::types::NodeId;
 use lanelect::wire::frame::Codec;
 
 use crate::watch::{Violation, Watch};
-use archive::Archive;
+use archive::{Archive, Kept};
+pub use daemon::replay_horizon;
 pub use host::{Clock, HookHabit, Host};
 use network::Network;
 
 #[derive(Debug, Clone)]
 enum Action {
-    Deliver { to: usize, from: usize, datagram: Rc<[u8]>, duplicate_of: Option<u64> },
+    Deliver { to: usize, kept: Kept, came: Came },
     Wake { host: usize, life: u64 },
     HookEnds { host: usize, number: u64 },
     PostStopEnds { host: usize, number: u64 },
@@ -38,6 +38,17 @@ enum Action {
     Start { host: usize, life: u64 },
     Resume { host: usize, life: u64 },
     Kill { host: usize, life: u64 },
+}
+
+/// How a datagram came to arrive.
+#[derive(Debug, Clone, Copy)]
+enum Came {
+    /// As the first copy of it.
+    First,
+    /// As a duplicate.
+    Again,
+    /// As somebody has kept it.
+    Replayed,
 }
 
 struct Scheduled {
@@ -201,13 +212,14 @@ impl<W: Watch> World<W> {
         })
     }
 
-    /// A datagram that was sent long ago arrives at every host, each at its own time.
-    pub fn replay(&mut self, latest: u64) {
-        let Some((from, datagram)) = self.archive.choose(&mut self.rng) else { return };
-        for to in (0..self.hosts.len()).filter(|to| *to != from) {
+    /// A datagram that was sent at least `age` ago arrives at every host, each at its own time.
+    pub fn replay(&mut self, age: u64, latest: u64) {
+        let latest_sent = self.now.saturating_sub(age);
+        let Some(kept) = self.archive.choose(&mut self.rng, latest_sent) else { return };
+        for to in (0..self.hosts.len()).filter(|to| *to != kept.from) {
             let delay = self.rng.u64(0..=latest);
-            let datagram = datagram.clone();
-            self.schedule(delay, Action::Deliver { to, from, datagram, duplicate_of: None });
+            let (kept, came) = (kept.clone(), Came::Replayed);
+            self.schedule(delay, Action::Deliver { to, kept, came });
         }
     }
 
@@ -222,9 +234,7 @@ impl<W: Watch> World<W> {
     fn perform(&mut self, action: Action) -> Result<(), Violation> {
         let lives = |host: usize, life: u64| self.hosts[host].life == life;
         match action {
-            Action::Deliver { to, from, datagram, duplicate_of } => {
-                self.deliver(to, from, datagram, duplicate_of)
-            }
+            Action::Deliver { to, kept, came } => self.deliver(to, kept, came),
             Action::Wake { host, life } => {
                 let current = lives(host, life) && self.hosts[host].wake_at == self.now;
                 if current { self.wake(host) } else { Ok(()) }

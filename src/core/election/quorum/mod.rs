@@ -113,10 +113,11 @@ impl Election {
         self.is_voter() && self.is_enrolled() && !self.is_contested(now)
     }
 
-    /// Whether another daemon was heard under this node's id lately.
+    /// Whether another daemon was heard under this node's id lately, as far as can be known.
     pub(super) fn is_contested(&self, now: Time) -> bool {
         let patience = self.params.member_patience();
         self.quorum.namesake_heard.is_some_and(|heard| now.since(heard) <= patience)
+            || self.may_have_namesake(now)
     }
 
     pub(super) const fn note_namesake(&mut self, now: Time) {

@@ -7,7 +7,9 @@
 mod conflicts;
 mod elections;
 mod eligibility;
+mod far_terms;
 mod following;
+mod freshness;
 mod handover;
 mod identity;
 mod probing;
@@ -30,6 +32,7 @@ use crate::core::params::Params;
 use crate::core::persist::PersistentState;
 use crate::time::Time;
 use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
 /// More steps than any scenario takes: beyond it, the nodes keep each other busy.
@@ -425,6 +428,7 @@ impl Peer {
                 flags: self.flags,
                 voters: self.voters,
             },
+            echoes: Echoes::NONE,
             body,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::election::Yielding;
+use crate::core::membership::FORGET_AFTER;
 use crate::core::status::Ineligible;
 use crate::wire::message::DatagramId;
 
@@ -266,4 +267,27 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
         assert!(lan.take("m").has_event(Event::LeaderResigned { leader: id("z") }), "{said:?}");
         assert_eq!(lan.at("m").leader(), None, "{said:?}");
     }
+}
+
+/// A follower sends rarely, and a leader that had missed a reign so heard of it late: two static leaders led, one
+/// of them unseen by whoever lost a reign to them, and the other went.
+#[test]
+fn a_leader_that_missed_a_reign_hears_of_it_from_whoever_begins_to_follow_it() {
+    let mut outdated = Peer::leading("a", 2);
+    let mut lan = Lan::following("c", patient(), &mut Peer::leading("b", 4));
+    lan.hear(outdated.says(EVERY_SECOND));
+    assert_eq!(lan.at("c").leader(), Some(id("a")));
+    let told: Vec<_> = lan.take("c").sent().map(|(_, message)| message).collect();
+    assert!(matches!(told[..], [Message { term: Term(4), body: Body::Heartbeat { .. }, .. }]));
+}
+
+/// A member that was not heard for ten minutes was forgotten, the leader too.
+#[test]
+fn a_leader_that_others_tell_of_is_not_forgotten_however_long_it_is_not_heard() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    lan.deaf.insert((id("a"), id("c")));
+    lan.pass(FORGET_AFTER * 2);
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.at("c").leader(), Some(id("a")));
+    assert!(!lan.take("c").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
 }

@@ -1,0 +1,64 @@
+//! Terms that are too far above this node's for any group to have got there.
+//!
+//! A broken member that tells one is refused, or nobody could take a higher term for long. But a node
+//! that was away while the others were led astray finds itself alone: where more than half of those whom it
+//! hears for a while tell such terms, it is the one that is behind.
+
+use super::{Election, State};
+use crate::core::membership::MEMBERS_MAX;
+use crate::core::output::Event;
+use crate::time::Time;
+use crate::types::{NodeId, Term};
+use crate::wire::message::{Body, Message};
+
+/// A term that is further above the highest known one than this comes from a broken node: no group
+/// has so many reigns. It would leave no higher one to take for long.
+const JUMP_MAX: u64 = 1 << 32;
+
+/// No term above this is taken from anybody, however many tell it.
+const TERM_MAX: u64 = 1 << 63;
+
+impl Election {
+    /// Whether `message` tells a term that is beyond reason.
+    pub(super) fn is_far_ahead(&self, message: &Message) -> bool {
+        told(message).0.saturating_sub(self.term.0) > JUMP_MAX
+    }
+
+    /// Takes nothing from `message` but that its sender tells such a term.
+    pub(super) fn refuse_term(&mut self, message: &Message) {
+        self.ignored.absurd_term += 1;
+        let has_room = self.far_terms.len() < MEMBERS_MAX;
+        if told(message).0 <= TERM_MAX && message.sender != self.node_id && has_room {
+            self.far_terms.insert(message.sender, told(message));
+        }
+    }
+
+    /// Takes the lowest of the terms that were refused since the last sweep, where most members tell such
+    /// ones.
+    pub(super) fn catch_up(&mut self, now: Time) {
+        let ahead = std::mem::take(&mut self.far_terms);
+        let is_ahead = |id: &NodeId| ahead.contains_key(id);
+        let beside = self
+            .members
+            .iter(now)
+            .filter(|(id, _, state)| state.is_visible() && !is_ahead(id))
+            .count();
+        let Some(term) = ahead.values().min().copied().filter(|_| ahead.len() > beside) else {
+            return;
+        };
+        self.notify(Event::CaughtUp { from: self.term, to: term });
+        if self.state == State::Leading && !self.in_quorum_mode() {
+            self.reaffirm(now, term);
+        } else {
+            self.learn_term(term);
+        }
+    }
+}
+
+/// The highest term that `message` tells.
+fn told(message: &Message) -> Term {
+    match message.body {
+        Body::Heartbeat { conceded: Some(reign), .. } => message.term.max(reign),
+        _ => message.term,
+    }
+}

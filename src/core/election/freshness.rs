@@ -1,0 +1,250 @@
+//! Telling what is said now from what was said once and is sent again, where datagrams are authenticated.
+//!
+//! ```text
+//!   newcomer                         leader
+//!      │ ── hello ───────────────────▶ │  a stranger: its hello may be old
+//!      │ ◀── challenge, echoes hello ─ │
+//!      │   the leader is there         │
+//!      │ ── hello, echoes challenge ─▶ │  it is there
+//!      │ ◀── declaration ───────────── │
+//! ```
+//!
+//! A member that is there is believed as long as it goes on being heard: its life and its numbers only
+//! grow. Everyone else is a *stranger*, which is new, restarted, or was gone, until one of its
+//! datagrams echoes something that is recent: one of this node's own datagrams, or one of a member's
+//! that is there. So everyone need not ask everyone. Followers echo their leader, which is how they come
+//! to know each other; one that has no leader echoes what it heard last, which is how nodes that start
+//! together do; and one challenge serves all that know the challenger.
+//!
+//! Nothing that a stranger says counts. The leader challenges it at once. The others leave it to the leader for a
+//! while, and then to whoever is first: a challenge that is heard is as good as one's own.
+
+use std::time::Duration;
+
+use super::{Election, State};
+use crate::core::output::Event;
+use crate::core::strangers::{Encounter, Patience, Recent, Strangers};
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::{NodeId, Role, Sequence};
+use crate::wire::echo::{Echo, Echoes};
+use crate::wire::message::{Body, Message};
+
+/// What this node needs to know to tell the new from the old, and to show others that it is there.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Freshness {
+    strangers: Strangers,
+    /// Which of its own datagrams are recent.
+    own: Recent,
+    /// What it heard last of several nodes, the newest first; as long as it has no leader.
+    overheard: Echoes,
+    /// The challenges that it has not answered.
+    owed: Echoes,
+    last_challenged: Option<Time>,
+    last_answered: Option<Time>,
+}
+
+impl Default for Freshness {
+    fn default() -> Self {
+        Freshness {
+            strangers: Strangers::default(),
+            own: Recent::since(Sequence::default()),
+            overheard: Echoes::NONE,
+            owed: Echoes::NONE,
+            last_challenged: None,
+            last_answered: None,
+        }
+    }
+}
+
+impl Election {
+    /// Whether `message` is known to have been sent lately, and may not be an old one that is sent again.
+    /// Always where datagrams are not authenticated: then whoever could send it again could make it up.
+    pub fn is_fresh(&self, message: &Message) -> bool {
+        !self.params.authenticated
+            || self.members.knows(message.life())
+            || message.echoes.iter().any(|echo| self.is_recent(echo))
+                && !self.freshness.strangers.has_heard(message)
+    }
+
+    /// Whether another daemon may be there under this node's id: one was heard, and has not had the time
+    /// to show that it is.
+    pub(super) fn may_have_namesake(&self, now: Time) -> bool {
+        self.freshness.strangers.may_answer(now, &self.node_id)
+    }
+
+    fn is_recent(&self, echo: &Echo) -> bool {
+        if echo.node_id != self.node_id {
+            return self.members.sent_lately(echo);
+        }
+        let Echo { datagram, .. } = echo;
+        datagram.incarnation == self.incarnation && self.freshness.own.covers(datagram.sequence)
+    }
+
+    /// Time has passed.
+    pub(super) fn move_on(&mut self, now: Time) {
+        self.freshness.own.move_on(self.sequence);
+        self.freshness.strangers.sweep(now, self.params.member_patience() * 2);
+    }
+
+    /// Takes in that `message` was heard, whoever sent it, for others to know that this node has.
+    pub(super) fn overhear(&mut self, message: &Message) {
+        let is_needed = self.params.authenticated && self.leader.is_none();
+        if is_needed && self.freshness.strangers.may_live(&message.sender) {
+            self.freshness.overheard.put_first(Echo::of(message));
+        }
+    }
+
+    /// The sender of `message` is no stranger any more. What it said as one counts no more than before, in
+    /// whatever order it arrives.
+    pub(super) fn make_acquaintance(&mut self, message: &Message) {
+        if let Some(newest) = self.freshness.strangers.remove(message.life()) {
+            self.members.note_heard(&message.sender, newest);
+        }
+    }
+
+    /// Somebody speaks who may not be there.
+    pub(super) fn meet_stranger(&mut self, now: Time, message: &Message) {
+        let known = self.members.newest(&message.sender);
+        let was_heard = known.is_some_and(|newest| {
+            newest.incarnation == message.incarnation && message.sequence <= newest.sequence
+        });
+        if was_heard {
+            self.ignored.stale += 1;
+            return;
+        }
+        self.overhear(message);
+        match self.freshness.strangers.hear(now, message) {
+            Encounter::Stale => self.ignored.stale += 1,
+            Encounter::Asked => self.ignored.unproven += 1,
+            Encounter::Due { in_vain } => {
+                self.ignored.unproven += 1;
+                if in_vain {
+                    self.notify(Event::StrangerSilent { node_id: message.sender });
+                }
+                let wait = self.wait_to_challenge(message.sender);
+                self.challenge_soon(now, wait);
+            }
+        }
+    }
+
+    fn challenge_soon(&mut self, now: Time, wait: Duration) {
+        if !wait.is_zero() && self.timers.get(Timer::Challenge).is_some() {
+            return;
+        }
+        let last = self.freshness.last_challenged;
+        let earliest = last.map_or(now, |last| last + self.params.declaration_gap());
+        let at = earliest.max(now + wait);
+        if at <= now {
+            self.challenge(now);
+        } else {
+            self.timers.set_no_later(Timer::Challenge, at);
+        }
+    }
+
+    /// How long this node leaves a stranger to others. A namesake it does not: until that has had the time
+    /// to answer, this node's own vote does not count.
+    fn wait_to_challenge(&mut self, stranger: NodeId) -> Duration {
+        let slot = self.params.candidacy_slot();
+        match self.state {
+            _ if stranger == self.node_id => Duration::ZERO,
+            State::Leading | State::HandingOver { .. } => Duration::ZERO,
+            State::Starting { .. } => self.chance(self.params.time_to_meet()),
+            State::Following if self.leader.is_some() => slot + self.chance(slot),
+            State::Following | State::Standing | State::Stopped => self.chance(slot),
+        }
+    }
+
+    /// Asks strangers whether they are there.
+    pub(super) fn challenge(&mut self, now: Time) {
+        if !self.may_send() {
+            return;
+        }
+        let patience = self.patience_with_strangers();
+        let asked = self.freshness.strangers.ask(now, patience);
+        if asked.is_empty() {
+            return;
+        }
+        self.freshness.last_challenged = Some(now);
+        self.transmit(Body::Challenge, asked);
+        if self.freshness.strangers.any_due(now) {
+            self.timers.set(Timer::Challenge, now + patience.least);
+        }
+    }
+
+    fn patience_with_strangers(&self) -> Patience {
+        let most = self.params.heartbeat_interval;
+        let least = self.params.declaration_gap().clamp(Duration::from_millis(1).min(most), most);
+        Patience { least, most }
+    }
+
+    /// Somebody asks whether those that it echoes are there.
+    pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
+        let patience = self.patience_with_strangers();
+        for echo in challenge.echoes.iter() {
+            if echo.node_id != self.node_id {
+                self.freshness.strangers.note_asked(now, echo, patience);
+            } else if echo.datagram.incarnation == self.incarnation {
+                self.answer_soon(now, challenge);
+            }
+        }
+    }
+
+    /// Nodes that start together take their time, so that one datagram answers many.
+    fn answer_soon(&mut self, now: Time, challenge: &Message) {
+        self.owe_echo(challenge);
+        let both_start = matches!(self.state, State::Starting { .. })
+            && challenge.standing.role == Role::Starting;
+        let most = if both_start { self.params.time_to_meet() } else { Duration::ZERO };
+        let wait = self.chance(most);
+        let last = self.freshness.last_answered;
+        let earliest = last.map_or(now, |last| last + self.params.declaration_gap());
+        let at = earliest.max(now + wait);
+        if at <= now {
+            self.answer_challenge(now);
+        } else {
+            self.timers.set_no_later(Timer::Answer, at);
+        }
+    }
+
+    /// Says what this node has to say at present, unless it has since it was asked.
+    pub(super) fn answer_challenge(&mut self, now: Time) {
+        if self.freshness.owed.is_empty() {
+            return;
+        }
+        self.freshness.last_answered = Some(now);
+        if self.holds_leadership() {
+            return self.declare_soon(now);
+        }
+        if self.state == State::Standing {
+            self.propose(now);
+        }
+        if !self.freshness.owed.is_empty() {
+            self.send_heartbeat(now);
+        }
+    }
+
+    /// The next datagram of this node is to echo `message`.
+    pub(super) fn owe_echo(&mut self, message: &Message) {
+        if self.params.authenticated {
+            self.freshness.owed.put_first(Echo::of(message));
+        }
+    }
+
+    /// What the next datagram echoes.
+    pub(super) fn take_echoes(&mut self) -> Echoes {
+        if !self.params.authenticated {
+            return Echoes::NONE;
+        }
+        let mut echoes = std::mem::take(&mut self.freshness.owed);
+        match self.leader {
+            Some(leader) => {
+                if let Some(datagram) = self.members.newest(&leader) {
+                    echoes.add(Echo { node_id: leader, datagram });
+                }
+            }
+            None => self.freshness.overheard.iter().for_each(|echo| echoes.add(*echo)),
+        }
+        echoes
+    }
+}

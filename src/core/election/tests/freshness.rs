@@ -1,0 +1,298 @@
+//! What is replayed means nothing, and who is there is soon believed.
+
+use super::*;
+use crate::core::status::MemberState;
+use crate::wire::echo::Echo;
+
+fn keyed() -> Params {
+    Params { authenticated: true, ..patient() }
+}
+
+const HEARTBEAT: Body =
+    Body::Heartbeat { interval_us: 2_000_000, leader: None, conceded: None, acknowledged: None };
+
+impl Lan {
+    /// A network of keyed nodes, of which the first leads and the others follow.
+    fn keyed(names: &[&str]) -> Self {
+        let mut lan = Lan::settled(names, &keyed());
+        assert_eq!(lan.leaders(), [names[0]]);
+        lan.pass(ms(500));
+        for name in names {
+            lan.take(name);
+        }
+        lan
+    }
+
+    fn sees(&self, name: &str, other: &str) -> Option<MemberState> {
+        let members = self.at(name).status(self.now).members;
+        members.iter().find(|member| member.node_id == id(other)).map(|member| member.state)
+    }
+
+    /// The last datagram of such a kind that a host sent.
+    fn last_said(&self, name: &str, fits: impl Fn(&Body) -> bool) -> Message {
+        let sent: Vec<_> = self.hosts[&id(name)].outputs.sent().collect();
+        sent.iter().rev().find(|(_, message)| fits(&message.body)).unwrap().1
+    }
+}
+
+impl Outputs {
+    fn challenges(&self) -> Vec<Message> {
+        let sent = self.sent().map(|(_, message)| message);
+        sent.filter(|message| message.body == Body::Challenge).collect()
+    }
+}
+
+/// `message`, sent by one who has heard `heard`.
+fn echoing(mut message: Message, heard: &Message) -> Message {
+    message.echoes = [Echo::of(heard)].into_iter().collect();
+    message
+}
+
+fn is_heartbeat(body: &Body) -> bool {
+    matches!(body, Body::Heartbeat { .. })
+}
+
+#[test]
+fn a_declaration_that_may_be_old_means_nothing_until_its_sender_has_answered() {
+    let mut lan = Lan::keyed(&["b"]);
+    let mut better = Peer::leading("a", 50);
+    let declaration = better.says(EVERY_SECOND);
+    lan.hear(declaration);
+    assert!(lan.at("b").is_leader());
+    assert_eq!(lan.at("b").term(), Term(1));
+    assert_eq!(lan.sees("b", "a"), None);
+    assert_eq!(lan.at("b").ignored().unproven, 1);
+    let challenges = lan.take("b").challenges();
+    assert_eq!(challenges.len(), 1);
+    assert!(challenges[0].echoes.iter().eq([&Echo::of(&declaration)]));
+
+    let answer = better.says(EVERY_SECOND);
+    lan.hear(echoing(answer, &challenges[0]));
+    assert_eq!(lan.at("b").leader(), Some(id("a")));
+}
+
+#[test]
+fn without_keys_everyone_is_believed_and_nothing_echoed() {
+    let mut lan = Lan::led_by("b");
+    lan.hear(Peer::leading("a", 50).says(EVERY_SECOND));
+    assert_eq!(lan.at("b").leader(), Some(id("a")));
+    assert!(lan.take("b").sent().all(|(_, message)| message.echoes.is_empty()));
+}
+
+#[test]
+fn a_newcomer_follows_after_two_round_trips() {
+    let mut lan = Lan::keyed(&["a"]);
+    lan.start("b", keyed());
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "no time has passed");
+    let (leader, newcomer) = (lan.take("a"), lan.take("b"));
+    let declared = |body: &Body| matches!(body, Body::Declaration { .. });
+    assert!(matches!(leader.bodies()[..], [Body::Challenge, ref last] if declared(last)));
+    assert!(newcomer.bodies().len() == 3 && newcomer.bodies().iter().all(is_heartbeat));
+}
+
+#[test]
+fn nodes_that_start_together_know_each_other_by_the_first_sample() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let mut lan = Lan::new();
+    for name in names {
+        lan.start(name, keyed());
+        lan.pass(ms(1));
+    }
+    lan.pass(keyed().membership_sample_interval - ms(11));
+    for name in names {
+        assert_eq!(lan.at(name).status(lan.now).members.len(), names.len(), "{name}");
+    }
+    lan.pass(keyed().membership_sample_interval + keyed().answer_time() + ms(20));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn followers_know_each_other_by_the_leader_whom_they_echo() {
+    let mut lan = Lan::keyed(&["a", "b"]);
+    lan.start("c", keyed());
+    lan.pass(secs(5));
+    assert_eq!(lan.sees("c", "b"), Some(MemberState::Alive));
+    assert_eq!(lan.sees("b", "c"), Some(MemberState::Alive));
+    assert!(lan.take("b").challenges().is_empty() && lan.take("c").challenges().is_empty());
+}
+
+#[test]
+fn where_two_groups_meet_a_few_challenges_serve_all() {
+    let mut lan = Lan::new();
+    let (left, right) = (["a", "b", "c", "d"], ["e", "f", "g", "h"]);
+    for from in left {
+        for to in right {
+            lan.deaf.insert((id(from), id(to)));
+            lan.deaf.insert((id(to), id(from)));
+        }
+    }
+    for name in left.iter().chain(&right) {
+        lan.start(name, keyed());
+    }
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["a", "e"]);
+    for name in left.iter().chain(&right) {
+        lan.take(name);
+    }
+    lan.deaf.clear();
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    let mut challenges = 0;
+    for name in left.iter().chain(&right) {
+        assert_eq!(lan.at(name).leader(), Some(id("a")));
+        assert_eq!(lan.at(name).status(lan.now).members.len(), 8, "{name}");
+        challenges += lan.take(name).challenges().len();
+    }
+    assert!(challenges <= 4, "{challenges}");
+}
+
+#[test]
+fn what_was_missed_of_a_life_counts_no_more_once_that_is_gone() {
+    let mut lan = Lan::keyed(&["a", "b"]);
+    lan.deaf.insert((id("b"), id("a")));
+    lan.pass(secs(3));
+    let missed = lan.last_said("b", is_heartbeat);
+    lan.crash("b");
+    lan.pass(secs(60));
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
+    lan.take("a");
+    lan.deaf.clear();
+    lan.hear(missed);
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone), "it echoes {:?}", missed.echoes);
+    assert_eq!(lan.take("a").challenges().len(), 1);
+}
+
+#[test]
+fn a_member_that_was_cut_off_is_believed_again_by_its_answer() {
+    let mut lan = Lan::keyed(&["a", "b"]);
+    lan.cut_off("b");
+    lan.pass(secs(60));
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
+    lan.reconnect("b");
+    lan.pass(secs(3));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
+}
+
+#[test]
+fn a_challenge_that_may_be_old_is_met_with_another_and_not_with_an_answer() {
+    let mut lan = Lan::keyed(&["b"]);
+    let declaration = lan.last_declaration_of("b");
+    let mut peer = Peer::new("c");
+    let earlier = peer.says(Body::Challenge);
+    // As it was when this node's datagram was new; by now that is long ago.
+    lan.pass(secs(60));
+    lan.take("b");
+    lan.hear(echoing(earlier, &declaration));
+    assert_eq!(lan.take("b").bodies(), [Body::Challenge]);
+    assert_eq!(lan.sees("b", "c"), None);
+}
+
+impl Lan {
+    fn last_declaration_of(&mut self, name: &str) -> Message {
+        self.pass(secs(1));
+        self.last_said(name, |body| matches!(body, Body::Declaration { .. }))
+    }
+}
+
+#[test]
+fn replayed_hellos_do_not_hurry_the_leader_and_are_answered_less_and_less() {
+    let mut lan = Lan::keyed(&["a"]);
+    let mut gone = Peer { role: Role::Starting, ..Peer::new("b") };
+    for _ in 0..2000 {
+        let hello = gone.says(HEARTBEAT);
+        lan.hear(hello);
+        lan.pass(ms(5));
+    }
+    let said = lan.take("a");
+    let declared = said.declarations();
+    assert!(declared.windows(2).all(|pair| pair[1].since(pair[0]) == secs(1)), "{declared:?}");
+    let challenges = said.challenges().len();
+    assert!((5..=17).contains(&challenges), "{challenges} in ten seconds");
+    let silent = Event::StrangerSilent { node_id: id("b") };
+    assert_eq!(said.events().filter(|event| *event == silent).count(), 1);
+}
+
+#[test]
+fn many_strangers_are_asked_one_datagram_at_a_time() {
+    let mut lan = Lan::keyed(&["a"]);
+    for number in 0..100 {
+        lan.hear(Peer::new(&format!("n{number:02}")).says(HEARTBEAT));
+    }
+    assert_eq!(lan.take("a").challenges().len(), 1);
+    lan.pass(secs(1));
+    let challenges = lan.take("a").challenges();
+    let asked: BTreeSet<_> =
+        challenges.iter().flat_map(|it| it.echoes.iter().map(|echo| echo.node_id)).collect();
+    assert_eq!((challenges.len(), asked.len()), (25, 99));
+}
+
+#[test]
+fn an_older_life_of_a_member_neither_displaces_nor_contests_it() {
+    let mut lan = Lan::keyed(&["a", "b"]);
+    lan.crash("b");
+    lan.start("b", keyed());
+    lan.pass(secs(30));
+    let mut former = Peer { role: Role::Leader, term: Term(9), ..Peer::new("b") };
+    assert!(former.incarnation < lan.at("b").life().incarnation);
+    lan.hear(former.says(EVERY_SECOND));
+    lan.hear(former.says(Body::Resignation { successor: None }));
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
+    assert_eq!(lan.at("a").term(), Term(1));
+}
+
+#[test]
+fn this_node_s_own_former_lives_stop_nobody() {
+    let mut lan = Lan::keyed(&["a", "b"]);
+    lan.crash("b");
+    lan.start("b", keyed());
+    lan.pass(secs(30));
+    lan.take("b");
+    let mut former = Peer::new("b");
+    lan.hear(former.says(HEARTBEAT));
+    lan.hear(former.says(Body::Objection { newcomer: Incarnation(2) }));
+    let said = lan.take("b");
+    assert_eq!(said.stopped(), None);
+    assert!(said.bodies().iter().all(|body| !matches!(body, Body::Objection { .. })));
+    assert_eq!(said.challenges().len(), 1);
+}
+
+#[test]
+fn a_namesake_that_answers_is_told_to_stop_in_words_that_it_can_believe() {
+    let mut lan = Lan::keyed(&["a"]);
+    let mut newcomer = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
+    lan.hear(newcomer.says(HEARTBEAT));
+    let challenge = lan.take("a").challenges()[0];
+    let answer = echoing(newcomer.says(HEARTBEAT), &challenge);
+    lan.hear(answer);
+    let objection = lan.last_said("a", |body| matches!(body, Body::Objection { .. }));
+    assert_eq!(objection.body, Body::Objection { newcomer: Incarnation(9) });
+    assert!(objection.echoes.iter().any(|echo| *echo == Echo::of(&answer)));
+}
+
+#[test]
+fn a_candidate_unknown_to_the_others_answers_with_its_proposal() {
+    let mut lan = Lan::keyed(&["b", "c"]);
+    lan.crash("b");
+    lan.pass(secs(4));
+    assert_eq!(lan.leaders(), ["c"], "it was the last that was known");
+    let mut better = Peer { role: Role::Leader, term: Term(7), ..Peer::new("a") };
+    lan.take("c");
+    let proposal = better.says(Body::Proposal);
+    lan.hear(proposal);
+    let challenge = lan.take("c").challenges()[0];
+    lan.hear(echoing(better.says(EVERY_SECOND), &challenge));
+    assert_eq!(lan.at("c").leader(), Some(id("a")));
+}
+
+#[test]
+fn the_last_will_of_a_leader_counts_without_any_echo() {
+    let mut lan = Lan::keyed(&["a", "b"]);
+    lan.pass(secs(2));
+    let will = lan.at("a").will().unwrap();
+    lan.crash("a");
+    assert!(will.resignation.echoes.is_empty());
+    lan.hear(will.resignation);
+    assert_eq!(lan.leaders(), ["b"]);
+}

@@ -1,0 +1,181 @@
+//! Echoes: what a datagram tells of others that its sender has heard.
+//!
+//! Whoever echoes a datagram speaks after it was sent. So an echo of something new shows that the datagram
+//! which carries it is no old one that was kept and is sent again, which nothing else in it can: the tag
+//! of an old datagram is as right as ever.
+
+use std::fmt;
+
+use serde::de::{self, SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::types::NodeId;
+use crate::wire::message::{DatagramId, Message};
+
+/// Most echoes in one datagram.
+pub const ECHOES_MAX: usize = 4;
+
+/// A datagram that the sender has heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Echo {
+    /// Whose it is.
+    pub node_id: NodeId,
+    /// Which one.
+    pub datagram: DatagramId,
+}
+
+impl Echo {
+    /// An echo of `message`.
+    pub const fn of(message: &Message) -> Self {
+        Echo { node_id: message.sender, datagram: message.id() }
+    }
+}
+
+/// Up to [`ECHOES_MAX`] echoes, of one datagram of a node at the most. On the wire: how many, and they.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Echoes([Option<Echo>; ECHOES_MAX]);
+
+impl Echoes {
+    /// No echo at all.
+    pub const NONE: Echoes = Echoes([None; ECHOES_MAX]);
+
+    /// Every echo, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Echo> {
+        self.0.iter().flatten()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0[0].is_none()
+    }
+
+    /// Adds an echo at the end, in place of an earlier one of the same node. Where there is no room it
+    /// is left out.
+    pub fn add(&mut self, echo: Echo) {
+        let place = self.0.iter_mut().find(|place| match place {
+            Some(taken) => taken.node_id == echo.node_id,
+            None => true,
+        });
+        if let Some(place) = place {
+            *place = Some(echo);
+        }
+    }
+
+    /// Puts an echo first, in place of an earlier one of the same node; the last one goes where there is
+    /// no room.
+    pub fn put_first(&mut self, echo: Echo) {
+        let mut echoes = Echoes::NONE;
+        echoes.add(echo);
+        for other in self.iter().filter(|other| other.node_id != echo.node_id) {
+            echoes.add(*other);
+        }
+        *self = echoes;
+    }
+}
+
+impl FromIterator<Echo> for Echoes {
+    fn from_iter<T: IntoIterator<Item = Echo>>(echoes: T) -> Self {
+        let mut all = Echoes::NONE;
+        for echo in echoes {
+            all.add(echo);
+        }
+        all
+    }
+}
+
+impl fmt::Debug for Echoes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Echoes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut echoes = serializer.serialize_seq(Some(self.iter().count()))?;
+        for echo in self.iter() {
+            echoes.serialize_element(echo)?;
+        }
+        echoes.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Echoes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(EchoesVisitor)
+    }
+}
+
+struct EchoesVisitor;
+
+impl<'de> Visitor<'de> for EchoesVisitor {
+    type Value = Echoes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "up to {ECHOES_MAX} echoes, each of another node")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Echoes, A::Error> {
+        let mut echoes = Echoes::NONE;
+        let mut told = 0;
+        while let Some(echo) = list.next_element()? {
+            echoes.add(echo);
+            told += 1;
+            // One too many, or two of one node: what it said would not be what it means.
+            if echoes.iter().count() != told {
+                return Err(de::Error::invalid_length(told, &self));
+            }
+        }
+        Ok(echoes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Incarnation, Sequence};
+
+    fn echo(name: &str, sequence: u64) -> Echo {
+        let datagram = DatagramId { incarnation: Incarnation(1), sequence: Sequence(sequence) };
+        Echo { node_id: name.parse().unwrap(), datagram }
+    }
+
+    fn all(echoes: Echoes) -> Vec<Echo> {
+        echoes.iter().copied().collect()
+    }
+
+    fn of(names: &[&str]) -> Echoes {
+        names.iter().map(|name| echo(name, 1)).collect()
+    }
+
+    #[test]
+    fn a_node_is_echoed_once_and_no_more_than_there_is_room_for() {
+        let mut echoes = of(&["a", "b", "c"]);
+        echoes.add(echo("b", 2));
+        assert_eq!(all(echoes), [echo("a", 1), echo("b", 2), echo("c", 1)]);
+        echoes.add(echo("d", 1));
+        echoes.add(echo("e", 1));
+        assert_eq!(all(echoes), [echo("a", 1), echo("b", 2), echo("c", 1), echo("d", 1)]);
+    }
+
+    #[test]
+    fn the_newest_goes_first_and_the_last_makes_room() {
+        let mut echoes = of(&["a", "b", "c", "d"]);
+        echoes.put_first(echo("e", 7));
+        assert_eq!(all(echoes), [echo("e", 7), echo("a", 1), echo("b", 1), echo("c", 1)]);
+        echoes.put_first(echo("b", 9));
+        assert_eq!(all(echoes), [echo("b", 9), echo("e", 7), echo("a", 1), echo("c", 1)]);
+    }
+
+    #[test]
+    fn what_says_more_than_fits_or_one_node_twice_is_no_list_of_echoes() {
+        let bytes = |echoes: &[Echo]| postcard::to_stdvec(echoes).unwrap();
+        let read = |echoes: &[Echo]| postcard::from_bytes::<Echoes>(&bytes(echoes));
+        let five: Vec<_> = ["a", "b", "c", "d", "e"].map(|name| echo(name, 1)).into();
+        assert_eq!(read(&five[..4]).unwrap(), of(&["a", "b", "c", "d"]));
+        assert!(read(&five).is_err());
+        assert!(read(&[echo("a", 1), echo("a", 2)]).is_err());
+        assert_eq!(read(&[]).unwrap(), Echoes::NONE);
+        assert_eq!(postcard::to_stdvec(&of(&["a", "b"])).unwrap(), bytes(&five[..2]));
+    }
+}
