@@ -68,3 +68,21 @@ fn a_host_that_starts_with_an_earlier_time_of_day_is_heard() {
         lan.wait_for_leader(h2);
     });
 }
+
+#[test]
+fn a_host_that_has_lost_its_memory_and_the_time_is_heard_in_the_end() {
+    scenario(|lan, [h1, h2]| {
+        [h1, h2].iter().for_each(|host| host.fake_wall_clock());
+        lan.start_led_by_first(&[h1, h2], "");
+        h2.crash();
+        h2.remove_state();
+        h2.set_wall_clock(-YEAR);
+        h2.restart();
+        lan.wait_for_leader(h1);
+        // Its former life counts until it has fallen silent for too long.
+        let address = || h1.member(h2)["last_heard_ms"].as_u64();
+        wait_until("it is heard", || h1.member(h2)["state"] == "alive" && address() < Some(1_000));
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        lan.wait_for_leader(h2);
+    });
+}
