@@ -16,7 +16,7 @@ fn expect_turned_away(lan: &Lan, original: &Host, clone: &Host) {
         [&original.address(0), "give this node another node_id", "cloned from one image"];
     assert!(expected.iter().all(|words| last.contains(*words)), "{last}");
     assert_eq!(clone.hooks().iter().filter(|hook| hook.starts_with("elected")).count(), 0);
-    lan.assert_calm_for(20);
+    lan.assert_calm_for(10);
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_clone_is_turned_away_however_often_it_is_started() {
         lan.start_led_by_first(&[h1, h2], "");
         for original in [h2, h1] {
             start_clone(original, h3, "");
-            for _ in 0..3 {
+            for _ in 0..2 {
                 expect_turned_away(lan, original, h3);
                 h3.restart();
             }
@@ -49,7 +49,7 @@ fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
         let follower = voters.into_iter().find(|host| host.number != leader.number).unwrap();
         for original in [follower, leader] {
             start_clone(original, h4, &lines);
-            for _ in 0..3 {
+            for _ in 0..2 {
                 expect_turned_away(lan, original, h4);
                 h4.restart();
             }

@@ -95,7 +95,7 @@ fn a_damaged_state_keeps_nobody_else_and_is_told_with_what_to_do() {
             let log = h2.log();
             assert!(log.lines().last().unwrap().contains("To start afresh remove it"), "{log}");
         }
-        lan.assert_calm_for(20);
+        lan.assert_calm_for(10);
         h2.remove_state();
         h2.restart();
         lan.wait_for_leader(h1);
@@ -107,6 +107,7 @@ fn sockets_that_are_removed_are_made_anew() {
     scenario(|lan, [h1, h2]| {
         lan.start_led_by_first(&[h1, h2], "");
         h1.remove_control_files();
+        h1.stir_interfaces();
         wait_until("it can be asked again", || h1.leads());
         lan.wait_for_leader(h1);
         assert_eq!(h1.log().matches("was removed; listening on it anew").count(), 1);
