@@ -75,7 +75,7 @@ fn a_state_directory_that_is_removed_is_made_anew() {
         for host in [h1, h2] {
             let term = format!("\nterm = {}\n", h2.hook_term());
             wait_until("its term is on disk", || host.state().contains(&term));
-            assert_eq!(host.log().matches("was removed; creating it anew").count(), 1);
+            assert_eq!(host.log().matches("was removed; it is made anew").count(), 1);
             assert_eq!(state_failure(host), "");
         }
         [h1, h2].iter().for_each(|host| host.restart());

@@ -95,7 +95,8 @@ fn a_leader_that_runs_out_of_memory_lets_go_before_another_takes_over() {
 #[test]
 fn a_daemon_that_is_killed_again_and_again_comes_back_every_time() {
     scenario(|site, [h1, h2]| {
-        site.start_led_by_first(&[h1, h2], "");
+        // So patient that a stall of the machine moves no leader.
+        site.start_led_by_first(&[h1, h2], "leader_alive_threshold = \"30s\"");
         // More often than systemd itself would put up with.
         for kills in 1..=7 {
             h2.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));

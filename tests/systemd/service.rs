@@ -105,7 +105,8 @@ fn files_that_are_removed_under_the_daemon_are_made_anew() {
 #[test]
 fn directories_that_are_removed_under_the_daemon_cost_no_leader() {
     scenario(|site, [h1, h2]| {
-        site.start_led_by_first(&[h1, h2], "");
+        // So patient that a stall of the machine moves no leader.
+        site.start_led_by_first(&[h1, h2], "leader_alive_threshold = \"30s\"");
         // The sandbox is made around them, so that only a new one has them again.
         h2.run("rm -r /run/lanelect /var/lib/lanelect");
         let log = || h2.run(&format!("journalctl --no-pager --unit={DAEMON}"));

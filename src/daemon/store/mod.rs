@@ -147,9 +147,10 @@ impl Store {
         if held.is_ok_and(|held| fs::metadata(&path).map(identity).is_ok_and(|is| is == held)) {
             return Ok(());
         }
-        log::warn!("the state directory {} was removed; creating it anew", self.dir.display());
         create_dir(&self.dir)?;
         self.lock = lock(&path)?;
+        // Not before it has succeeded: a save that fails is tried often.
+        log::warn!("the state directory {} was removed; it is made anew", self.dir.display());
         Ok(())
     }
 
