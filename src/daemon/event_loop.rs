@@ -240,9 +240,17 @@ impl Daemon {
         self.carry_out();
     }
 
+    /// Looks at what others may change around a daemon: interfaces, and the files of its control socket.
     fn rescan(&mut self) {
-        if let Err(error) = rescan(&mut self.transport, clock::now()) {
-            log::error!("{error}");
+        let was_blind = self.transport.is_blind();
+        match rescan(&mut self.transport, clock::now()) {
+            Ok(()) if was_blind => log::info!("the network interfaces can be read again"),
+            Err(error) if !was_blind => log::error!("{error}"),
+            _ => {}
+        }
+        if self.control.restore() {
+            // Whoever removed the socket has removed what lies beside it, too.
+            self.keep_will();
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {
             let routed = self.transport.reports().into_iter().map(|report| report.name);

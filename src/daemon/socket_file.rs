@@ -126,6 +126,11 @@ impl SocketFile {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Whether somebody has removed the name, so that nobody can connect any more.
+    pub(super) fn is_gone(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    }
 }
 
 impl Drop for SocketFile {
@@ -220,8 +225,8 @@ impl Place<'_> {
 }
 
 /// Runs `create`, which makes a single file, without taking from the mode that it asks for. The
-/// umask is the process's own, so whatever another thread creates meanwhile is affected as well;
-/// the daemon starts its only other thread once its sockets are there.
+/// umask is the process's own, so whatever another thread creates meanwhile is affected as well:
+/// the daemon's only other one asks for narrow modes itself.
 fn without_umask<T>(create: impl FnOnce() -> T) -> T {
     /// Two at a time could leave the process without its umask.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

@@ -47,7 +47,8 @@ pub const TOKENS: usize = 1 + INTERFACES_MAX;
 /// Between rescans that nothing asked for.
 pub const RESCAN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The same while no interface is up: a route or an address that becomes ready has no event.
+/// The same while no interface is up, as a route or an address that becomes ready has no event; and
+/// while the interfaces cannot be read.
 pub const RESCAN_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 
 /// Shortest time between two rescans, so that a storm of netlink messages does not become one of
@@ -114,6 +115,8 @@ pub struct Transport {
     /// The monitor reported something since the last rescan.
     changed: bool,
     scanned_at: Option<Time>,
+    /// The last rescan failed.
+    blind: bool,
     /// The link whose turn it is to be read.
     turn: usize,
     sent: u64,
@@ -142,15 +145,22 @@ impl Transport {
             monitor,
             changed: false,
             scanned_at: None,
+            blind: false,
             turn: 0,
             sent: 0,
             send_errors: 0,
         })
     }
 
-    /// Whether the group can be reached by any interface.
+    /// Whether the group can be reached by any interface. One by which the kernel takes nothing does
+    /// not count.
     pub fn any_up(&self) -> bool {
-        self.endpoint().is_some()
+        self.links.iter().any(Link::reaches_group)
+    }
+
+    /// Whether the kernel did not tell the interfaces when it was asked last.
+    pub const fn is_blind(&self) -> bool {
+        self.blind
     }
 
     /// The address that datagrams leave with by the first interface that is up.
@@ -184,7 +194,7 @@ impl Transport {
         let Some(scanned_at) = self.scanned_at else { return Time::ZERO };
         let interval = if self.changed || self.links.iter().any(Link::needs_rescan) {
             RESCAN_PAUSE
-        } else if self.any_up() {
+        } else if self.any_up() && !self.blind {
             RESCAN_INTERVAL
         } else {
             RESCAN_INTERVAL_DOWN
@@ -218,7 +228,9 @@ impl Transport {
     pub fn rescan(&mut self, now: Time) -> Result<Vec<LinkChange>, RescanError> {
         self.scanned_at = Some(now);
         self.changed = false;
+        self.blind = true;
         let interfaces = Interfaces::scan()?;
+        self.blind = false;
         let (links, registry) = (self.links.iter_mut(), &self.registry);
         Ok(links.flat_map(|link| link.update(&interfaces, registry, now)).collect())
     }

@@ -46,6 +46,21 @@ fn an_interface_that_is_deleted_and_made_again_is_used_again() {
 }
 
 #[test]
+fn an_interface_that_is_renamed_is_missed_until_it_has_its_name_again() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h1.rename_interface("eth0", "wan");
+        wait_until("h2 leads", || h2.leads());
+        assert_cut_off(h1);
+        let problem = h1.status()["interfaces"][0]["problem"].take();
+        assert!(problem.as_str().unwrap().starts_with("missing"), "{problem}");
+        h1.rename_interface("wan", "eth0");
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.ineligible_reason(), "");
+    });
+}
+
+#[test]
 fn a_daemon_may_start_before_its_interface_is_there() {
     scenario(|lan, [h1, h2]| {
         h1.delete_interface(0);

@@ -17,15 +17,22 @@
 
 mod harness;
 
+mod bridge;
 mod campaign;
 mod checks;
+mod clock;
+mod clones;
 mod commands;
+mod disk;
 mod failures;
 mod hooks;
 mod interfaces;
+mod one_way;
 mod partition;
 mod quorum;
+mod resources;
 mod selftest;
+mod sending;
 mod settings;
 mod startup;
 mod trust;

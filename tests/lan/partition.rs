@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::harness::switch::Rule;
-use crate::harness::{dual_homed_scenario, scenario, wait_until};
+use crate::harness::{dual_homed_scenario, quorum_scenario, scenario, wait_until};
 
 #[test]
 fn a_healed_partition_leaves_the_best_leader_reaffirmed() {
@@ -75,6 +75,50 @@ fn heavy_loss_ends_with_one_leader() {
         });
         let takeovers = lan.journal().text().matches("start elected").count() - 1;
         println!("measured: {takeovers} takeovers among 300 datagrams at 30 % loss");
+        lan.heal();
+        lan.sole_leader();
+    });
+}
+
+/// The worst network that anybody would call one: a third of the frames is lost, what arrives comes twice
+/// every other time, and in any order.
+fn rough() -> Rule {
+    let delay = Duration::ZERO..=Duration::from_millis(150);
+    Rule { loss: 0.3, duplicate: 0.5, delay, ..Rule::default() }
+}
+
+#[test]
+fn loss_duplicates_and_disorder_at_once_cost_a_patient_group_nothing() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2, h3], "leader_alive_threshold = \"2s\"");
+        lan.everywhere(&rough());
+        lan.assert_calm_for(50);
+        h1.crash();
+        wait_until("another leads the third", || {
+            (h2.leads() && h3.follows(h2)) || (h3.leads() && h2.follows(h3))
+        });
+        h1.restart();
+        lan.sole_leader();
+        lan.heal();
+        lan.sole_leader();
+    });
+}
+
+#[test]
+fn loss_duplicates_and_disorder_at_once_make_no_second_leader_of_a_quorum() {
+    quorum_scenario(|lan, hosts: [_; 3]| {
+        let names = hosts.map(|host| host.name.as_str());
+        let lines = format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"200ms\"");
+        lan.everywhere(&rough());
+        hosts.iter().for_each(|host| host.start(&lines));
+        for _ in 0..2 {
+            let leader = lan.sole_leader();
+            leader.crash_under_service_manager();
+            wait_until("another leads", || {
+                hosts.iter().any(|host| host.is_running() && host.leads())
+            });
+            leader.restart();
+        }
         lan.heal();
         lan.sole_leader();
     });

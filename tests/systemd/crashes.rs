@@ -77,6 +77,38 @@ fn a_leader_that_is_killed_over_a_broken_config_lets_go() {
 }
 
 #[test]
+fn a_leader_that_runs_out_of_memory_lets_go_before_another_takes_over() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.exhaust_memory();
+        // Short enough to be read, and more than it can take in.
+        let file = h1.file("/etc/lanelect/lan0.toml");
+        let config = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{config}{}", "#\n".repeat(4000))).unwrap();
+        h1.signal("SIGHUP");
+        let new = successor(site, h1);
+        check_cleaned_up(h1, new);
+        assert_eq!(h1.show(DAEMON, "NRestarts"), "1");
+    });
+}
+
+#[test]
+fn a_daemon_that_is_killed_again_and_again_comes_back_every_time() {
+    scenario(|site, [h1, h2]| {
+        // So patient that a stall of the machine moves no leader.
+        site.start_led_by_first(&[h1, h2], "leader_alive_threshold = \"30s\"");
+        // More often than systemd itself would put up with.
+        for kills in 1..=7 {
+            h2.systemctl(&format!("kill --signal=SIGKILL {DAEMON}"));
+            wait_until("it has been started again and follows", || {
+                h2.show(DAEMON, "NRestarts") == kills.to_string() && h2.follows(h1)
+            });
+        }
+        assert_eq!(h1.hooks(), ["started startup", "elected election"]);
+    });
+}
+
+#[test]
 fn a_frozen_leader_of_a_quorum_is_killed_within_its_lease() {
     scenario(|site, hosts: [_; 3]| {
         let voters = hosts.map(|host| host.name.as_str());

@@ -90,6 +90,42 @@ fn a_reload_lets_the_hook_that_runs_end() {
 }
 
 #[test]
+fn files_that_are_removed_under_the_daemon_are_made_anew() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.run("rm -r /run/lanelect/* /var/lib/lanelect/*");
+        wait_until("it can be asked again", || h1.leads());
+        h1.run("lanelect yield --group lan0");
+        site.wait_for_leader(h2);
+        wait_until("its state is on disk", || h1.file("/var/lib/lanelect/lan0.state").exists());
+        assert!(h1.status()["state_failure"].is_null());
+    });
+}
+
+#[test]
+fn directories_that_are_removed_under_the_daemon_cost_no_leader() {
+    scenario(|site, [h1, h2]| {
+        // So patient that a stall of the machine moves no leader.
+        site.start_led_by_first(&[h1, h2], "leader_alive_threshold = \"30s\"");
+        // The sandbox is made around them, so that only a new one has them again.
+        h2.run("rm -r /run/lanelect /var/lib/lanelect");
+        let log = || h2.run(&format!("journalctl --no-pager --unit={DAEMON}"));
+        let told = "the control socket was removed, and no command is heard";
+        // It looks around with every change of its interface, besides from time to time.
+        for (command, says) in [("down", "lan0: down"), ("up", "lan0: up again")] {
+            h2.run(&format!("ip link set lan0 {command}"));
+            wait_until("it has looked", || log().contains(says));
+        }
+        assert!(log().contains(told), "{}", log());
+        assert!(h1.leads());
+        h2.systemctl(&format!("restart {DAEMON}"));
+        site.wait_for_leader(h1);
+        assert_eq!(log().matches(told).count(), 1);
+        assert_eq!(h2.show(DAEMON, "NRestarts"), "0", "it did not end by itself");
+    });
+}
+
+#[test]
 fn a_bad_file_changes_nothing_and_is_told_by_line() {
     scenario(|site, [h1]| {
         site.start_led_by_first(&[h1], "priority = 50");

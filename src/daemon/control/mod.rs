@@ -87,6 +87,8 @@ pub struct ControlServer {
     accept_at: Option<Time>,
     /// Accepting failed, and clients have been waiting since. Told once, until none waits.
     accept_failing: bool,
+    /// The socket was removed, and could not be made anew. Told once.
+    restore_failing: bool,
 }
 
 impl ControlServer {
@@ -122,7 +124,33 @@ impl ControlServer {
             requests: VecDeque::new(),
             accept_at: None,
             accept_failing: false,
+            restore_failing: false,
         })
+    }
+
+    /// Listens anew where somebody has removed the socket, and returns whether it did. Those who are
+    /// connected are served on.
+    pub fn restore(&mut self) -> bool {
+        if !self.file.is_gone() {
+            return false;
+        }
+        let path = self.path().to_owned();
+        match self.rebind(&path) {
+            Ok(()) => {
+                log::warn!(
+                    "the control socket {} was removed; listening on it anew",
+                    path.display()
+                );
+                self.restore_failing = false;
+                true
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.restore_failing, true) {
+                    log::error!("the control socket was removed, and no command is heard: {error}");
+                }
+                false
+            }
+        }
     }
 
     /// Where it listens.
@@ -217,6 +245,18 @@ impl ControlServer {
 
     fn watchers(&self) -> usize {
         self.clients.iter().flatten().filter(|c| c.is_watching()).count()
+    }
+
+    fn rebind(&mut self, path: &Path) -> Result<(), BindError> {
+        let (file, mut listener) = SocketFile::bind(SOCKET, path)?;
+        self.registry
+            .register(&mut listener, self.first_token, Interest::READABLE)
+            .map_err(BindError::io(SOCKET, "register", path))?;
+        // Fails only where it is not registered.
+        let _ = self.registry.deregister(&mut self.listener);
+        self.file = file;
+        self.listener = listener;
+        Ok(())
     }
 
     fn accept(&mut self, now: Time) {

@@ -147,9 +147,10 @@ impl Store {
         if held.is_ok_and(|held| fs::metadata(&path).map(identity).is_ok_and(|is| is == held)) {
             return Ok(());
         }
-        log::warn!("the state directory {} was removed; creating it anew", self.dir.display());
         create_dir(&self.dir)?;
         self.lock = lock(&path)?;
+        // Not before it has succeeded: a save that fails is tried often.
+        log::warn!("the state directory {} was removed; it is made anew", self.dir.display());
         Ok(())
     }
 
@@ -169,9 +170,7 @@ impl Store {
     fn remove_leftover(&self) -> Result<(), StoreError> {
         let path = self.path("state.tmp");
         match fs::remove_file(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(StoreError::Write { path, source })
-            }
+            Err(source) if !is_kept_harmlessly(&source) => Err(StoreError::Write { path, source }),
             _ => Ok(()),
         }
     }
@@ -203,14 +202,7 @@ fn create_dir(dir: &Path) -> Result<(), StoreError> {
 /// Takes the lock, and writes into its file who holds it.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::Lock { path: path.to_owned(), source };
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(failed)?;
+    let mut file = open_lock(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -223,6 +215,23 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         log::debug!("{} does not name this process: {error}", path.display());
     }
     Ok(file)
+}
+
+/// A file system that has turned read-only still locks what is on it.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => {
+            File::open(path).map_err(|_| error)
+        }
+        opened => opened,
+    }
+}
+
+/// Whether what could not be removed is not there, or cannot be written over either.
+fn is_kept_harmlessly(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ReadOnlyFilesystem)
 }
 
 fn write_holder(file: &mut File) -> io::Result<()> {
@@ -557,9 +566,14 @@ mod tests {
 
         let remount = ["-o", "remount,ro"];
         assert!(Command::new("mount").args(remount).arg(&dir).status().unwrap().success());
-        let error = Store::open(&dir, group()).unwrap_err().to_string();
+        let (mut store, state) = Store::open(&dir, group()).unwrap();
+        assert_eq!(state, Some(next), "it can be read and locked");
+        assert!(matches!(Store::open(&dir, group()), Err(StoreError::Locked { .. })));
+        let error = store.save(&STATE).unwrap_err().to_string();
         assert!(error.contains("writable file system"), "{error}");
         assert_eq!(read(&dir.join("blue.state")).unwrap(), Some(next));
+        let error = Store::open(&dir, "red".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("writable file system"), "nothing to lock: {error}");
     }
 
     #[test]

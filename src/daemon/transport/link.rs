@@ -97,6 +97,11 @@ impl Link {
         self.port().map(|port| port.endpoint)
     }
 
+    /// Whether datagrams leave by it, as far as the kernel tells.
+    pub(super) fn reaches_group(&self) -> bool {
+        self.port().is_some() && !self.health.is_mute()
+    }
+
     /// Whether there may be datagrams to receive.
     pub(super) fn is_readable(&self) -> bool {
         self.port().is_some_and(|port| port.readable || !port.batch.is_empty())
@@ -113,11 +118,10 @@ impl Link {
             State::Open(_) => self.health.failure().map(|failure| failure.to_string()),
             State::Closed(problem) => Some(problem.to_string()),
         };
-        let endpoint = self.endpoint();
         InterfaceReport {
             name: self.label().to_owned(),
-            address: endpoint.map(|endpoint| endpoint.address),
-            up: endpoint.is_some(),
+            address: self.endpoint().map(|endpoint| endpoint.address),
+            up: self.reaches_group(),
             problem,
         }
     }

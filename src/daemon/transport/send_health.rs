@@ -2,6 +2,10 @@
 
 use super::change::{LinkEvent, SendFailure};
 
+/// How many datagrams in a row the kernel refuses until nothing is expected of the interface: as many
+/// as it takes the others to give up a leader, the declaration and the answers to seven probes.
+const MUTE_AFTER: u32 = 8;
+
 /// Watches how sends end. A failure is news at once; recovery is told by a review that has seen
 /// successes alone since the one before, so that an interface which takes every second datagram
 /// is one complaint and not a stream of them.
@@ -13,20 +17,35 @@ pub(super) struct SendHealth {
     failed: Option<SendFailure>,
     /// Whether any send succeeded since the last review.
     succeeded: bool,
+    /// Failures since the last success.
+    failures_in_a_row: u32,
+    /// Whether it was mute at the last review.
+    was_mute: bool,
 }
 
 impl SendHealth {
     /// A send ended.
     pub(super) fn record(&mut self, result: Result<(), SendFailure>) {
         match result {
-            Ok(()) => self.succeeded = true,
-            Err(failure) => self.failed = Some(failure),
+            Ok(()) => {
+                self.succeeded = true;
+                self.failures_in_a_row = 0;
+            }
+            Err(failure) => {
+                self.failed = Some(failure);
+                self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+            }
         }
     }
 
-    /// Whether a review has a failure to tell.
+    /// Whether there is something that a review should look at soon.
     pub(super) fn has_news(&self) -> bool {
-        self.failed.is_some() && self.failed != self.told
+        self.has_new_failure() || self.was_mute != self.is_mute()
+    }
+
+    /// Whether the kernel has refused so many in a row that nobody hears this host by the interface.
+    pub(super) const fn is_mute(&self) -> bool {
+        self.failures_in_a_row >= MUTE_AFTER
     }
 
     /// The failure that lasts, as far as it has been told.
@@ -36,7 +55,8 @@ impl SendHealth {
 
     /// Closes a period and tells what changed against the one before.
     pub(super) fn review(&mut self) -> Option<LinkEvent> {
-        let news = self.has_news();
+        let news = self.has_new_failure();
+        self.was_mute = self.is_mute();
         match (self.failed.take(), std::mem::take(&mut self.succeeded)) {
             (Some(failure), _) if news => {
                 self.told = Some(failure);
@@ -45,6 +65,10 @@ impl SendHealth {
             (None, true) => self.told.take().map(|_| LinkEvent::SendRecovered),
             _ => None,
         }
+    }
+
+    fn has_new_failure(&self) -> bool {
+        self.failed.is_some() && self.failed != self.told
     }
 }
 
@@ -69,6 +93,23 @@ mod tests {
         assert!(!health.has_news());
         assert_eq!(health.review(), None);
         assert_eq!(health.failure(), Some(FORBIDDEN));
+    }
+
+    #[test]
+    fn who_is_refused_often_in_a_row_is_mute_until_a_datagram_is_taken() {
+        let mut health = SendHealth::default();
+        for _ in 0..3 {
+            (1..MUTE_AFTER).for_each(|_| health.record(Err(CONGESTED)));
+            health.review();
+            assert!(!health.is_mute() && !health.has_news());
+            health.record(Ok(()));
+        }
+        (0..MUTE_AFTER).for_each(|_| health.record(Err(CONGESTED)));
+        assert!(health.is_mute() && health.has_news());
+        health.review();
+        assert!(health.is_mute() && !health.has_news());
+        health.record(Ok(()));
+        assert!(!health.is_mute() && health.has_news());
     }
 
     #[test]

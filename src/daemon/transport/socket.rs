@@ -86,6 +86,8 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_ttl_v4(HOPS.into())?;
             // The kernel does not apply IP_MINTTL to UDP: each datagram tells its own.
             setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
+            // Without it the kernel drops what finds no room in the queue, and calls it sent.
+            setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?;
             // Fixes the source address; the interface is fixed by `bind_device`. In this order,
             // because a bound socket refuses an address that another interface has as well.
             socket.set_multicast_if_v4(&source)?;
@@ -96,6 +98,7 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_loop_v6(true)?;
             socket.set_multicast_hops_v6(HOPS.into())?;
             setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true)?;
+            setsockopt(&socket, sockopt::Ipv6RecvErr, &true)?;
             socket.set_multicast_if_v6(endpoint.index.get())?;
         }
     }

@@ -50,6 +50,8 @@ pub(crate) struct Host {
     networks: Rc<[Switch]>,
     pub(super) journal: Journal,
     inside: Rc<Inside>,
+    /// What daemons of this host are started with besides the usual.
+    variables: RefCell<Vec<(&'static str, PathBuf)>>,
     daemon: RefCell<Option<Child>>,
     last_status: RefCell<Value>,
 }
@@ -69,8 +71,17 @@ impl Host {
         fs::create_dir(&dir).unwrap();
         ip(&format!("netns add {name}"));
         ip(&format!("-n {name} link set lo up"));
-        let (daemon, last_status) = (RefCell::default(), RefCell::default());
-        let host = Host { number, name, dir, networks, journal, inside, daemon, last_status };
+        let host = Host {
+            number,
+            name,
+            dir,
+            networks,
+            journal,
+            inside,
+            variables: RefCell::default(),
+            daemon: RefCell::default(),
+            last_status: RefCell::default(),
+        };
         for network in 0..host.networks.len() {
             host.recreate_interface(network);
         }
@@ -120,6 +131,12 @@ impl Host {
     /// Whether a daemon was started and its end not yet collected.
     pub(crate) fn is_running(&self) -> bool {
         self.daemon.borrow().is_some()
+    }
+
+    /// Whether its daemon has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut daemon = self.daemon.borrow_mut();
+        daemon.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 
     /// Sends SIGTERM.
@@ -389,6 +406,7 @@ impl Host {
         let mut command = lanelect();
         command.args(["run", "--config"]).arg(self.dir.join("config.toml"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.envs(self.variables.borrow().iter().cloned());
         self.run(|| command.spawn().unwrap())
     }
 
@@ -417,10 +435,19 @@ impl Host {
     }
 
     fn signal(&self, signal: Signal) {
+        kill(self.daemon_pid(), signal).unwrap();
+    }
+
+    /// The daemon's process, which must be alive.
+    pub(super) fn daemon_pid(&self) -> Pid {
         self.assert_alive();
         let daemon = self.daemon.borrow();
-        let pid = Pid::from_raw(daemon.as_ref().unwrap().id().try_into().unwrap());
-        kill(pid, signal).unwrap();
+        Pid::from_raw(daemon.as_ref().unwrap().id().try_into().unwrap())
+    }
+
+    /// Sets a variable for daemons that start from now on.
+    pub(super) fn set_variable(&self, name: &'static str, value: &Path) {
+        self.variables.borrow_mut().push((name, value.to_owned()));
     }
 
     /// A file in the host's directory.
@@ -429,7 +456,7 @@ impl Host {
     }
 
     /// The far end of the cable on a network.
-    fn port(&self, network: usize) -> String {
+    pub(crate) fn port(&self, network: usize) -> String {
         format!("n{network}p{}", self.number)
     }
 }

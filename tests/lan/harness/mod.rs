@@ -1,6 +1,7 @@
 //! What the scenarios are written with.
 
 pub(crate) mod claims;
+pub(crate) mod faults;
 pub(crate) mod frame;
 pub(crate) mod group;
 pub(crate) mod host;
@@ -12,5 +13,5 @@ pub(crate) mod service;
 pub(crate) mod switch;
 
 pub(crate) use host::Host;
-pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario};
+pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario, scenario_with};
 pub(crate) use patience::{wait_for, wait_until};

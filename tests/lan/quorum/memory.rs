@@ -66,6 +66,30 @@ fn a_spoilt_state_file_is_refused() {
 }
 
 #[test]
+fn a_voter_whose_state_directory_is_removed_votes_again_once_it_can_be_made_anew() {
+    quorum_scenario(|lan, [h1, h2, h3]| {
+        let (old, others) = elect(lan, &[h1, h2, h3]);
+        let [sound, robbed] = others[..] else { unreachable!() };
+        robbed.remove_state();
+        fs::write(robbed.path("state"), "in the way").unwrap();
+        old.crash_under_service_manager();
+        let told = "CANNOT REMEMBER ITS PROMISES";
+        wait_until("it cannot save", || robbed.log().contains(told));
+        let sent = lan.datagrams_from(sound);
+        wait_until("the other stands in vain", || lan.datagrams_from(sound) > sent + 30);
+        assert!(!sound.leads() && !robbed.leads());
+
+        fs::remove_file(robbed.path("state")).unwrap();
+        lan.sole_leader_of(&others);
+        let log = robbed.log();
+        assert_eq!(log.matches(told).count(), 1, "{log}");
+        assert_eq!(log.matches("was removed; it is made anew").count(), 1, "{log}");
+        old.restart();
+        lan.sole_leader();
+    });
+}
+
+#[test]
 fn a_state_directory_that_is_read_only_is_refused() {
     quorum_scenario(|lan, [h1, h2, h3]| {
         let (leader, others) = elect(lan, &[h1, h2, h3]);

@@ -222,6 +222,12 @@ impl Host {
         self.show(DAEMON, "MainPID").parse().unwrap()
     }
 
+    /// Gives the daemon no more memory than it has, as the daemon's own user may do.
+    pub(crate) fn exhaust_memory(&self) {
+        let user = "setpriv --reuid=lanelect --regid=lanelect --clear-groups";
+        self.run(&format!("{user} prlimit --pid={} --as=0:", self.daemon()));
+    }
+
     /// Sends a signal to the daemon's process alone.
     pub(crate) fn signal(&self, signal: &str) {
         self.systemctl(&format!("kill --kill-who=main --signal={signal} {DAEMON}"));

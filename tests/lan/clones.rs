@@ -1,0 +1,82 @@
+//! Hosts cloned from one image: one node id, one state, one hostname.
+
+use crate::harness::{Host, Lan, scenario, wait_until};
+
+/// Starts `clone` with all that `original` has, its name included.
+fn start_clone(original: &Host, clone: &Host, lines: &str) {
+    clone.copy_state_of(original);
+    clone.start(&format!("node_id = {:?}\n{lines}", original.name));
+}
+
+fn expect_turned_away(lan: &Lan, original: &Host, clone: &Host) {
+    assert_eq!(clone.exit_status(), Some(1));
+    let log = clone.log();
+    let last = log.lines().last().unwrap();
+    let expected =
+        [&original.address(0), "give this node another node_id", "cloned from one image"];
+    assert!(expected.iter().all(|words| last.contains(*words)), "{last}");
+    assert_eq!(clone.hooks().iter().filter(|hook| hook.starts_with("elected")).count(), 0);
+    lan.assert_calm_for(10);
+}
+
+#[test]
+fn a_clone_is_turned_away_however_often_it_is_started() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        for original in [h2, h1] {
+            start_clone(original, h3, "");
+            for _ in 0..2 {
+                expect_turned_away(lan, original, h3);
+                h3.restart();
+            }
+            expect_turned_away(lan, original, h3);
+            h3.remove_state();
+        }
+        assert!(h1.leads() && h2.follows(h1));
+    });
+}
+
+#[test]
+fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
+    scenario(|lan, [h1, h2, h3, h4]| {
+        let voters = [h1, h2, h3];
+        let names = voters.map(|host| host.name.as_str());
+        let lines = format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"200ms\"");
+        voters.iter().for_each(|host| host.start(&lines));
+        let leader = lan.sole_leader();
+        let counts = || leader.status()["quorum"]["counting"].as_array().map(Vec::len);
+        wait_until("every voter counts", || counts() == Some(3));
+        let follower = voters.into_iter().find(|host| host.number != leader.number).unwrap();
+        for original in [follower, leader] {
+            start_clone(original, h4, &lines);
+            for _ in 0..2 {
+                expect_turned_away(lan, original, h4);
+                h4.restart();
+            }
+            expect_turned_away(lan, original, h4);
+            wait_until("every voter counts again", || counts() == Some(3));
+            h4.remove_state();
+        }
+        lan.wait_for_leader(leader);
+        lan.check_group();
+    });
+}
+
+#[test]
+fn of_clones_that_start_at_once_one_remains() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h2.stop(), Some(0));
+        h3.copy_state_of(h2);
+        h3.configure("node_id = \"h2\"");
+        h2.restart();
+        h3.restart();
+        let clones = [h2, h3];
+        wait_until("one of them has ended", || clones.iter().any(|host| host.has_ended()));
+        let (gone, left) = if h2.has_ended() { (h2, h3) } else { (h3, h2) };
+        assert_eq!(gone.exit_status(), Some(1));
+        lan.assert_calm_for(20);
+        assert!(h1.leads(), "{}", left.log());
+        wait_until("the other one follows", || left.status()["leader"]["node_id"] == "h1");
+    });
+}

@@ -1,0 +1,120 @@
+//! State directories that fill up, turn read-only, go away or are spoilt, in available mode: the group
+//! has its leader all the same. What a voter does without its memory is in `quorum::memory`.
+
+use crate::harness::{Host, scenario, wait_until};
+
+const TOLD: &str = "going on without, so a restart would forget";
+
+fn times_told(host: &Host) -> usize {
+    host.log().matches(TOLD).count()
+}
+
+fn state_failure(host: &Host) -> String {
+    host.status()["state_failure"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Has leadership go from one to the other, which each of them has to save.
+fn hand_over(from: &Host, to: &Host) {
+    assert_eq!(from.command(&["yield"]), Some(0));
+    wait_until("the other leads", || to.leads() && from.follows(to) && to.hooks_match_role());
+}
+
+#[test]
+fn a_full_disk_is_told_once_and_costs_no_leader() {
+    scenario(|lan, [h1, h2]| {
+        h2.use_tiny_disk();
+        lan.start_led_by_first(&[h1, h2], "");
+        h2.fill_disk();
+        h2.restart();
+        lan.wait_for_leader(h1);
+        check_available(h1, h2, "free some space");
+        assert_eq!(h2.command(&["maintenance", "on"]), Some(3), "it would not outlive a restart");
+        assert_eq!(h2.command(&["maintenance", "off"]), Some(3));
+        h2.free_disk();
+        check_healed(h1, h2);
+    });
+}
+
+#[test]
+fn a_disk_that_turns_read_only_is_told_once_and_costs_no_leader() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h2.make_disk_read_only();
+        h2.restart();
+        lan.wait_for_leader(h1);
+        check_available(h1, h2, "writable file system");
+        h2.make_disk_writable();
+        check_healed(h1, h2);
+    });
+}
+
+/// Has the host with the bad disk lead twice.
+fn check_available(good: &Host, bad: &Host, advice: &str) {
+    for _ in 0..2 {
+        hand_over(good, bad);
+        wait_until("it tells why", || state_failure(bad).contains(advice));
+        hand_over(bad, good);
+    }
+    assert_eq!(times_told(bad), 1, "{}", bad.log());
+}
+
+fn check_healed(good: &Host, bad: &Host) {
+    hand_over(good, bad);
+    wait_until("it is saved", || state_failure(bad).is_empty());
+    assert!(bad.log().contains("the state is saved again"), "{}", bad.log());
+    let term = format!("\nterm = {}\n", bad.hook_term());
+    assert!(bad.state().contains(&term), "{}", bad.state());
+}
+
+#[test]
+fn a_state_directory_that_is_removed_is_made_anew() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        [h1, h2].iter().for_each(|host| host.remove_state());
+        hand_over(h1, h2);
+        for host in [h1, h2] {
+            let term = format!("\nterm = {}\n", h2.hook_term());
+            wait_until("its term is on disk", || host.state().contains(&term));
+            assert_eq!(host.log().matches("was removed; it is made anew").count(), 1);
+            assert_eq!(state_failure(host), "");
+        }
+        [h1, h2].iter().for_each(|host| host.restart());
+        lan.sole_leader();
+    });
+}
+
+#[test]
+fn a_damaged_state_keeps_nobody_else_and_is_told_with_what_to_do() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h2.stop(), Some(0));
+        h2.damage_state();
+        for _ in 0..2 {
+            h2.restart();
+            assert_eq!(h2.exit_status(), Some(1));
+            let log = h2.log();
+            assert!(log.lines().last().unwrap().contains("To start afresh remove it"), "{log}");
+        }
+        lan.assert_calm_for(10);
+        h2.remove_state();
+        h2.restart();
+        lan.wait_for_leader(h1);
+    });
+}
+
+#[test]
+fn sockets_that_are_removed_are_made_anew() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h1.remove_control_files();
+        h1.stir_interfaces();
+        wait_until("it can be asked again", || h1.leads());
+        lan.wait_for_leader(h1);
+        assert_eq!(h1.log().matches("was removed; listening on it anew").count(), 1);
+
+        // What is to be done if it dies is there again, too.
+        h1.crash();
+        assert_eq!(h1.post_stop().0, Some(0));
+        assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
+    });
+}
