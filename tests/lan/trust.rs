@@ -1,5 +1,7 @@
 //! What a node takes from the network, and what it says of the rest.
 
+mod rotation;
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
@@ -15,8 +17,14 @@ const GROUP: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 76, 69), 7669);
 
 /// Gives the host a key of this one digit; returns the config line that names its file.
 fn give_key(host: &Host, digit: &str) -> String {
+    give_keys(host, &[digit])
+}
+
+/// The same with several keys, the first of which signs.
+fn give_keys(host: &Host, digits: &[&str]) -> String {
     let path = host.path("key");
-    fs::write(&path, digit.repeat(64)).unwrap();
+    let keys: Vec<String> = digits.iter().map(|digit| digit.repeat(64)).collect();
+    fs::write(&path, keys.join("\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     format!("key_file = {path:?}")
 }
