@@ -22,6 +22,7 @@ use crate::harness::inside::Needs;
 use crate::harness::patience::{pass, wait_for, wait_until};
 
 pub(crate) use bell::Bell;
+pub(crate) use lanelect::{Lanelect, status};
 
 /// All of them; what cannot run here is left out by [`available`].
 pub(crate) const PROGRAMS: [&dyn Program; 3] =

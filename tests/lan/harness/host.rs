@@ -429,7 +429,7 @@ impl Host {
     }
 
     /// The far end of the cable on a network.
-    fn port(&self, network: usize) -> String {
+    pub(super) fn port(&self, network: usize) -> String {
         format!("n{network}p{}", self.number)
     }
 }

@@ -1,6 +1,8 @@
 //! What the scenarios are written with.
 
 pub(crate) mod claims;
+pub(crate) mod flood;
+pub(crate) mod forge;
 pub(crate) mod frame;
 pub(crate) mod group;
 pub(crate) mod host;
@@ -10,6 +12,8 @@ pub(crate) mod lan;
 pub(crate) mod patience;
 pub(crate) mod service;
 pub(crate) mod switch;
+pub(crate) mod tap;
+pub(crate) mod usage;
 
 pub(crate) use host::Host;
 pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario};
