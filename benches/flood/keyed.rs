@@ -10,7 +10,8 @@ use lanelect::wire::message::Body;
 use crate::harness::forge::codec;
 use crate::harness::frame::udp_payload;
 use crate::harness::tap::Heard;
-use crate::programs::{Group, Lanelect, Program, Seat};
+use crate::programs::lanelect::Lanelect;
+use crate::programs::{Group, Program, Seat};
 
 /// Of which digit the key is.
 const KEY: &str = "1";

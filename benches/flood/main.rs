@@ -43,6 +43,7 @@ mod report;
 mod keyed;
 mod victim;
 
+use std::env;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -90,10 +91,15 @@ fn at_line_rate() {
 }
 
 fn asked_rate() -> u32 {
-    options::number(RATE, USUAL_RATE)
+    env::var(RATE).map_or(USUAL_RATE, |text| text.parse().expect("frames a second"))
 }
 
-fn measure(lan: &Lan, [hosts @ .., attacker, listener]: [&Host; HOSTS + 2], every: &str, rate: u32) {
+fn measure(
+    lan: &Lan,
+    [hosts @ .., attacker, listener]: [&Host; HOSTS + 2],
+    every: &str,
+    rate: u32,
+) {
     let interval = humantime::parse_duration(every).unwrap();
     let window = options::duration(FLOOD, USUAL_FLOOD);
     lan.use_bridges();
@@ -129,7 +135,10 @@ fn measure(lan: &Lan, [hosts @ .., attacker, listener]: [&Host; HOSTS + 2], ever
 
     let asked = if rate == LINE_RATE { "any rate".to_owned() } else { format!("{rate} a second") };
     println!("Flood of {lasted:.1?}, interval {every}, asked for {asked}");
-    println!("  {:.0} frames a second were sent; promotions: {promotions}", per_second(sent, lasted));
+    println!(
+        "  {:.0} frames a second were sent; promotions: {promotions}",
+        per_second(sent, lasted)
+    );
     println!("{}", rhythm(&[quiet, flooded]));
     println!("{}", victims(leader, &before, &after, lasted));
 }
@@ -149,7 +158,7 @@ fn rhythm(sets: &[Samples]) -> Table {
     let headings = ["between declarations, in intervals", "median", "99 %", "min", "max", "n"];
     let mut table = Table::new(1, headings);
     for set in sets {
-        let figures = [set.median(), set.quantile(0.99), set.min(), set.max()];
+        let figures = [set.median(), quantile(set, 0.99), set.min(), set.max()];
         let figures = figures.map(|figure| format!("{figure:.3}"));
         let cells = [set.name.clone()].into_iter().chain(figures);
         table.row(cells.chain([set.values().len().to_string()]));
@@ -157,9 +166,24 @@ fn rhythm(sets: &[Samples]) -> Table {
     table
 }
 
+/// The least that is above so large a part of them.
+fn quantile(set: &Samples, part: f64) -> f64 {
+    let below = (set.values().len() as f64 * part) as usize;
+    set.values()[below.min(set.values().len() - 1)]
+}
+
 fn victims(leader: usize, before: &[Victim], after: &[Victim], lasted: Duration) -> Table {
-    let headings =
-        ["", "arrived/s", "judged/s", "lost/s", "CPU", "RSS kB", "more", "log lines", "transitions"];
+    let headings = [
+        "",
+        "arrived/s",
+        "judged/s",
+        "lost/s",
+        "CPU",
+        "RSS kB",
+        "more",
+        "log lines",
+        "transitions",
+    ];
     let mut table = Table::new(1, headings);
     for (host, (before, after)) in before.iter().zip(after).enumerate() {
         let rate = |what: fn(&Victim) -> u64| {

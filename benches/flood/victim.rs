@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::harness::Host;
 use crate::meter::{self, Reading};
-use crate::programs::status;
+use crate::programs::lanelect::status;
 
 /// What has been counted since the daemon, or its host, was started.
 #[derive(Debug, Clone, Copy)]

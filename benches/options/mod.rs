@@ -38,8 +38,3 @@ pub(crate) fn samples() -> usize {
 pub(crate) fn duration(variable: &str, default: Duration) -> Duration {
     env::var(variable).map_or(default, |text| humantime::parse_duration(&text).expect("a duration"))
 }
-
-/// A number that the environment may set.
-pub(crate) fn number(variable: &str, default: u32) -> u32 {
-    env::var(variable).map_or(default, |text| text.parse().expect("a number"))
-}

@@ -2,7 +2,7 @@
 
 mod bell;
 mod keepalived;
-mod lanelect;
+pub(crate) mod lanelect;
 mod ucarp;
 
 use std::cell::RefCell;
@@ -22,7 +22,6 @@ use crate::harness::inside::Needs;
 use crate::harness::patience::{pass, wait_for, wait_until};
 
 pub(crate) use bell::Bell;
-pub(crate) use lanelect::{Lanelect, status};
 
 /// All of them; what cannot run here is left out by [`available`].
 pub(crate) const PROGRAMS: [&dyn Program; 3] =

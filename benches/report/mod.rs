@@ -34,12 +34,6 @@ impl Samples {
         f64::midpoint(self.values[low], self.values[high])
     }
 
-    /// The least that is above so large a part of them.
-    pub(crate) fn quantile(&self, part: f64) -> f64 {
-        let below = (self.values.len() as f64 * part) as usize;
-        self.values[below.min(self.values.len() - 1)]
-    }
-
     /// The least.
     pub(crate) fn min(&self) -> f64 {
         self.values[0]

@@ -1,6 +1,8 @@
 //! What a node takes from the network, and what it says of the rest.
 
 mod flood;
+mod hostile;
+mod replay;
 mod rotation;
 
 use std::fs;

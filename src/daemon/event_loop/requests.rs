@@ -153,7 +153,6 @@ impl Daemon {
         let mut rejected = self.rejections.counts();
         rejected.replayed = self.election.ignored().stale;
         rejected.table_full = self.election.ignored().table_full;
-        rejected.absurd_term = self.election.ignored().absurd_term;
         report::status(
             self.election.status(now),
             Surroundings {

@@ -64,7 +64,8 @@ impl Mix<'_> {
 
     /// From an address that may be anything, and often is a member's.
     fn sent(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
-        let member: Ipv4Addr = self.random.choice(self.members).unwrap().address(0).parse().unwrap();
+        let member: Ipv4Addr =
+            self.random.choice(self.members).unwrap().address(0).parse().unwrap();
         let neighbour = Ipv4Addr::new(10, 77, self.random.u8(..), self.random.u8(..));
         let anything = Ipv4Addr::from(self.random.u32(..));
         let source = *self.random.choice(&[member, member, neighbour, anything]).unwrap();

@@ -35,7 +35,16 @@ pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
 
 /// A [`scenario`] in namespaces that serve these needs.
 pub(crate) fn scenario_with<const N: usize>(needs: Needs, body: impl FnOnce(&Lan, [&Host; N])) {
-    run(1, needs, inside::test_name(&body), body);
+    named_scenario(needs, inside::test_name(&body), body);
+}
+
+/// A [`scenario_with`] for the test of this name, whose closure `body` need not be.
+pub(crate) fn named_scenario<const N: usize>(
+    needs: Needs,
+    test: &str,
+    body: impl FnOnce(&Lan, [&Host; N]),
+) {
+    run(1, needs, test, body);
 }
 
 /// A [`scenario`] whose hosts have a second interface on a second network.

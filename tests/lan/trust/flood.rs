@@ -14,6 +14,9 @@ const RATE: u32 = 20_000;
 /// Datagrams that each daemon has dropped in the end.
 const DROPPED: u64 = 50_000;
 
+/// Datagrams of the leader's that others have heard meanwhile.
+const DECLARED: usize = 20;
+
 /// The reasons for which a daemon with a key drops what is in the flood.
 const REASONS: [&str; 6] = ["malformed", "auth", "replayed", "foreign_group", "version", "hops"];
 
@@ -27,13 +30,18 @@ fn a_flood_moves_nothing_and_leaves_nothing() {
         let group = [h1, h2, h3];
         let captured = two_lives(lan, &group, attacker);
         let random = Rng::with_seed(lan.seed);
-        let mix = Mix { random, mac: Tap::deaf_on(attacker).mac(), members: &group, captured: &captured };
+        let mix =
+            Mix { random, mac: Tap::deaf_on(attacker).mac(), members: &group, captured: &captured };
         let watches = group.map(Host::watch);
         let (hooks, before) = (lan.journal().text(), group.map(Kept::by));
+        let leader = Tap::on(attacker).hearing_only(Tap::deaf_on(h1).mac());
+        let leader = Recorder::start(leader);
         let flood = Flood::start(attacker, mix.frames(), RATE, 1);
-        wait_until("every daemon has dropped its share", || {
+        wait_until("every daemon has dropped its share, and the leader is heard", || {
             group.iter().all(|host| all_rejected(host) > DROPPED)
+                && leader.datagrams().len() > DECLARED
         });
+        println!("{} frames were sent", flood.sent());
         for (host, before) in group.iter().zip(before) {
             before.check(host);
             for reason in REASONS {
