@@ -42,6 +42,7 @@ fn a_flood_moves_nothing_and_leaves_nothing() {
                 && leader.datagrams().len() > DECLARED
         });
         println!("{} frames were sent", flood.sent());
+        assert_eq!(lan.journal().text(), hooks, "a hook ran");
         for (host, before) in group.iter().zip(before) {
             before.check(host);
             for reason in REASONS {
@@ -49,7 +50,6 @@ fn a_flood_moves_nothing_and_leaves_nothing() {
             }
         }
         drop(flood);
-        assert_eq!(lan.journal().text(), hooks, "a hook ran");
         for (host, watch) in group.iter().zip(&watches) {
             assert!(watch.transitions().is_empty(), "{}: {:?}", host.name, watch.transitions());
             assert_eq!(host.status()["members"].as_array().map(Vec::len), Some(group.len()));
