@@ -2,6 +2,7 @@
 
 mod flood;
 mod hostile;
+mod nonsense;
 mod replay;
 mod rotation;
 

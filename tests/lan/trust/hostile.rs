@@ -140,6 +140,44 @@ fn a_term_beyond_reason_is_refused_and_told() {
 }
 
 #[test]
+fn a_concession_of_a_term_beyond_reason_is_refused() {
+    scenario(|lan, [h1, h2, h3, broken]| {
+        let group = [h1, h2, h3];
+        start_with_key(lan, &group);
+        let hostile = Hostile::on(broken, codec("default", Some(KEY)));
+        let mut message = heartbeat(NAME);
+        if let Body::Heartbeat { conceded, .. } = &mut message.body {
+            *conceded = Some(Term(1 << 62));
+        }
+        let heard = || h1.status()["counters"]["datagrams_received"].as_u64();
+        let before = heard();
+        hostile.say(&message);
+        wait_until("it has arrived, and more", || heard() > before.map(|count| count + 5));
+        assert!(h1.status()["term"].as_u64() < Some(1 << 62), "{}", h1.log());
+        is_well(lan, &group);
+    });
+}
+
+#[test]
+fn who_has_missed_a_jump_of_terms_is_not_left_out() {
+    scenario(|lan, [h1, h2, h3, broken]| {
+        let group = [h1, h2, h3];
+        start_with_key(lan, &group);
+        let hostile = Hostile::on(broken, codec("default", Some(KEY)));
+        lan.cut(h3);
+        lan.sole_leader_of(&[h1, h2]);
+        for jump in 1..=2 {
+            let mut message = heartbeat(NAME);
+            (message.sequence, message.term) = (Sequence(jump), Term(jump << 32));
+            hostile.say(&message);
+        }
+        wait_until("the term has jumped", || h1.status()["term"].as_u64() > Some(2 << 32));
+        lan.heal();
+        is_well(lan, &group);
+    });
+}
+
+#[test]
 fn a_version_that_nobody_speaks_is_refused_and_told() {
     scenario(|lan, [h1, h2, h3, broken]| {
         let group = [h1, h2, h3];
