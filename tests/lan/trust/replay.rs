@@ -58,6 +58,19 @@ fn a_capture_that_is_replayed_into_an_election_moves_nothing() {
     });
 }
 
+#[test]
+fn the_dead_do_not_depose_the_last_of_a_group() {
+    replay(|lan, [h1, h2, h3], player| {
+        assert_eq!(h1.stop(), Some(0));
+        h2.crash();
+        lan.wait_for_leader(h3);
+        nothing_moves(lan, &[h3], "to the one that has known them", || player.play());
+        h3.restart();
+        lan.wait_for_leader(h3);
+        nothing_moves(lan, &[h3], "to one that has not", || player.play());
+    });
+}
+
 /// Records a group with a key, and runs `body` with who plays it again.
 fn replay(body: impl FnOnce(&Lan, [&Host; 3], &Player)) {
     let needs = Needs { limit: Needs::default().limit + 3 * recording(), ..Needs::default() };
