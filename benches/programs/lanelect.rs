@@ -75,7 +75,7 @@ impl Program for Lanelect {
 }
 
 /// What a host's status says; null while it does not answer.
-fn status(host: &Host) -> Value {
+pub(crate) fn status(host: &Host) -> Value {
     let mut text = Vec::new();
     match client::status(&Target::at(socket(host)), true, &mut text) {
         Ok(_) => serde_json::from_slice(&text).unwrap(),

@@ -2,7 +2,7 @@
 
 mod bell;
 mod keepalived;
-mod lanelect;
+pub(crate) mod lanelect;
 mod ucarp;
 
 use std::cell::RefCell;

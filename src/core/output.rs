@@ -11,6 +11,10 @@ use crate::wire::message::Message;
 
 /// One thing to do. They are done in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a few at a time, each carried out at once: boxing would cost an allocation a datagram"
+)]
 pub enum Output {
     /// Write this to disk, and tell
     /// [`handle_persisted`](crate::core::Election::handle_persisted) when it is there. A newer one

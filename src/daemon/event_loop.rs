@@ -167,7 +167,11 @@ impl Daemon {
             match read(&self.codec, &received) {
                 Ok(message) => {
                     self.received += u64::from(message.sender != self.config.node_id);
+                    let refused = self.election.ignored().absurd_term;
                     self.election.handle_datagram(now, received.source, &message);
+                    if self.election.ignored().absurd_term > refused {
+                        self.rejections.note(now, Cause::AbsurdTerm(&message), received.source);
+                    }
                     self.carry_out();
                 }
                 Err(cause) => {

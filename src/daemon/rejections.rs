@@ -13,6 +13,7 @@ use crate::control_api::Rejected;
 use crate::daemon::transport::Stray;
 use crate::time::Time;
 use crate::wire::frame::{Reject, alleged_sender};
+use crate::wire::message::Message;
 
 /// A streak is over after so long a silence. Longer than between two heartbeats in the largest group.
 const STREAK_GAP: Duration = Duration::from_secs(600);
@@ -27,6 +28,8 @@ pub(super) enum Cause<'a> {
     Stray(Stray),
     /// It is not for this node, or not to be believed. With its bytes.
     Reject(Reject, &'a [u8]),
+    /// It speaks of a term that no group comes to.
+    AbsurdTerm(&'a Message),
 }
 
 /// What a log line is about. Foreign groups are normal where groups share an address, and are only
@@ -40,10 +43,11 @@ enum Kind {
     Forged,
     Hops,
     Source,
+    AbsurdTerm,
 }
 
 impl Kind {
-    const COUNT: usize = Kind::Source as usize + 1;
+    const COUNT: usize = Kind::AbsurdTerm as usize + 1;
 }
 
 /// Datagrams of one kind from one address.
@@ -61,7 +65,7 @@ pub(super) struct Rejections {
 }
 
 impl Rejections {
-    /// The counts so far, without those that the election ignored.
+    /// The counts so far, without those that the election found stale or had no room for.
     pub(super) const fn counts(&self) -> Rejected {
         self.counts
     }
@@ -78,6 +82,7 @@ impl Rejections {
             Cause::Reject(Reject::Unsealed, _) => (&mut counts.auth, Some(Kind::Unsealed)),
             Cause::Reject(Reject::Sealed, _) => (&mut counts.auth, Some(Kind::Sealed)),
             Cause::Reject(Reject::Forged, _) => (&mut counts.auth, Some(Kind::Forged)),
+            Cause::AbsurdTerm(_) => (&mut counts.absurd_term, Some(Kind::AbsurdTerm)),
         };
         *count += 1;
         if kind.is_some_and(|kind| self.begins_streak(now, kind, source)) {
@@ -109,6 +114,7 @@ impl Rejections {
 fn describe(cause: Cause<'_>, source: IpAddr) -> String {
     let (reject, datagram) = match cause {
         Cause::Stray(stray) => return format!("dropping what {source} sends, {stray}"),
+        Cause::AbsurdTerm(message) => return describe_absurd_term(message, source),
         Cause::Reject(reject, datagram) => (reject, datagram),
     };
     let sender = match alleged_sender(datagram) {
@@ -140,9 +146,21 @@ fn describe(cause: Cause<'_>, source: IpAddr) -> String {
     }
 }
 
+fn describe_absurd_term(message: &Message, source: IpAddr) -> String {
+    format!(
+        "dropping what {} at {source} sends under term {}, absurdly far above this node's: that daemon \
+         or its state is broken; stop it and look at its state_dir",
+        message.sender,
+        message.highest_term()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::{Incarnation, Priority, Role, Sequence, Term};
+    use crate::wire::echo::Echoes;
+    use crate::wire::message::{Body, Flags, Standing};
 
     /// A datagram of version 1 in group `web` from `web2`, as far as its sender.
     const FROM_WEB2: &[u8] = b"\x01\x00\x03web\x04web2";
@@ -152,6 +170,19 @@ mod tests {
 
     fn host(number: u8) -> IpAddr {
         [10, 0, 0, number].into()
+    }
+
+    fn under(term: Term) -> Message {
+        let (role, flags, voters) = (Role::Follower, Flags::default(), None);
+        Message {
+            sender: "web2".parse().unwrap(),
+            incarnation: Incarnation(1),
+            sequence: Sequence(1),
+            term,
+            standing: Standing { role, priority: Priority(100), flags, voters },
+            echoes: Echoes::NONE,
+            body: Body::Proposal,
+        }
     }
 
     #[test]
@@ -170,7 +201,9 @@ mod tests {
         for stray in [Stray::Hops(254), Stray::Hops(1), Stray::Source] {
             rejections.note(Time::ZERO, Cause::Stray(stray), host(1));
         }
+        rejections.note(Time::ZERO, Cause::AbsurdTerm(&under(Term(u64::MAX))), host(1));
         let expected = Rejected {
+            absurd_term: 1,
             malformed: 1,
             auth: 3,
             foreign_group: 1,
@@ -192,6 +225,14 @@ mod tests {
         assert!(text.starts_with("web2 at 10.0.0.3 sends with a key that this node does not have"));
         let text = describe(Cause::Reject(Reject::Unsealed, &FROM_WEB2[..4]), host(3));
         assert!(text.starts_with("10.0.0.3 sends without a key, "), "{text}");
+    }
+
+    #[test]
+    fn an_absurd_term_is_told_with_who_sends_it() {
+        let text = describe(Cause::AbsurdTerm(&under(Term(1 << 40))), host(3));
+        assert!(
+            text.starts_with("dropping what web2 at 10.0.0.3 sends under term 1099511627776, ")
+        );
     }
 
     #[test]

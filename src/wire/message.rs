@@ -32,6 +32,14 @@ impl Message {
         Life { node_id: self.sender, incarnation: self.incarnation }
     }
 
+    /// The highest term that this tells: the sender's, or that of the reign that it conceded.
+    pub fn highest_term(&self) -> Term {
+        match self.body {
+            Body::Heartbeat { conceded: Some(reign), .. } => self.term.max(reign),
+            _ => self.term,
+        }
+    }
+
     /// Which of the sender's datagrams this is.
     pub const fn id(&self) -> DatagramId {
         DatagramId { incarnation: self.incarnation, sequence: self.sequence }

@@ -1,23 +1,32 @@
 //! What a node takes from the network, and what it says of the rest.
 
+mod flood;
+mod hostile;
+mod nonsense;
+mod replay;
+mod rotation;
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
-use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
-use lanelect::wire::echo::Echoes;
-use lanelect::wire::frame::Codec;
-use lanelect::wire::message::{Body, Flags, Message, Standing};
+use lanelect::types::Sequence;
+use lanelect::wire::message::Message;
 use socket2::{Domain, Socket, Type};
 
+use crate::harness::forge::{self, GROUP};
 use crate::harness::{Host, scenario, wait_until};
-
-const GROUP: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 76, 69), 7669);
 
 /// Gives the host a key of this one digit; returns the config line that names its file.
 fn give_key(host: &Host, digit: &str) -> String {
+    give_keys(host, &[digit])
+}
+
+/// The same with several keys, the first of which signs.
+fn give_keys(host: &Host, digits: &[&str]) -> String {
     let path = host.path("key");
-    fs::write(&path, digit.repeat(64)).unwrap();
+    let keys: Vec<String> = digits.iter().map(|digit| digit.repeat(64)).collect();
+    fs::write(&path, keys.join("\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     format!("key_file = {path:?}")
 }
@@ -47,23 +56,8 @@ fn each_tells_of_the_other_once(told: [(&Host, &str); 2]) {
 
 /// A declaration of `web9`, as a daemon of a group without keys sends it.
 fn declaration(sequence: u64) -> Vec<u8> {
-    let message = Message {
-        sender: "web9".parse().unwrap(),
-        incarnation: Incarnation(1),
-        sequence: Sequence(sequence),
-        term: Term(1),
-        standing: Standing {
-            role: Role::Leader,
-            priority: Priority(0),
-            flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
-            voters: None,
-        },
-        echoes: Echoes::NONE,
-        body: Body::Declaration { interval_us: 100_000, hold_us: 0 },
-    };
-    let mut datagram = Vec::new();
-    Codec::new("default".parse().unwrap(), None).encode(&message, &mut datagram).unwrap();
-    datagram
+    let message = Message { sequence: Sequence(sequence), ..forge::declaration("web9") };
+    forge::encoded(&forge::codec("default", None), &message)
 }
 
 /// Sends a datagram to the group from a host, with this TTL.

@@ -134,6 +134,7 @@ pub trait Watch {
 
 /// What an election asks its daemon to do to the world.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, on the stack")]
 pub enum Decided {
     /// To send this.
     Send(Message),

@@ -8,8 +8,8 @@ use super::{Election, State};
 use crate::core::membership::MEMBERS_MAX;
 use crate::core::output::Event;
 use crate::time::Time;
-use crate::types::{NodeId, Term};
-use crate::wire::message::{Body, Message};
+use crate::types::NodeId;
+use crate::wire::message::Message;
 
 /// A term that is further above the highest known one than this comes from a broken node: no group
 /// has so many reigns. It would leave no higher one to take for long.
@@ -21,15 +21,15 @@ const TERM_MAX: u64 = 1 << 63;
 impl Election {
     /// Whether `message` tells a term that is beyond reason.
     pub(super) fn is_far_ahead(&self, message: &Message) -> bool {
-        told(message).0.saturating_sub(self.term.0) > JUMP_MAX
+        message.highest_term().0.saturating_sub(self.term.0) > JUMP_MAX
     }
 
     /// Takes nothing from `message` but that its sender tells such a term.
     pub(super) fn refuse_term(&mut self, message: &Message) {
         self.ignored.absurd_term += 1;
         let has_room = self.far_terms.len() < MEMBERS_MAX;
-        if told(message).0 <= TERM_MAX && message.sender != self.node_id && has_room {
-            self.far_terms.insert(message.sender, told(message));
+        if message.highest_term().0 <= TERM_MAX && message.sender != self.node_id && has_room {
+            self.far_terms.insert(message.sender, message.highest_term());
         }
     }
 
@@ -52,13 +52,5 @@ impl Election {
         } else {
             self.learn_term(term);
         }
-    }
-}
-
-/// The highest term that `message` tells.
-fn told(message: &Message) -> Term {
-    match message.body {
-        Body::Heartbeat { conceded: Some(reign), .. } => message.term.max(reign),
-        _ => message.term,
     }
 }

@@ -154,7 +154,6 @@ impl Daemon {
         rejected.replayed = self.election.ignored().stale;
         rejected.unproven = self.election.ignored().unproven;
         rejected.table_full = self.election.ignored().table_full;
-        rejected.absurd_term = self.election.ignored().absurd_term;
         report::status(
             self.election.status(now),
             Surroundings {

@@ -14,17 +14,16 @@
 //! promised where all hear each other: every now and then everything is healed, and there has to be one.
 
 mod plan;
-mod usage;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Deed, HOSTS, Plan, Target};
-use usage::Usage;
 
 use crate::harness::claims::{Claim, How, Interrogation, contradictions};
 use crate::harness::patience::{self, campaign_duration};
 use crate::harness::switch::Rule;
+use crate::harness::usage::Usage;
 use crate::harness::{Host, Lan, group, quorum_scenario, scenario, wait_until};
 
 /// The hooks of [`Deed::SlowHooks`], one after another, fit into the grace well, on a loaded machine

@@ -31,6 +31,11 @@ pub(crate) fn udp_payload(frame: &mut [u8]) -> Option<&[u8]> {
     udp_datagram(frame).map(|(_, udp)| &udp[UDP_HEADER..])
 }
 
+/// The checksum that makes these bytes sum up to nothing.
+pub(crate) fn checksum(bytes: &[u8]) -> u16 {
+    !fold(sum_words(bytes))
+}
+
 /// The two IP addresses, and the datagram with its header.
 fn udp_datagram(frame: &mut [u8]) -> Option<(Vec<u8>, &mut [u8])> {
     let ether_type: [u8; 2] = frame.get(12..ETHERNET_HEADER)?.try_into().ok()?;

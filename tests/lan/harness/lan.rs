@@ -9,7 +9,7 @@ use std::thread;
 
 use super::claims::{Claim, Interrogation, contradictions};
 use super::group;
-use super::host::Host;
+use super::host::{Host, ip};
 use super::inside::{self, Inside, Needs, isolated_with};
 use super::journal::{self, Journal};
 use super::patience::{wait_for, wait_until};
@@ -35,7 +35,16 @@ pub(crate) fn scenario<const N: usize>(body: impl FnOnce(&Lan, [&Host; N])) {
 
 /// A [`scenario`] in namespaces that serve these needs.
 pub(crate) fn scenario_with<const N: usize>(needs: Needs, body: impl FnOnce(&Lan, [&Host; N])) {
-    run(1, needs, inside::test_name(&body), body);
+    named_scenario(needs, inside::test_name(&body), body);
+}
+
+/// A [`scenario_with`] for the test of this name, whose closure `body` need not be.
+pub(crate) fn named_scenario<const N: usize>(
+    needs: Needs,
+    test: &str,
+    body: impl FnOnce(&Lan, [&Host; N]),
+) {
+    run(1, needs, test, body);
 }
 
 /// A [`scenario`] whose hosts have a second interface on a second network.
@@ -200,6 +209,19 @@ impl Lan {
     pub(crate) fn link(&self, from: &Host, to: &Host, rule: &Rule) {
         for network in self.networks.iter() {
             network.link(from.number, to.number, rule.clone());
+        }
+    }
+
+    /// Has a bridge of the kernel join the hosts instead of the switches, which could not keep up with
+    /// a flood. From now on nothing is cut, and nothing that is said on the wire is noted.
+    pub(crate) fn use_bridges(&self) {
+        for (number, network) in self.networks.iter().enumerate() {
+            network.retire();
+            ip(&format!("link add br{number} type bridge mcast_snooping 0"));
+            ip(&format!("link set br{number} addrgenmode none up"));
+            for host in &self.hosts {
+                ip(&format!("link set {} master br{number}", host.port(number)));
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 pub(crate) mod claims;
 pub(crate) mod faults;
+pub(crate) mod flood;
+pub(crate) mod forge;
 pub(crate) mod frame;
 pub(crate) mod group;
 pub(crate) mod host;
@@ -11,6 +13,8 @@ pub(crate) mod lan;
 pub(crate) mod patience;
 pub(crate) mod service;
 pub(crate) mod switch;
+pub(crate) mod tap;
+pub(crate) mod usage;
 
 pub(crate) use host::Host;
 pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario, scenario_with};

@@ -29,7 +29,7 @@ use super::frame::{complete_udp_checksum, udp_payload};
 use super::patience;
 
 /// Longest frame: more than any MTU used here.
-const FRAME_MAX: usize = 65_536;
+pub(crate) const FRAME_MAX: usize = 65_536;
 
 /// How soon the switch notices that it is to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -64,7 +64,7 @@ impl Default for Rule {
 /// One network's switch. Hosts are known by their numbers, one port each.
 pub(crate) struct Switch {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -120,7 +120,7 @@ impl Switch {
             let shared = Arc::clone(&shared);
             move || forward(&socket, &shared)
         });
-        Switch { shared, thread: Some(thread) }
+        Switch { shared, thread: Mutex::new(Some(thread)) }
     }
 
     /// Connects `host` by the interface named `port`, instead of any port it had.
@@ -151,6 +151,13 @@ impl Switch {
         self.table().claims.clone()
     }
 
+    /// Forwards nothing from now on: something else joins the ports.
+    pub(crate) fn retire(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.lock().unwrap().take();
+        thread.map(JoinHandle::join);
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.shared.table.lock().unwrap()
     }
@@ -158,10 +165,7 @@ impl Switch {
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.retire();
     }
 }
 
@@ -276,7 +280,8 @@ fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Option<(usize, LinkAddr)> {
     }
 }
 
-fn link_address(interface: &str) -> LinkAddr {
+/// The hardware address and number of an interface here.
+pub(crate) fn link_address(interface: &str) -> LinkAddr {
     let mut all = getifaddrs().unwrap().filter(|a| a.interface_name == interface);
     let address = all.find_map(|a| a.address.and_then(|a| a.as_link_addr().copied()));
     address.unwrap_or_else(|| panic!("no interface {interface}"))

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::harness::Host;
-use crate::harness::host::ip;
+use super::Host;
+use super::host::ip;
 
 /// How much more memory a daemon may keep in the end than after its beginning, in kilobytes: the
 /// allocator's slack, not what leaks with every datagram or election.
@@ -14,13 +14,13 @@ const DESCRIPTORS_MORE: usize = 8;
 
 /// What a host's daemon keeps now. It must be the only process there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usage {
-    pub(super) resident_kb: u64,
-    pub(super) descriptors: usize,
+pub(crate) struct Usage {
+    pub(crate) resident_kb: u64,
+    pub(crate) descriptors: usize,
 }
 
 impl Usage {
-    pub(super) fn of(host: &Host) -> Usage {
+    pub(crate) fn of(host: &Host) -> Usage {
         // Numbers of the machine's, as is `/proc`.
         let pids = ip(&format!("netns pids {}", host.name));
         let [pid] = pids.split_whitespace().collect::<Vec<_>>()[..] else {
@@ -33,7 +33,7 @@ impl Usage {
     }
 
     /// Panics where `later` shows that the daemon leaks.
-    pub(super) fn check_growth(self, later: Usage) {
+    pub(crate) fn check_growth(self, later: Usage) {
         let grows = later.resident_kb > self.resident_kb + GROWTH_MAX_KB
             || later.descriptors > self.descriptors + DESCRIPTORS_MORE;
         assert!(!grows, "the daemon grows: {self:?} at first, {later:?} in the end");

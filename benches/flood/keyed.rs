@@ -1,0 +1,53 @@
+//! lanelect as it is built here, with a key.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use lanelect::wire::message::Body;
+
+use crate::harness::forge::codec;
+use crate::harness::frame::udp_payload;
+use crate::harness::tap::Heard;
+use crate::programs::lanelect::Lanelect;
+use crate::programs::{Group, Program, Seat};
+
+/// Of which digit the key is.
+const KEY: &str = "1";
+
+pub(crate) struct Keyed;
+
+impl Program for Keyed {
+    fn name(&self) -> &'static str {
+        "lanelect with a key"
+    }
+
+    fn version(&self) -> Result<String, String> {
+        Lanelect.version()
+    }
+
+    fn supports(&self, interval: Duration) -> bool {
+        Lanelect.supports(interval)
+    }
+
+    fn command(&self, seat: &Seat<'_>) -> Command {
+        let path = seat.host.path("key");
+        fs::write(&path, KEY.repeat(64)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let mut command = Lanelect.command(seat);
+        command.args(["--key-file", &path]);
+        command
+    }
+
+    fn agreed_leader(&self, group: &Group<'_>) -> Option<usize> {
+        Lanelect.agreed_leader(group)
+    }
+}
+
+/// When this was heard, where it is a declaration.
+pub(crate) fn declared_at(heard: &Heard) -> Option<Duration> {
+    let mut frame = heard.frame.clone();
+    let message = codec("default", Some(KEY)).decode(udp_payload(&mut frame)?).ok()?;
+    matches!(message.body, Body::Declaration { .. }).then_some(heard.at)
+}
