@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::Keyring;
+use lanelect::wire::echo::Echoes;
 use lanelect::wire::frame::Codec;
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
@@ -35,6 +36,7 @@ pub(crate) fn declaration(sender: &str) -> Message {
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
             voters: None,
         },
+        echoes: Echoes::NONE,
         body: Body::Declaration { interval_us: 100_000, hold_us: 0 },
     }
 }

@@ -1,12 +1,13 @@
 //! A member that is broken or means harm: with the key, or where there is none.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use fastrand::Rng;
 use lanelect::types::{Priority, Role, Sequence, Term};
 use lanelect::wire::auth::Keyring;
-use lanelect::wire::frame::{Codec, TAG_LEN, VERSION};
+use lanelect::wire::echo::{Echo, Echoes};
+use lanelect::wire::frame::{Codec, DATAGRAM_MAX, TAG_LEN, VERSION};
 use lanelect::wire::message::{Body, Message};
 use socket2::{Domain, Socket, Type};
 
@@ -39,31 +40,58 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest that a leader is waited for: it has said that it declares more rarely than a minute.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(120);
 
-/// A program that speaks the protocol and keeps none of its rules.
+/// A program that speaks the protocol and keeps none of its rules but one: it shows that it is there, by an
+/// echo of what it heard last, or nobody who has a key would listen to it.
 pub(super) struct Hostile {
     socket: Socket,
+    ear: UdpSocket,
+    own: Ipv4Addr,
     codec: Codec,
+    heard: Echoes,
 }
 
 impl Hostile {
     pub(super) fn on(host: &Host, codec: Codec) -> Hostile {
         let own: Ipv4Addr = host.address(0).parse().unwrap();
-        let socket = host.run(|| {
+        let (socket, ear) = host.run(|| {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
             socket.set_multicast_if_v4(&own).unwrap();
             socket.set_multicast_ttl_v4(255).unwrap();
-            socket
+            (socket, listen(own))
         });
-        Hostile { socket, codec }
+        Hostile { socket, ear, own, codec, heard: Echoes::NONE }
     }
 
-    pub(super) fn say(&self, message: &Message) {
-        self.send(&encoded(&self.codec, message));
+    pub(super) fn say(&mut self, message: &Message) {
+        self.listen();
+        self.send(&encoded(&self.codec, &Message { echoes: self.heard, ..*message }));
+    }
+
+    /// Takes in what the group has said meanwhile.
+    fn listen(&mut self) {
+        let mut buffer = [0; DATAGRAM_MAX];
+        while let Ok((length, from)) = self.ear.recv_from(&mut buffer) {
+            if from.ip() != self.own
+                && let Ok(message) = self.codec.decode(&buffer[..length])
+            {
+                self.heard.put_first(Echo::of(&message));
+            }
+        }
     }
 
     fn send(&self, datagram: &[u8]) {
         self.socket.send_to(datagram, &SocketAddr::from(GROUP).into()).unwrap();
     }
+}
+
+/// Hears what is sent to the group.
+fn listen(own: Ipv4Addr) -> UdpSocket {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SocketAddr::from(GROUP).into()).unwrap();
+    socket.join_multicast_v4(&GROUP.0, &own).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.into()
 }
 
 /// What a follower says that comes back within ten minutes, and has the lowest rank.
@@ -119,7 +147,7 @@ fn a_term_beyond_reason_is_refused_and_told() {
     scenario(|lan, [h1, h2, h3, broken]| {
         let group = [h1, h2, h3];
         start_with_key(lan, &group);
-        let hostile = Hostile::on(broken, codec("default", Some(KEY)));
+        let mut hostile = Hostile::on(broken, codec("default", Some(KEY)));
         let hooks = lan.journal().text();
         for (sequence, term) in [(1, u64::MAX), (2, u64::MAX - 1), (3, 1 << 33)] {
             let mut message = declaration(NAME);
@@ -144,7 +172,7 @@ fn a_concession_of_a_term_beyond_reason_is_refused() {
     scenario(|lan, [h1, h2, h3, broken]| {
         let group = [h1, h2, h3];
         start_with_key(lan, &group);
-        let hostile = Hostile::on(broken, codec("default", Some(KEY)));
+        let mut hostile = Hostile::on(broken, codec("default", Some(KEY)));
         let mut message = heartbeat(NAME);
         if let Body::Heartbeat { conceded, .. } = &mut message.body {
             *conceded = Some(Term(1 << 62));
@@ -163,7 +191,7 @@ fn who_has_missed_a_jump_of_terms_is_not_left_out() {
     scenario(|lan, [h1, h2, h3, broken]| {
         let group = [h1, h2, h3];
         start_with_key(lan, &group);
-        let hostile = Hostile::on(broken, codec("default", Some(KEY)));
+        let mut hostile = Hostile::on(broken, codec("default", Some(KEY)));
         lan.cut(h3);
         lan.sole_leader_of(&[h1, h2]);
         for jump in 1..=2 {
@@ -203,7 +231,7 @@ fn a_leader_that_makes_everyone_wait_is_not_waited_for_for_ever() {
     scenario(|lan, [h1, h2, h3, broken]| {
         let group = [h1, h2, h3];
         start_with_key(lan, &group);
-        let hostile = Hostile::on(broken, codec("default", Some(KEY)));
+        let mut hostile = Hostile::on(broken, codec("default", Some(KEY)));
         let mut message = declaration(NAME);
         message.standing.priority = Priority(u8::MAX);
         message.body = Body::Declaration { interval_us: u32::MAX, hold_us: u32::MAX };
@@ -221,16 +249,16 @@ fn invented_members_do_not_push_out_real_ones() {
         let group = [h1, h2, h3];
         lan.start_led_by_first(&group, "");
         know_each_other(&group);
-        let hostile = Hostile::on(inventor, codec("default", None));
+        let mut hostile = Hostile::on(inventor, codec("default", None));
         let (hooks, watches) = (lan.journal().text(), group.map(Host::watch));
         let mut random = Rng::with_seed(lan.seed);
-        fill_tables(&hostile, &group, &mut random);
+        fill_tables(&mut hostile, &group, &mut random);
         // Telling of so many takes memory, which the allocator keeps.
         (0..3).for_each(|_| know_each_other_still(&group));
         let usage = group.map(Usage::of);
         let refused = group.map(|host| rejected(host, "table_full"));
         // Whoever is there stays, and nobody else takes any memory.
-        invent(&hostile, &mut random, MORE);
+        invent(&mut hostile, &mut random, MORE);
         for ((host, usage), refused) in group.iter().zip(usage).zip(refused) {
             wait_until("they are refused", || rejected(host, "table_full") >= refused + MORE);
             usage.check_growth(Usage::of(host));
@@ -252,14 +280,14 @@ fn know_each_other_still(group: &[&Host]) {
 }
 
 /// Invents members until every host drops new ones.
-fn fill_tables(hostile: &Hostile, group: &[&Host], random: &mut Rng) {
+fn fill_tables(hostile: &mut Hostile, group: &[&Host], random: &mut Rng) {
     wait_until("every table is full", || {
         invent(hostile, random, INVENTED);
         group.iter().all(|host| rejected(host, "table_full") > 0)
     });
 }
 
-fn invent(hostile: &Hostile, random: &mut Rng, count: u64) {
+fn invent(hostile: &mut Hostile, random: &mut Rng, count: u64) {
     for number in 0..count {
         hostile.say(&heartbeat(&format!("x{}", random.u64(..))));
         if number % BURST == 0 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::wire::echo::Echoes;
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 
 use super::hostile::{BURST, Hostile, KEY, NAME, is_well, start_with_key};
@@ -40,7 +41,7 @@ fn a_member_that_talks_nonsense_in_others_names_wedges_nothing() {
 }
 
 fn talk(seed: u64, from: &Host, names: Vec<String>) {
-    let hostile = Hostile::on(from, codec("default", Some(KEY)));
+    let mut hostile = Hostile::on(from, codec("default", Some(KEY)));
     let mut nonsense = Nonsense { random: Rng::with_seed(seed), names };
     for _ in 0..BURSTS {
         (0..BURST).for_each(|_| hostile.say(&nonsense.message()));
@@ -74,6 +75,7 @@ impl Nonsense {
                 flags,
                 voters,
             },
+            echoes: Echoes::NONE,
             body: self.body(),
         }
     }
@@ -81,7 +83,7 @@ impl Nonsense {
     /// Any but an objection.
     fn body(&mut self) -> Body {
         let (interval_us, hold_us) = (self.random.u32(..), self.random.u32(..));
-        match self.random.u8(..11) {
+        match self.random.u8(..12) {
             0 => Body::Heartbeat {
                 interval_us,
                 leader: self.maybe_name(),
@@ -101,6 +103,7 @@ impl Nonsense {
             },
             8 => Body::Inquiry,
             9 => Body::Probe { leader: self.name() },
+            10 => Body::Challenge,
             _ => Body::Sighting { leader: self.name(), newest: self.datagram() },
         }
     }
