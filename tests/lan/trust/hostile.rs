@@ -63,7 +63,10 @@ impl Hostile {
     }
 
     pub(super) fn say(&mut self, message: &Message) {
-        self.listen();
+        wait_until("it hears the group", || {
+            self.listen();
+            !self.heard.is_empty()
+        });
         self.send(&encoded(&self.codec, &Message { echoes: self.heard, ..*message }));
     }
 
