@@ -6,30 +6,15 @@ mod nonsense;
 mod replay;
 mod rotation;
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
 
 use lanelect::types::Sequence;
 use lanelect::wire::message::Message;
 use socket2::{Domain, Socket, Type};
 
 use crate::harness::forge::{self, GROUP};
+use crate::harness::keys::give_key;
 use crate::harness::{Host, scenario, wait_until};
-
-/// Gives the host a key of this one digit; returns the config line that names its file.
-fn give_key(host: &Host, digit: &str) -> String {
-    give_keys(host, &[digit])
-}
-
-/// The same with several keys, the first of which signs.
-fn give_keys(host: &Host, digits: &[&str]) -> String {
-    let path = host.path("key");
-    let keys: Vec<String> = digits.iter().map(|digit| digit.repeat(64)).collect();
-    fs::write(&path, keys.join("\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    format!("key_file = {path:?}")
-}
 
 fn rejected(host: &Host, reason: &str) -> u64 {
     host.status()["counters"]["rejected"][reason].as_u64().unwrap_or_default()

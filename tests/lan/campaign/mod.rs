@@ -1,5 +1,6 @@
 //! Five nodes under everything at once, for as long as one likes, and what their mode promises checked
-//! all the while; beside them one that only follows, to which nothing is done, and which must not grow.
+//! all the while; beside them one that only follows, to which nothing is done, and which must not grow. All
+//! have a key, so that whoever restarts or was away has to show first that it is there.
 //!
 //! ```text
 //! LANELECT_CAMPAIGN=10m cargo test --test lan -- campaign --nocapture
@@ -21,6 +22,7 @@ use std::time::Duration;
 use plan::{Deed, HOSTS, Plan, Target};
 
 use crate::harness::claims::{Claim, How, Interrogation, contradictions};
+use crate::harness::keys::{KEY, give_key};
 use crate::harness::patience::{self, campaign_duration};
 use crate::harness::switch::Rule;
 use crate::harness::usage::Usage;
@@ -89,7 +91,8 @@ impl<'a> Campaign<'a> {
     }
 
     fn run(mut self) {
-        let settings = if self.variant == Variant::Available { AVAILABLE } else { QUORUM };
+        let mode = if self.variant == Variant::Available { AVAILABLE } else { QUORUM };
+        let settings = &format!("{mode}{}\n", give_key(self.follower, KEY));
         self.hosts.iter().for_each(|host| host.start(settings));
         self.follower.start(&format!("{settings}candidate = false\n"));
         self.lan.sole_leader();

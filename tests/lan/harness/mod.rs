@@ -9,6 +9,7 @@ pub(crate) mod group;
 pub(crate) mod host;
 pub(crate) mod inside;
 pub(crate) mod journal;
+pub(crate) mod keys;
 pub(crate) mod lan;
 pub(crate) mod patience;
 pub(crate) mod service;

@@ -25,7 +25,9 @@ use nix::sys::socket::{
 };
 
 use super::claims::{Claim, How};
+use super::forge::codec;
 use super::frame::{complete_udp_checksum, udp_payload};
+use super::keys::KEY;
 use super::patience;
 
 /// Longest frame: more than any MTU used here.
@@ -80,7 +82,8 @@ struct Table {
     datagrams: BTreeMap<usize, u64>,
     /// The datagrams that said "I lead", in the order in which they were sent.
     claims: Vec<Claim>,
-    codec: Codec,
+    /// Without a key, and with the one that tests give.
+    codecs: [Codec; 2],
     random: Rng,
 }
 
@@ -112,7 +115,7 @@ impl Switch {
             rules: BTreeMap::new(),
             datagrams: BTreeMap::new(),
             claims: Vec::new(),
-            codec: Codec::new(group.parse().unwrap(), None),
+            codecs: [None, Some(KEY)].map(|key| codec(group, key)),
             random: Rng::with_seed(seed),
         };
         let shared = Arc::new(Shared { table: Mutex::new(table), stop: AtomicBool::new(false) });
@@ -194,7 +197,9 @@ impl Table {
 
 impl Table {
     fn note_claim(&mut self, host: usize, frame: &mut [u8], after: Instant) {
-        let message = udp_payload(frame).and_then(|payload| self.codec.decode(payload).ok());
+        let codecs = &self.codecs;
+        let message = udp_payload(frame)
+            .and_then(|payload| codecs.iter().find_map(|codec| codec.decode(payload).ok()));
         if let Some(message) = message.filter(|message| message.standing.role == Role::Leader) {
             let (term, by) = (Some(message.term.0), patience::now());
             self.claims.push(Claim { host, term, after, by, how: How::Datagram });

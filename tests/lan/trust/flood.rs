@@ -2,8 +2,9 @@
 
 use fastrand::Rng;
 
-use super::{give_key, rejected};
+use super::rejected;
 use crate::harness::flood::{Flood, Mix};
+use crate::harness::keys::{KEY, give_key};
 use crate::harness::tap::{Heard, Recorder, Tap};
 use crate::harness::usage::Usage;
 use crate::harness::{Host, Lan, scenario, wait_until};
@@ -64,7 +65,7 @@ fn a_flood_moves_nothing_and_leaves_nothing() {
 /// Starts the group twice, with a key; returns what was heard of both lives.
 fn two_lives(lan: &Lan, group: &[&Host; 3], listener: &Host) -> Vec<Heard> {
     let recorder = Recorder::start(Tap::on(listener));
-    let lines = give_key(group[0], "1");
+    let lines = give_key(group[0], KEY);
     lan.start_led_by_first(group, &lines);
     group.iter().for_each(|host| host.restart());
     lan.sole_leader();

@@ -11,13 +11,12 @@ use lanelect::wire::frame::{Codec, DATAGRAM_MAX, TAG_LEN, VERSION};
 use lanelect::wire::message::{Body, Message};
 use socket2::{Domain, Socket, Type};
 
-use super::{GROUP, give_key, rejected, times_told};
+use super::{GROUP, rejected, times_told};
 use crate::harness::forge::{codec, declaration, encoded};
+use crate::harness::keys::{KEY, give_key};
 use crate::harness::patience::{holds_within, pass};
 use crate::harness::usage::Usage;
 use crate::harness::{Host, Lan, scenario, wait_until};
-
-pub(super) const KEY: &str = "1";
 
 /// The name that it has where it has one of its own.
 pub(super) const NAME: &str = "h9";

@@ -8,8 +8,9 @@ use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::echo::Echoes;
 use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
 
-use super::hostile::{BURST, Hostile, KEY, NAME, is_well, start_with_key};
+use super::hostile::{BURST, Hostile, NAME, is_well, start_with_key};
 use crate::harness::forge::codec;
+use crate::harness::keys::KEY;
 use crate::harness::patience::pass;
 use crate::harness::{Host, scenario};
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 use std::{env, thread};
 
-use super::give_key;
 use crate::harness::host::Watch;
 use crate::harness::inside::{Needs, test_name};
+use crate::harness::keys::{KEY, give_key};
 use crate::harness::lan::named_scenario;
 use crate::harness::patience::{now, pass};
 use crate::harness::tap::{Heard, Recorder, Tap};
@@ -77,7 +77,7 @@ fn replay(body: impl FnOnce(&Lan, [&Host; 3], &Player)) {
     let test = test_name(&body);
     named_scenario(needs, test, |lan, [h1, h2, h3, attacker]| {
         let group = [h1, h2, h3];
-        let lines = give_key(h1, "1");
+        let lines = give_key(h1, KEY);
         lan.start_led_by_first(&group, &lines);
         let captured = record(lan, &group, attacker);
         body(lan, group, &Player { captured, tap: Tap::deaf_on(attacker) });

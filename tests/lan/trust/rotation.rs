@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{give_key, give_keys, rejected, times_told};
+use super::{rejected, times_told};
+use crate::harness::keys::{give_key, give_keys};
 use crate::harness::patience::now;
 use crate::harness::{Host, scenario, wait_until};
 
