@@ -258,7 +258,9 @@ impl Daemon {
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {
             let routed = self.transport.reports().into_iter().map(|report| report.name);
-            self.hooks.set_interfaces(routed.collect());
+            if self.hooks.set_interfaces(routed.collect()) {
+                self.keep_will();
+            }
         }
         self.election.handle_links(clock::now(), self.transport.any_up());
         self.carry_out();

@@ -17,11 +17,10 @@ use super::clock;
 use super::hooks::{HookNode, Hooks, Lanes};
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
-use super::will::WillFile;
+use super::will::{Left, WillFile};
 use crate::config::keys::{self, KeyFileError};
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::hook::{HookOutcome, HookRun};
-use crate::core::will::Will;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
@@ -97,20 +96,21 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     let began = clock::now();
     let file = WillFile::find(source)?;
     let unreadable = |source| PostStopError::Will { path: file.path().to_owned(), source };
-    let Some((will, config)) = file.read().map_err(unreadable)? else {
+    let Some(left) = file.read().map_err(unreadable)? else {
         log::debug!("the daemon left nothing to be done");
         return Ok(());
     };
-    let _held = keep_daemons_away(&config)?;
+    let Left { will, config, .. } = &left;
+    let _held = keep_daemons_away(config)?;
     let let_go = match &will.hook {
-        Some(run) => have_let_go(&config, &will, run, began)?,
+        Some(run) => have_let_go(&left, run, began)?,
         None => true,
     };
     // In quorum mode a resignation frees the voters from what keeps two nodes' scripts apart.
     if !let_go && will.grace.is_some() {
         return Err(PostStopError::NotLetGo);
     }
-    resign(&config, &will.resignation)?;
+    resign(config, &will.resignation)?;
     // A daemon that starts removes it too.
     Ok(file.remove()?)
 }
@@ -130,14 +130,10 @@ fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
 
 /// Runs the demote hook; returns whether it has ended. In quorum mode the fence command runs where it
 /// did not within the grace, or not at all.
-fn have_let_go(
-    config: &Config,
-    will: &Will,
-    run: &HookRun,
-    began: Time,
-) -> Result<bool, PostStopError> {
+fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
+    let will = &left.will;
     log::warn!("the daemon died and its scripts still hold term {}: running the hook", run.term);
-    let mut cleaner = Cleaner::new(config, will)?;
+    let mut cleaner = Cleaner::new(left)?;
     let grace_end = will.grace.map(|grace| began + grace);
     if let Some(grace) = will.grace {
         // What runs still, from before, leaves half of the grace to the demote hook.
@@ -162,14 +158,15 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn new(config: &Config, will: &Will) -> io::Result<Self> {
+    fn new(left: &Left) -> io::Result<Self> {
+        let Left { will, config, interfaces } = left;
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let node = HookNode {
             node_id: will.resignation.sender,
             group: config.group,
-            interfaces: config.interfaces.clone(),
+            interfaces: interfaces.clone(),
         };
         let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, clock::now())?;
         Ok(Cleaner { poll, signals, hooks })

@@ -36,6 +36,17 @@ struct Kept {
     will: Will,
     /// The configuration in force, as TOML.
     config: String,
+    /// The interfaces that hooks are told of: those of the configuration, or those that the kernel's
+    /// routes led to.
+    interfaces: Vec<String>,
+}
+
+/// What a daemon left to be done.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) will: Will,
+    pub(super) config: Config,
+    pub(super) interfaces: Vec<String>,
 }
 
 impl WillFile {
@@ -61,9 +72,13 @@ impl WillFile {
 
     /// Keeps this will, or none. Where that fails the daemon goes on: what is missing is only what
     /// follows its death.
-    pub(super) fn keep(&mut self, will: Option<&Will>, config: &Config) {
+    pub(super) fn keep(&mut self, will: Option<&Will>, config: &Config, interfaces: &[String]) {
         let kept = match will {
-            Some(will) => self.replace(Kept { will: will.clone(), config: config.to_toml() }),
+            Some(will) => self.replace(Kept {
+                will: will.clone(),
+                config: config.to_toml(),
+                interfaces: interfaces.to_vec(),
+            }),
             None => self.remove(),
         };
         match kept {
@@ -80,17 +95,17 @@ impl WillFile {
         }
     }
 
-    /// The will that was kept last, and the configuration that goes with it.
+    /// The will that was kept last, and what goes with it.
     ///
     /// # Errors
     ///
     /// Where the file cannot be read, or holds something else.
-    pub(super) fn read(&self) -> io::Result<Option<(Will, Config)>> {
+    pub(super) fn read(&self) -> io::Result<Option<Left>> {
         let Some(content) = small_file::read(&self.path, WILL_MAX)? else { return Ok(None) };
-        let Kept { will, config } = serde_json::from_slice(&content)?;
+        let Kept { will, config, interfaces } = serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
-        Ok(Some((will, config)))
+        Ok(Some(Left { will, config, interfaces }))
     }
 
     /// Nothing is left to be done.

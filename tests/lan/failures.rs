@@ -1,5 +1,8 @@
 //! Daemons that stop, die, freeze, restart and are set up wrongly.
 
+use std::fs;
+
+use crate::harness::host::ip;
 use crate::harness::{scenario, wait_until};
 
 #[test]
@@ -67,6 +70,25 @@ fn an_orderly_end_leaves_post_stop_nothing_to_do() {
         h2.crash();
         h1.restart();
         lan.wait_for_leader(h1);
+    });
+}
+
+/// The daemon found out itself by which interface the group is reached.
+#[test]
+fn who_cleans_up_tells_the_hook_of_the_interfaces_that_the_daemon_used() {
+    scenario(|_, [h1, _]| {
+        h1.run(|| ip("route add 239.255.76.69 dev eth0"));
+        let told = h1.path("told");
+        let hook = format!("echo $LANELECT_EVENT $LANELECT_INTERFACE >> {told}");
+        let config = h1.config(&format!("hook = {hook:?}"));
+        let without: Vec<_> = config.lines().filter(|it| !it.starts_with("interface")).collect();
+        h1.write_config(&without.join("\n"));
+        h1.restart();
+        let has_told = |line: &str| fs::read_to_string(&told).unwrap_or_default().contains(line);
+        wait_until("it leads", || has_told("elected eth0"));
+        h1.crash();
+        assert_eq!(h1.post_stop().0, Some(0));
+        assert!(has_told("demoted eth0\n"), "{}", fs::read_to_string(&told).unwrap());
     });
 }
 

@@ -69,7 +69,7 @@ impl Daemon {
     /// While there is a will, a daemon that hangs is soon to be ended, so that it is carried out.
     pub(super) fn keep_will(&mut self) {
         let will = self.election.will();
-        self.will.keep(will.as_ref(), &self.config);
+        self.will.keep(will.as_ref(), &self.config, self.hooks.interfaces());
         let limit = will.and_then(|_| self.election.params().leader_watchdog());
         if self.notifier.tighten_watchdog(limit) {
             self.feed_watchdog_from(clock::now());

@@ -67,7 +67,7 @@ impl Daemon {
         };
         let mut will = WillFile::of(&source, &config);
         // An earlier life's is void: what its scripts hold, the hook for `started` lets go.
-        will.keep(None, &config);
+        will.keep(None, &config, &[]);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,

@@ -238,9 +238,16 @@ impl Hooks {
         }
     }
 
-    /// Takes other interfaces for the environment, from the next run on.
-    pub fn set_interfaces(&mut self, interfaces: Vec<String>) {
+    /// Takes other interfaces for the environment, from the next run on; returns whether they are.
+    pub fn set_interfaces(&mut self, interfaces: Vec<String>) -> bool {
+        let differ = self.node.interfaces != interfaces;
         self.node.interfaces = interfaces;
+        differ
+    }
+
+    /// The interfaces that hooks are told of.
+    pub fn interfaces(&self) -> &[String] {
+        &self.node.interfaces
     }
 
     fn begin_fence(&mut self, term: Term, now: Time) {
