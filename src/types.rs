@@ -19,8 +19,8 @@ pub enum NameError {
     /// It is longer than [`NAME_MAX`] bytes.
     #[error("is longer than {NAME_MAX} bytes")]
     TooLong,
-    /// It holds a blank or a control character.
-    #[error("holds a blank or a control character, which is not allowed")]
+    /// It holds a blank, or a character that cannot be seen.
+    #[error("holds a blank, or a control or formatting character that cannot be seen")]
     Blank,
 }
 
@@ -33,11 +33,22 @@ impl Name {
         if text.is_empty() {
             return Err(NameError::Empty);
         }
-        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        if text.chars().any(|c| c.is_whitespace() || c.is_control() || is_invisible(c)) {
             return Err(NameError::Blank);
         }
         ArrayString::from(text).map(Name).map_err(|_| NameError::TooLong)
     }
+}
+
+/// Whether a character only changes how those around it are shown. With such a character one name could look like
+/// another, or turn a line of the log around.
+const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 struct NameVisitor;
@@ -46,7 +57,7 @@ impl Visitor<'_> for NameVisitor {
     type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "1 to {NAME_MAX} bytes of text without blanks or control characters")
+        write!(f, "1 to {NAME_MAX} bytes of text without blanks and invisible characters")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Name, E> {
@@ -103,7 +114,7 @@ macro_rules! name_type {
 }
 
 name_type! {
-    /// A node's name: 1 to 64 bytes of UTF-8 without blanks or control characters, unique in its
+    /// A node's name: 1 to 64 bytes of UTF-8 without blanks and invisible characters, unique in its
     /// group. Ordered by its bytes, as ties in priority are broken.
     NodeId
 }
@@ -201,12 +212,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_1_to_64_bytes_without_blanks_or_control_characters() {
+    fn a_name_is_1_to_64_bytes_without_blanks_and_invisible_characters() {
         assert_eq!("web1".parse::<NodeId>().unwrap().as_str(), "web1");
         assert!("é".repeat(32).parse::<NodeId>().is_ok());
         assert_eq!("".parse::<NodeId>(), Err(NameError::Empty));
         assert_eq!("x".repeat(65).parse::<NodeId>(), Err(NameError::TooLong));
-        for bad in ["a b", "a\tb", "a\u{7f}", "a\u{a0}b", "\n"] {
+        for bad in [
+            "a b",
+            "a\tb",
+            "a\u{7f}",
+            "a\u{a0}b",
+            "\n",
+            "web\u{202e}1",
+            "\u{feff}web1",
+            "web\u{200b}1",
+        ] {
             assert_eq!(bad.parse::<NodeId>(), Err(NameError::Blank), "{bad:?}");
         }
     }
