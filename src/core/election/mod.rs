@@ -342,12 +342,13 @@ impl Election {
 
     /// `state`, which was asked for, or a newer one, is on disk.
     pub fn handle_persisted(&mut self, now: Time, state: PersistentState) {
+        if self.state == State::Stopped {
+            // Nothing rests on it any more, and what is left to be done is told.
+            return;
+        }
         self.act(now, |election| {
             let is_first = election.durable.incarnation != election.incarnation;
             election.durable = state;
-            if election.state == State::Stopped {
-                return;
-            }
             if is_first && matches!(election.state, State::Starting { .. }) {
                 election.say_hello(now);
                 election.inquire(now);

@@ -291,3 +291,16 @@ fn a_leader_that_others_tell_of_is_not_forgotten_however_long_it_is_not_heard() 
     assert_eq!(lan.at("c").leader(), Some(id("a")));
     assert!(!lan.take("c").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
 }
+
+/// What the disk told after the end changed the will of a node whose scripts had not let go.
+#[test]
+fn a_write_that_ends_after_the_end_asks_for_nothing() {
+    let mut lan = Lan::led_by("b");
+    lan.set_slow_disk("b", true);
+    lan.set_hooks("b", Some(HookOutcome::NotRun));
+    lan.hear(Peer { term: Term(5), ..Peer::new("c") }.says(Body::Claim));
+    lan.tell("b", |election, now| election.stop(now));
+    assert_eq!(lan.take("b").stopped(), Some(StopCause::Requested));
+    lan.end_write("b");
+    assert!(lan.take("b").0.is_empty());
+}
