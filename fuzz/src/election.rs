@@ -121,7 +121,7 @@ impl Host {
     fn hear(&mut self, heard: &Heard) {
         let from = Ipv4Addr::new(10, 0, 0, heard.sender % NODES).into();
         let message = heard.message(self.voters_digest(), self.last_sent);
-        if self.election.is_fresh(&message) {
+        if self.election.is_fresh(self.now, &message) {
             self.election.handle_datagram(self.now, from, &message);
             self.carry_out();
         } else {

@@ -59,6 +59,8 @@ pub(crate) struct Member {
     newest: (Incarnation, Sequence),
     /// Which of them are recent.
     recent: Recent,
+    /// Whether it has to show anew that it is there.
+    doubted: bool,
     /// The newest datagram of a life that still starts under this id.
     knocked: (Incarnation, Sequence),
     /// The last reign of this member that this node, leading, has settled a conflict with.
@@ -85,6 +87,7 @@ impl Member {
             since: now,
             newest: number(message),
             recent: Recent::since(message.sequence),
+            doubted: false,
             knocked: Default::default(),
             settled: None,
             other_life_heard: None,
@@ -195,8 +198,8 @@ impl Members {
         Some(DatagramId { incarnation, sequence })
     }
 
-    /// Whether this life is there, so that its next datagram is known to be new by its number. Decided at
-    /// each sweep, so that what has waited for a daemon that was held counts as ever.
+    /// Whether this life is there, as of the last sweep, so that its next datagram is known to be new by its
+    /// number.
     pub(crate) fn knows(&self, life: Life) -> bool {
         self.present(&life.node_id).is_some_and(|member| member.newest.0 == life.incarnation)
     }
@@ -209,7 +212,27 @@ impl Members {
     }
 
     fn present(&self, node_id: &NodeId) -> Option<&Member> {
-        self.table.get(node_id).filter(|member| member.reported.is_visible())
+        self.table.get(node_id).filter(|member| member.reported.is_visible() && !member.doubted)
+    }
+
+    /// Whether a later life than this is known of its node.
+    pub(crate) fn knows_later_life(&self, life: Life) -> bool {
+        self.table.get(&life.node_id).is_some_and(|member| member.newest.0 > life.incarnation)
+    }
+
+    /// Whether this datagram, or a newer one of its life, was heard.
+    pub(crate) fn has_heard(&self, message: &Message) -> bool {
+        self.table.get(&message.sender).is_some_and(|member| {
+            member.newest.0 == message.incarnation && number(message) <= member.newest
+        })
+    }
+
+    /// From now on every member has to show anew that it is there.
+    pub(crate) fn doubt_all(&mut self) {
+        for member in self.table.values_mut() {
+            member.doubted = true;
+            member.recent = Recent::after(member.newest.1);
+        }
     }
 
     /// Every member with its state, ordered by id.
@@ -494,7 +517,7 @@ impl Member {
             self.knocked = number(message);
             return Heard::Knocking;
         }
-        let anew = restarted || !self.reported.is_visible();
+        let anew = restarted || self.doubted || !self.reported.is_visible();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         *self = Member {
             last_declared: self.last_declared.filter(|_| declares),

@@ -1,8 +1,8 @@
 //! Nodes that are heard, and have not shown yet that what is heard of them is new.
 //!
-//! One for each id, in the latest life that was heard: an older one that is sent again does not displace
-//! it. Whoever does not answer is asked more and more rarely, so what is replayed costs the group little,
-//! however fast it comes.
+//! One for each id, in the latest life that was heard: an older one does not displace it, unless it has
+//! been asked and says nothing. Whoever does not answer is asked more and more rarely, under whichever of its
+//! lives, so what is replayed costs the group little, however fast it comes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,6 +29,11 @@ impl Recent {
     /// From `sequence` on, whenever that was.
     pub(crate) const fn since(sequence: Sequence) -> Self {
         Recent { from: sequence, next: sequence }
+    }
+
+    /// Only those after `newest`.
+    pub(crate) const fn after(newest: Sequence) -> Self {
+        Recent::since(Sequence(newest.0.saturating_add(1)))
     }
 
     /// Whether this datagram was sent lately.
@@ -64,6 +69,8 @@ struct Stranger {
     asked: u32,
     /// When it may be asked again.
     next: Time,
+    /// The first challenge of this node to this life.
+    challenged: Option<Sequence>,
     /// Whether it has spoken since it was last asked.
     speaks: bool,
     /// Whether it was told of.
@@ -73,8 +80,10 @@ struct Stranger {
 /// What a stranger's datagram means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encounter {
-    /// Nothing: it is old, or there are too many.
+    /// Nothing: it is old.
     Stale,
+    /// Nothing: there are too many strangers.
+    Full,
     /// It was asked already, and has the time to answer.
     Asked,
     /// It is to be asked; `in_vain` once where it has not answered for long.
@@ -95,21 +104,21 @@ impl Strangers {
             asked: 0,
             next: now,
             speaks: true,
+            challenged: None,
             told: false,
         };
         let Some(known) = self.0.get_mut(&message.sender) else {
             if self.0.len() >= MEMBERS_MAX {
-                return Encounter::Stale;
+                return Encounter::Full;
             }
             self.0.insert(message.sender, fresh);
             return Encounter::Due { in_vain: false };
         };
-        if id <= known.newest {
+        if id <= known.newest && !known.gives_way_to(now, id) {
             return Encounter::Stale;
         }
-        if id.incarnation > known.newest.incarnation {
-            *known = fresh;
-            return Encounter::Due { in_vain: false };
+        if id.incarnation != known.newest.incarnation {
+            known.challenged = None;
         }
         (known.newest, known.last_heard, known.speaks) = (id, now, true);
         if now < known.next {
@@ -127,17 +136,22 @@ impl Strangers {
         })
     }
 
+    /// Whether somebody was heard under this id.
+    pub(crate) fn knows(&self, node_id: &NodeId) -> bool {
+        self.0.contains_key(node_id)
+    }
+
     /// Whether nobody under this id was ever asked in vain.
     pub(crate) fn may_live(&self, node_id: &NodeId) -> bool {
         self.0.get(node_id).is_none_or(|stranger| stranger.asked == 0)
     }
 
-    /// Whether somebody under this id has not had the time yet to answer.
-    pub(crate) fn may_answer(&self, now: Time, node_id: &NodeId) -> bool {
-        self.0.get(node_id).is_some_and(|stranger| match stranger.asked {
-            0 => true,
-            1 => now < stranger.next,
-            _ => false,
+    /// Whether `message` answers a challenge of this node to this very life, as `echoed`, the newest of
+    /// this node's own datagrams that it echoes, shows.
+    pub(crate) fn has_answered(&self, message: &Message, echoed: Sequence) -> bool {
+        self.0.get(&message.sender).is_some_and(|stranger| {
+            stranger.newest.incarnation == message.incarnation
+                && stranger.challenged.is_some_and(|challenge| echoed >= challenge)
         })
     }
 
@@ -146,15 +160,16 @@ impl Strangers {
         self.0.values().any(|stranger| stranger.is_due(now))
     }
 
-    /// Those who are to be asked now, as far as one datagram echoes them; they count as asked. Those that
-    /// were asked least come first, and of them those that were heard last.
-    pub(crate) fn ask(&mut self, now: Time, patience: Patience) -> Echoes {
+    /// Those who are to be asked now by the datagram `challenge`, as far as it echoes them; they count as
+    /// asked. Those that were asked least come first, and of them those that were heard last.
+    pub(crate) fn ask(&mut self, now: Time, patience: Patience, challenge: Sequence) -> Echoes {
         let mut due: Vec<_> = self.0.iter_mut().filter(|(_, it)| it.is_due(now)).collect();
         due.sort_unstable_by_key(|(_, it)| (it.asked, Reverse(it.last_heard)));
         let mut echoes = Echoes::NONE;
         for (node_id, stranger) in due.into_iter().take(ECHOES_MAX) {
             echoes.add(Echo { node_id: *node_id, datagram: stranger.newest });
             stranger.note_asked(now, patience);
+            stranger.challenged.get_or_insert(challenge);
         }
         echoes
     }
@@ -185,6 +200,13 @@ impl Strangers {
 }
 
 impl Stranger {
+    /// Whether another life under its id, though it began earlier, is heard in its place: it was asked, and
+    /// has said nothing since.
+    fn gives_way_to(&self, now: Time, id: DatagramId) -> bool {
+        let is_silent = self.asked > 0 && !self.speaks && self.next <= now;
+        id.incarnation != self.newest.incarnation && is_silent
+    }
+
     fn is_due(&self, now: Time) -> bool {
         self.speaks && self.next <= now
     }

@@ -134,7 +134,11 @@ impl Election {
             (Some(old), Some(new)) => Some(QuorumParams { voters: old.voters, ..new }),
             (old, _) => old,
         };
+        let begins_anew = self.params.authenticated != new.authenticated;
         self.params = Params { quorum, ..new };
+        if begins_anew {
+            self.begin_anew();
+        }
         if self.in_quorum_mode() {
             // Settings for available mode, which wait for a restart with it: a static leader needs no
             // votes.

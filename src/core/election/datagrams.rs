@@ -20,9 +20,10 @@ impl Election {
             // Its own, come back by multicast loopback.
             return;
         }
-        if !self.is_fresh(message) {
+        self.doubt_after_pause(now);
+        if !self.is_fresh(now, message) {
             self.meet_stranger(now, message);
-        } else if self.is_far_ahead(message) {
+        } else if self.is_far_ahead(message) && !self.members.has_heard(message) {
             self.refuse_term(message);
         } else if message.sender == self.node_id {
             self.receive_from_namesake(now, from, message);
@@ -40,11 +41,15 @@ impl Election {
             Heard::Stale => self.ignored.stale += 1,
             Heard::TableFull => self.ignored.table_full += 1,
             Heard::Knocking => self.declare_soon(now),
-            Heard::Known => self.take_in(now, from, message),
+            Heard::Known => {
+                self.make_acquaintance(message);
+                self.take_in(now, from, message);
+            }
             Heard::Joined => {
                 self.make_acquaintance(message);
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);
+                self.make_up_for_silence(now);
             }
         }
     }

@@ -31,6 +31,9 @@ impl Election {
         if message.highest_term().0 <= TERM_MAX && message.sender != self.node_id && has_room {
             self.far_terms.insert(message.sender, message.highest_term());
         }
+        if self.members.knows(message.life()) {
+            self.members.note_heard(&message.sender, message.sequence);
+        }
     }
 
     /// Takes the lowest of the terms that were refused since the last sweep, where most members tell such
@@ -46,11 +49,14 @@ impl Election {
         let Some(term) = ahead.values().min().copied().filter(|_| ahead.len() > beside) else {
             return;
         };
-        self.notify(Event::CaughtUp { from: self.term, to: term });
+        let before = self.term;
         if self.state == State::Leading && !self.in_quorum_mode() {
             self.reaffirm(now, term);
         } else {
             self.learn_term(term);
+        }
+        if self.term != before {
+            self.notify(Event::CaughtUp { from: before, to: term });
         }
     }
 }

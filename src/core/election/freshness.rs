@@ -26,9 +26,13 @@ use crate::core::output::Event;
 use crate::core::strangers::{Encounter, Patience, Recent, Strangers};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{NodeId, Role, Sequence};
+use crate::types::{Life, NodeId, Role, Sequence};
 use crate::wire::echo::{Echo, Echoes};
-use crate::wire::message::{Body, Message};
+use crate::wire::message::{Body, DatagramId, Message};
+
+/// Between two times at which this node's own vote does not count, as somebody may use its id, there are at
+/// least so many times of a member's patience.
+const DOUBT_PAUSE: u32 = 4;
 
 /// What this node needs to know to tell the new from the old, and to show others that it is there.
 #[derive(Debug, Clone, Hash)]
@@ -42,6 +46,17 @@ pub(super) struct Freshness {
     owed: Echoes,
     last_challenged: Option<Time>,
     last_answered: Option<Time>,
+    doubt: Option<Doubt>,
+    /// Whether everyone was doubted since the last sweep.
+    doubts_all: bool,
+}
+
+/// Somebody was heard under this node's own id, who may be there.
+#[derive(Debug, Clone, Copy, Hash)]
+struct Doubt {
+    since: Time,
+    /// Until when it has the time to answer; none where it was not asked yet.
+    until: Option<Time>,
 }
 
 impl Default for Freshness {
@@ -53,6 +68,8 @@ impl Default for Freshness {
             owed: Echoes::NONE,
             last_challenged: None,
             last_answered: None,
+            doubt: None,
+            doubts_all: false,
         }
     }
 }
@@ -60,17 +77,88 @@ impl Default for Freshness {
 impl Election {
     /// Whether `message` is known to have been sent lately, and may not be an old one that is sent again.
     /// Always where datagrams are not authenticated: then whoever could send it again could make it up.
-    pub fn is_fresh(&self, message: &Message) -> bool {
-        !self.params.authenticated
-            || self.members.knows(message.life())
-            || message.echoes.iter().any(|echo| self.is_recent(echo))
-                && !self.freshness.strangers.has_heard(message)
+    pub fn is_fresh(&self, now: Time, message: &Message) -> bool {
+        if !self.params.authenticated {
+            return true;
+        }
+        if self.was_held(now) {
+            return false;
+        }
+        if self.members.knows(message.life()) {
+            return true;
+        }
+        let is_shown = if self.members.knows_later_life(message.life()) {
+            // Shortly before that one began it may have echoed what is still recent.
+            self.has_answered(message)
+        } else {
+            message.echoes.iter().any(|echo| self.is_recent(echo))
+        };
+        is_shown && !self.freshness.strangers.has_heard(message)
+    }
+
+    /// Whether `message` answers a challenge of this very node to its sender's life.
+    fn has_answered(&self, message: &Message) -> bool {
+        let mut own = message.echoes.iter().filter(|echo| echo.node_id == self.node_id);
+        own.any(|echo| {
+            self.is_recent(echo)
+                && self.freshness.strangers.has_answered(message, echo.datagram.sequence)
+        })
     }
 
     /// Whether another daemon may be there under this node's id: one was heard, and has not had the time
     /// to show that it is.
     pub(super) fn may_have_namesake(&self, now: Time) -> bool {
-        self.freshness.strangers.may_answer(now, &self.node_id)
+        let doubt = self.freshness.doubt;
+        doubt.is_some_and(|doubt| doubt.until.is_none_or(|until| now < until))
+    }
+
+    /// Somebody may be there under this node's id. Former lives of this node may be replayed one after the
+    /// other, so no doubt follows soon upon another: whoever is there will answer.
+    fn begin_doubt(&mut self, now: Time) {
+        let pause = self.params.member_patience() * DOUBT_PAUSE;
+        if self.freshness.doubt.is_none_or(|last| last.since + pause <= now) {
+            self.freshness.doubt = Some(Doubt { since: now, until: None });
+        }
+    }
+
+    /// A namesake was asked.
+    fn limit_doubt(&mut self, now: Time) {
+        let until = now + self.patience_with_strangers().least;
+        if let Some(doubt) = &mut self.freshness.doubt {
+            doubt.until.get_or_insert(until);
+        }
+    }
+
+    /// What was said while this daemon was held, for longer than a member may be silent, has waited too
+    /// long: somebody else may have kept it. Everyone has to show anew that they are there.
+    pub(super) fn doubt_after_pause(&mut self, now: Time) {
+        if self.params.authenticated && self.was_held(now) {
+            self.doubt_everyone();
+            self.freshness.doubts_all = true;
+        }
+    }
+
+    /// Whether this daemon was held, and has not doubted everyone for it yet.
+    fn was_held(&self, now: Time) -> bool {
+        let patience = self.params.member_patience();
+        let is_late = self.timers.get(Timer::Sweep).is_some_and(|at| at + patience < now);
+        is_late && !self.freshness.doubts_all
+    }
+
+    fn doubt_everyone(&mut self) {
+        self.members.doubt_all();
+        self.freshness.own = Recent::after(self.sequence);
+        self.freshness.overheard = Echoes::NONE;
+        self.freshness.owed = Echoes::NONE;
+    }
+
+    /// Datagrams are authenticated from now on, or no longer. Who was believed without a key is not with
+    /// one.
+    pub(super) fn begin_anew(&mut self) {
+        self.freshness = Freshness::default();
+        self.timers.clear(Timer::Challenge);
+        self.timers.clear(Timer::Answer);
+        self.doubt_everyone();
     }
 
     fn is_recent(&self, echo: &Echo) -> bool {
@@ -83,8 +171,12 @@ impl Election {
 
     /// Time has passed.
     pub(super) fn move_on(&mut self, now: Time) {
+        self.freshness.doubts_all = false;
         self.freshness.own.move_on(self.sequence);
         self.freshness.strangers.sweep(now, self.params.member_patience() * 2);
+        if !self.freshness.strangers.knows(&self.node_id) {
+            self.limit_doubt(now);
+        }
     }
 
     /// Takes in that `message` was heard, whoever sent it, for others to know that this node has.
@@ -103,24 +195,32 @@ impl Election {
         }
     }
 
+    /// Whoever is believed from now on may have asked for the leader before, when nothing that it said
+    /// counted.
+    pub(super) fn make_up_for_silence(&mut self, now: Time) {
+        if self.params.authenticated {
+            self.declare_soon(now);
+        }
+    }
+
     /// Somebody speaks who may not be there.
     pub(super) fn meet_stranger(&mut self, now: Time, message: &Message) {
-        let known = self.members.newest(&message.sender);
-        let was_heard = known.is_some_and(|newest| {
-            newest.incarnation == message.incarnation && message.sequence <= newest.sequence
-        });
-        if was_heard {
+        if self.members.has_heard(message) {
             self.ignored.stale += 1;
             return;
         }
         self.overhear(message);
         match self.freshness.strangers.hear(now, message) {
             Encounter::Stale => self.ignored.stale += 1,
+            Encounter::Full => self.ignored.table_full += 1,
             Encounter::Asked => self.ignored.unproven += 1,
             Encounter::Due { in_vain } => {
                 self.ignored.unproven += 1;
                 if in_vain {
                     self.notify(Event::StrangerSilent { node_id: message.sender });
+                }
+                if message.sender == self.node_id {
+                    self.begin_doubt(now);
                 }
                 let wait = self.wait_to_challenge(message.sender);
                 self.challenge_soon(now, wait);
@@ -161,9 +261,13 @@ impl Election {
             return;
         }
         let patience = self.patience_with_strangers();
-        let asked = self.freshness.strangers.ask(now, patience);
+        let challenge = Sequence(self.sequence.0 + 1);
+        let asked = self.freshness.strangers.ask(now, patience, challenge);
         if asked.is_empty() {
             return;
+        }
+        if asked.iter().any(|echo| echo.node_id == self.node_id) {
+            self.limit_doubt(now);
         }
         self.freshness.last_challenged = Some(now);
         self.transmit(Body::Challenge, asked);
@@ -182,10 +286,15 @@ impl Election {
     pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
         let patience = self.patience_with_strangers();
         for echo in challenge.echoes.iter() {
-            if echo.node_id != self.node_id {
-                self.freshness.strangers.note_asked(now, echo, patience);
-            } else if echo.datagram.incarnation == self.incarnation {
+            let Echo { node_id, datagram: DatagramId { incarnation, .. } } = *echo;
+            let life = Life { node_id, incarnation };
+            if life == self.life() {
                 self.answer_soon(now, challenge);
+            } else if !self.members.knows_later_life(life) {
+                self.freshness.strangers.note_asked(now, echo, patience);
+                if node_id == self.node_id {
+                    self.limit_doubt(now);
+                }
             }
         }
     }

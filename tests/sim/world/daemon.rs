@@ -289,7 +289,7 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         let now = host.clock.show(self.now);
-        let is_fresh = election.is_fresh(&message);
+        let is_fresh = election.is_fresh(now, &message);
         if !is_fresh {
             self.watch.note_stranger(to, &message);
         }

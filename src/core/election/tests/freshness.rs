@@ -272,18 +272,25 @@ fn a_namesake_that_answers_is_told_to_stop_in_words_that_it_can_believe() {
 }
 
 #[test]
-fn a_candidate_unknown_to_the_others_answers_with_its_proposal() {
-    let mut lan = Lan::keyed(&["b", "c"]);
-    lan.crash("b");
-    lan.pass(secs(4));
-    assert_eq!(lan.leaders(), ["c"], "it was the last that was known");
-    let mut better = Peer { role: Role::Leader, term: Term(7), ..Peer::new("a") };
-    lan.take("c");
-    let proposal = better.says(Body::Proposal);
-    lan.hear(proposal);
-    let challenge = lan.take("c").challenges()[0];
-    lan.hear(echoing(better.says(EVERY_SECOND), &challenge));
-    assert_eq!(lan.at("c").leader(), Some(id("a")));
+fn a_candidate_answers_a_challenge_with_its_proposal() {
+    let mut lan = Lan::new();
+    let params = Params { min_candidates: 2, ..keyed() };
+    lan.start("b", params);
+    let mut worse = Peer::new("c");
+    lan.hear(worse.says(HEARTBEAT));
+    lan.pass(secs(1));
+    let challenge = lan.take("b").challenges()[0];
+    lan.hear(echoing(worse.says(HEARTBEAT), &challenge));
+    while lan.at("b").role() != Role::Candidate {
+        lan.pass(ms(10));
+        lan.hear(worse.says(HEARTBEAT));
+    }
+    let proposal = lan.last_said("b", |body| *body == Body::Proposal);
+    lan.take("b");
+    let question = echoing(worse.says(Body::Challenge), &proposal);
+    lan.hear(question);
+    let answer = lan.last_said("b", |body| *body == Body::Proposal);
+    assert!(answer.echoes.iter().any(|echo| *echo == Echo::of(&question)));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod quorum;
 mod quorum_model_regressions;
 mod quorum_regressions;
 mod regressions;
+mod replays;
 mod startup;
 mod statics;
 mod will;
