@@ -170,12 +170,14 @@ impl Election {
         }
     }
 
-    /// A leader that is heard in another role leads no more, whatever else it says. One that says so
-    /// names its successor too.
+    /// A leader that is heard in another role leads no more, whatever else it says, and one that is heard
+    /// in another life has yet to declare. One that says so names its successor too.
     fn notice_fall(&mut self, now: Time, message: &Message) {
         let sender = message.sender;
         let resigns = matches!(message.body, Body::Resignation { .. } | Body::Farewell { .. });
-        if self.leader == Some(sender) && message.standing.role != Role::Leader && !resigns {
+        let leads_on =
+            message.standing.role == Role::Leader && self.members.awaited(&sender).is_some();
+        if self.leader == Some(sender) && !leads_on && !resigns {
             self.report_resignation(sender);
             self.lose_leader(now, sender);
             self.await_leader(now);

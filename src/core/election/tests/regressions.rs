@@ -304,3 +304,19 @@ fn a_write_that_ends_after_the_end_asks_for_nothing() {
     lan.end_write("b");
     assert!(lan.take("b").0.is_empty());
 }
+
+/// A leader that had restarted, and was heard in its new life before it declared, was given up without having
+/// been asked.
+#[test]
+fn a_leader_that_is_heard_in_another_life_has_yet_to_declare() {
+    let mut former = Peer::leading("a", 4);
+    let mut lan = Lan::following("b", patient(), &mut former);
+    let mut restarted = Peer { incarnation: Incarnation(9), ..Peer::leading("a", 5) };
+    lan.hear(restarted.says(Body::Challenge));
+    assert_eq!(lan.at("b").leader(), None);
+    lan.hear(restarted.says(EVERY_SECOND));
+    assert_eq!(lan.at("b").leader(), Some(id("a")));
+    lan.pass(secs(1));
+    let silent = |event| matches!(event, Event::LeaderSilent { .. });
+    assert!(!lan.take("b").events().any(silent));
+}
