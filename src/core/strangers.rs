@@ -65,7 +65,7 @@ impl Patience {
 struct Stranger {
     newest: DatagramId,
     last_heard: Time,
-    /// How often it was asked in this life, by this node or by others.
+    /// How often it was asked, in whichever of its lives, by this node or by others.
     asked: u32,
     /// When it may be asked again.
     next: Time,

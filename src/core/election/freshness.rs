@@ -232,14 +232,17 @@ impl Election {
         if !wait.is_zero() && self.timers.get(Timer::Challenge).is_some() {
             return;
         }
-        let last = self.freshness.last_challenged;
-        let earliest = last.map_or(now, |last| last + self.params.declaration_gap());
-        let at = earliest.max(now + wait);
+        let at = self.no_sooner_than_a_gap_after(self.freshness.last_challenged, now + wait);
         if at <= now {
             self.challenge(now);
         } else {
             self.timers.set_no_later(Timer::Challenge, at);
         }
+    }
+
+    /// `at`, or a declaration gap after `last` where that is later.
+    fn no_sooner_than_a_gap_after(&self, last: Option<Time>, at: Time) -> Time {
+        last.map_or(at, |last| at.max(last + self.params.declaration_gap()))
     }
 
     /// How long this node leaves a stranger to others. A namesake it does not: until that has had the time
@@ -306,9 +309,7 @@ impl Election {
             && challenge.standing.role == Role::Starting;
         let most = if both_start { self.params.time_to_meet() } else { Duration::ZERO };
         let wait = self.chance(most);
-        let last = self.freshness.last_answered;
-        let earliest = last.map_or(now, |last| last + self.params.declaration_gap());
-        let at = earliest.max(now + wait);
+        let at = self.no_sooner_than_a_gap_after(self.freshness.last_answered, now + wait);
         if at <= now {
             self.answer_challenge(now);
         } else {

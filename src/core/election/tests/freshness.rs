@@ -4,7 +4,7 @@ use super::*;
 use crate::core::status::MemberState;
 use crate::wire::echo::Echo;
 
-fn keyed() -> Params {
+pub(super) fn keyed() -> Params {
     Params { authenticated: true, ..patient() }
 }
 
@@ -23,7 +23,7 @@ impl Lan {
         lan
     }
 
-    fn sees(&self, name: &str, other: &str) -> Option<MemberState> {
+    pub(super) fn sees(&self, name: &str, other: &str) -> Option<MemberState> {
         let members = self.at(name).status(self.now).members;
         members.iter().find(|member| member.node_id == id(other)).map(|member| member.state)
     }

@@ -1,5 +1,6 @@
 //! What somebody may try who has recorded everything that was ever said.
 
+use super::freshness::keyed;
 use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
@@ -11,10 +12,6 @@ use crate::wire::echo::Echo;
 const HEARTBEAT: Body =
     Body::Heartbeat { interval_us: 1_000_000, leader: None, conceded: None, acknowledged: None };
 
-fn keyed() -> Params {
-    Params { authenticated: true, ..patient() }
-}
-
 fn keyed_quorum() -> Params {
     let voters = Voters::new(["a", "b", "c"].map(id)).unwrap();
     Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..keyed() }
@@ -25,11 +22,6 @@ impl Lan {
     fn recorded(&mut self, name: &str, fits: impl Fn(&Body) -> bool) -> Vec<Message> {
         let sent = self.take(name);
         sent.sent().map(|(_, message)| message).filter(|message| fits(&message.body)).collect()
-    }
-
-    fn sees_member(&self, name: &str, other: &str) -> Option<MemberState> {
-        let members = self.at(name).status(self.now).members;
-        members.iter().find(|member| member.node_id == id(other)).map(|member| member.state)
     }
 
     fn votes_that_count(&self, name: &str) -> usize {
@@ -117,7 +109,7 @@ fn the_last_words_of_the_life_before_contest_no_vote() {
     lan.crash("c");
     lan.start("c", keyed_quorum());
     lan.pass(ms(2500));
-    assert_eq!(lan.sees_member("a", "c"), Some(MemberState::Alive));
+    assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
     for message in recorded {
         lan.hear(message);
     }
@@ -137,11 +129,11 @@ fn the_last_words_of_the_life_before_bring_nobody_back() {
     lan.pass(ms(100));
     lan.tell("b", |election, now| election.stop(now));
     lan.crash("b");
-    assert_eq!(lan.sees_member("a", "b"), Some(MemberState::Left));
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
     for message in recorded {
         lan.hear(message);
     }
-    assert_eq!(lan.sees_member("a", "b"), Some(MemberState::Left));
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
 }
 
 /// A host that was suspended, or whose daemon was stopped for so long that its socket overflowed.
