@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::harness::journal::What;
 use crate::harness::patience::{LIMIT, now, pass};
-use crate::harness::{Host, Lan, quorum_scenario, scenario, wait_until};
+use crate::harness::{Host, Lan, quorum_scenario, scenario};
 
 /// Samples of a failover, and of a split.
 const FAILOVERS: usize = 25;
@@ -39,7 +39,7 @@ pub(crate) fn three_voters_with_grace() {
 
 pub(crate) fn five_voters_split_3_2() {
     quorum_scenario(|lan, hosts: [_; 5]| {
-        start(&hosts, &voters(&hosts, "500ms"));
+        start(lan, &hosts, &voters(&hosts, "500ms"));
         let mut samples = [const { Vec::new() }; 3];
         for _ in 0..SPLITS {
             let old = settled_leader(lan);
@@ -73,7 +73,7 @@ pub(crate) fn five_voters_split_3_2() {
 
 pub(crate) fn five_voters_split_2_2_1() {
     quorum_scenario(|lan, hosts: [_; 5]| {
-        start(&hosts, &voters(&hosts, "500ms"));
+        start(lan, &hosts, &voters(&hosts, "500ms"));
         let mut samples = [const { Vec::new() }; 3];
         for _ in 0..SPLITS {
             let old = settled_leader(lan);
@@ -105,7 +105,7 @@ pub(crate) fn five_voters_split_2_2_1() {
 
 /// Cuts the leader off again and again.
 fn measure_failover(lan: &Lan, hosts: [&Host; 3], what: &str, lines: &str) {
-    start(&hosts, lines);
+    start(lan, &hosts, lines);
     let sample = |_| {
         let leader = settled_leader(lan);
         let before = elected_elsewhere(lan, leader);
@@ -136,12 +136,12 @@ fn settled_leader(lan: &Lan) -> &Host {
     }
 }
 
-fn start(hosts: &[&Host], lines: &str) {
+fn start(lan: &Lan, hosts: &[&Host], lines: &str) {
     for host in hosts {
         host.write_config(&with_derived_threshold(&host.config(lines)));
         host.restart();
     }
-    wait_until("all are up", || hosts.iter().all(|host| !host.status().is_null()));
+    lan.wait_until_all_vote(hosts);
 }
 
 /// Without the threshold that the tests set, which is wider than the one that follows from the

@@ -44,8 +44,7 @@ fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
         let lines = format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"200ms\"");
         voters.iter().for_each(|host| host.start(&lines));
         let leader = lan.sole_leader();
-        let counts = || leader.status()["quorum"]["counting"].as_array().map(Vec::len);
-        wait_until("every voter counts", || counts() == Some(3));
+        lan.wait_until_all_vote(&voters);
         let follower = voters.into_iter().find(|host| host.number != leader.number).unwrap();
         for original in [follower, leader] {
             start_clone(original, h4, &lines);
@@ -54,7 +53,7 @@ fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
                 h4.restart();
             }
             expect_turned_away(lan, original, h4);
-            wait_until("every voter counts again", || counts() == Some(3));
+            lan.wait_until_all_vote(&voters);
             h4.remove_state();
         }
         lan.wait_for_leader(leader);

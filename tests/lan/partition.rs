@@ -113,6 +113,7 @@ fn loss_duplicates_and_disorder_at_once_make_no_second_leader_of_a_quorum() {
         hosts.iter().for_each(|host| host.start(&lines));
         for _ in 0..2 {
             let leader = lan.sole_leader();
+            lan.wait_until_all_vote(&hosts);
             leader.crash_under_service_manager();
             wait_until("another leads", || {
                 hosts.iter().any(|host| host.is_running() && host.leads())

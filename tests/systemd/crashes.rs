@@ -116,6 +116,7 @@ fn a_frozen_leader_of_a_quorum_is_killed_within_its_lease() {
         hosts.iter().for_each(|host| host.install(&lines));
         hosts.iter().for_each(|host| host.enable());
         let old = site.sole_leader();
+        site.wait_until_all_vote();
         old.slow_hook_on("demoted", "2");
         old.signal("SIGSTOP");
         let frozen = |host: &&Host| host.hooks().contains(&"demoted crashed".to_owned());

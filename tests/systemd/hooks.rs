@@ -110,6 +110,7 @@ fn a_host_whose_hook_does_not_let_go_is_powered_off_by_its_fence() {
         hosts.iter().for_each(|host| host.install(&lines));
         hosts.iter().for_each(|host| host.enable());
         let old = site.sole_leader();
+        site.wait_until_all_vote();
         old.slow_hook_on("demoted", "600");
         site.cut_off(old);
         old.wait_until_off();

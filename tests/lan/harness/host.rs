@@ -223,6 +223,11 @@ impl Host {
         status["role"] == "follower" && status["leader"]["node_id"] == other.name.as_str()
     }
 
+    /// How many votes it counts, its own among them: of a voter in quorum mode.
+    pub(crate) fn counted_votes(&self) -> usize {
+        self.status()["quorum"]["counting"].as_array().map_or(0, Vec::len)
+    }
+
     /// Why the node does not stand; empty where it does.
     pub(crate) fn ineligible_reason(&self) -> String {
         self.status()["ineligible_reason"].as_str().unwrap_or_default().to_owned()

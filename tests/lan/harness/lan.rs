@@ -113,6 +113,16 @@ impl Lan {
         wait_for("one of them leads and the others follow it", || agreed_leader(hosts))
     }
 
+    /// Waits until each of these hosts, the voters of a group, counts the votes of all of them. Two
+    /// of three that remember their votes elect a leader while the third still finds out that it may
+    /// vote: without that leader it has nobody to find it out from.
+    #[track_caller]
+    pub(crate) fn wait_until_all_vote(&self, hosts: &[&Host]) {
+        wait_until("every voter counts every voter", || {
+            hosts.iter().all(|host| host.counted_votes() == hosts.len())
+        });
+    }
+
     /// Waits until `host` is the sole leader.
     #[track_caller]
     pub(crate) fn wait_for_leader(&self, host: &Host) {

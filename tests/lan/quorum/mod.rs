@@ -9,7 +9,7 @@ mod partitions;
 mod pauses;
 mod voters;
 
-use crate::harness::{Host, Lan, wait_until};
+use crate::harness::{Host, Lan};
 
 /// The lease is wide enough that a loaded machine's stalls do not end it.
 const LEASE: &str = "leader_alive_threshold = \"2s\"\n";
@@ -26,21 +26,14 @@ fn voters_with_grace(hosts: &[&Host], grace: &str) -> String {
 
 /// Starts these hosts as the voters of a group; returns the leader that they elect, and the others.
 fn elect<'a>(lan: &Lan, hosts: &[&'a Host]) -> (&'a Host, Vec<&'a Host>) {
-    let elected = elect_with(lan, hosts, &voters(hosts));
-    // Two of three that remember elect a leader while the third still finds out that it may vote.
-    wait_until("every voter counts", || {
-        hosts.iter().all(|host| {
-            let quorum = &host.status()["quorum"];
-            quorum["counting"].as_array().is_some_and(|counting| counting.len() == hosts.len())
-        })
-    });
-    elected
+    elect_with(lan, hosts, &voters(hosts))
 }
 
 /// Starts these hosts with these config lines; returns the leader, and the others.
 fn elect_with<'a>(lan: &Lan, hosts: &[&'a Host], lines: &str) -> (&'a Host, Vec<&'a Host>) {
     hosts.iter().for_each(|host| host.start(lines));
     let leader = lan.sole_leader_of(hosts);
+    lan.wait_until_all_vote(hosts);
     (leader, without(hosts, leader))
 }
 

@@ -89,6 +89,17 @@ impl Site {
         wait_for("one host leads and the others follow it", || self.agreed_leader())
     }
 
+    /// Waits until each host, all voters of a group, counts the votes of all: two of three elect a
+    /// leader while the third still finds out that it may vote.
+    #[track_caller]
+    pub(crate) fn wait_until_all_vote(&self) {
+        let counted =
+            |host: &Host| host.status()["quorum"]["counting"].as_array().map_or(0, Vec::len);
+        wait_until("every voter counts every voter", || {
+            self.hosts.iter().all(|host| counted(host) == self.hosts.len())
+        });
+    }
+
     /// Waits until `host` is the sole leader.
     #[track_caller]
     pub(crate) fn wait_for_leader(&self, host: &Host) {
