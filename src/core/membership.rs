@@ -1,20 +1,19 @@
 //! Who is there, inferred from what is heard.
 //!
-//! Each member is known by the latest datagram of its latest life. A member's state follows from
-//! how long it has been silent; nothing is sent to find it out.
+//! The table of the [members](Member), which this node keeps for itself: nothing is sent to find it out.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::core::params::{Params, patience_for};
+use crate::core::member::{Heard, Member};
+use crate::core::params::Params;
 use crate::core::rank::Rank;
 use crate::core::status::{MemberState, VoterStanding};
-use crate::core::strangers::Recent;
 use crate::time::Time;
-use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
+use crate::types::{Life, NodeId, Role, Sequence, Term};
 use crate::wire::echo::Echo;
-use crate::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
+use crate::wire::message::{DatagramId, Flags, Message, VotersDigest};
 
 /// Most members that are remembered, this node not counted. At the bound, one that left or is gone
 /// makes room for a new one; where all are present, the newcomer is not counted.
@@ -23,131 +22,9 @@ pub const MEMBERS_MAX: usize = 8192;
 /// How long a member that left or is gone stays in the table, so that operators see it.
 pub const FORGET_AFTER: Duration = Duration::from_secs(600);
 
-/// No announced interval between declarations counts for more than this, so that nobody can make
-/// the group wait for ever.
-const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
-
-/// No announced interval between heartbeats counts for more than this.
-const ANNOUNCED_REPORT_MAX: Duration = Duration::from_secs(600);
-
 /// A full table is looked through for room not more often than so many times in a member's patience: it
 /// takes a while, and anybody may cause it.
 const LOOKS_FOR_ROOM: u32 = 16;
-
-/// A member that is silent for this many times its patience is gone.
-const GONE_AFTER_PATIENCES: u32 = 2;
-
-/// One other node, as it last presented itself.
-#[derive(Debug, Clone, Hash)]
-pub(crate) struct Member {
-    pub(crate) address: IpAddr,
-    pub(crate) standing: Standing,
-    pub(crate) last_heard: Time,
-    /// When it last declared, unless it has resigned since.
-    pub(crate) last_declared: Option<Time>,
-    /// How often it declares.
-    pub(crate) declares_every: Duration,
-    /// How often it sends at the least; zero until it has said so.
-    reports_every: Duration,
-    /// Whether it was given up as the leader and has not been heard since.
-    given_up: bool,
-    /// The newest of its datagrams that others told of, as they heard it lead.
-    sighted: Sequence,
-    /// When this life of it was first heard.
-    since: Time,
-    /// Its newest datagram.
-    newest: (Incarnation, Sequence),
-    /// Which of them are recent.
-    recent: Recent,
-    /// Whether it has to show anew that it is there.
-    doubted: bool,
-    /// The newest datagram of a life that still starts under this id.
-    knocked: (Incarnation, Sequence),
-    /// The last reign of this member that this node, leading, has settled a conflict with.
-    settled: Option<Term>,
-    /// When another life under its id was last heard while this one had not said farewell.
-    other_life_heard: Option<Time>,
-    /// Whether it was reported that it names other voters.
-    pub(crate) disagreement_reported: bool,
-    /// The state that was last reported; the true one follows from the silence.
-    reported: MemberState,
-}
-
-impl Member {
-    fn new(now: Time, from: IpAddr, message: &Message) -> Self {
-        Member {
-            address: from,
-            standing: message.standing,
-            last_heard: now,
-            last_declared: None,
-            declares_every: Duration::ZERO,
-            reports_every: Duration::ZERO,
-            given_up: false,
-            sighted: Sequence::default(),
-            since: now,
-            newest: number(message),
-            recent: Recent::since(message.sequence),
-            doubted: false,
-            knocked: Default::default(),
-            settled: None,
-            other_life_heard: None,
-            disagreement_reported: false,
-            reported: MemberState::Alive,
-        }
-    }
-
-    /// Its state at `now`, where one that has not told its interval gets `least` patience.
-    pub(crate) fn state(&self, now: Time, least: Duration) -> MemberState {
-        let silence = now.since(self.last_heard);
-        let patience = self.patience(least);
-        if self.reported == MemberState::Left {
-            MemberState::Left
-        } else if silence > patience.saturating_mul(GONE_AFTER_PATIENCES) {
-            MemberState::Gone
-        } else if silence > patience || self.given_up {
-            MemberState::Suspect
-        } else {
-            MemberState::Alive
-        }
-    }
-
-    fn patience(&self, least: Duration) -> Duration {
-        patience_for(self.reports_every).max(least)
-    }
-
-    /// Whether it may lead at all.
-    pub(crate) const fn is_candidate(&self) -> bool {
-        self.standing.flags.contains(Flags::CANDIDATE)
-    }
-
-    /// Whether two lives under its id were heard lately: then nobody knows which of them is meant.
-    pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
-        let patience = self.patience(least);
-        self.other_life_heard.is_some_and(|heard| now.since(heard) <= patience)
-    }
-
-    /// Whether it stands for leadership now.
-    pub(crate) const fn is_eligible(&self) -> bool {
-        self.standing.flags.contains(Flags::ELIGIBLE)
-    }
-}
-
-/// What a datagram meant for the membership.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// News from a member that was visible.
-    Known,
-    /// News from a node that was not visible before: new, back, or in a new life.
-    Joined,
-    /// From a node that starts under the id of a member that is still visible: either that member
-    /// has just restarted, or somebody else uses its id. It counts once it is past its start-up,
-    /// in which the holder of the id, if it lives, objects.
-    Knocking,
-    /// Old, seen before, or of an earlier life: it means nothing.
-    Stale,
-    /// The table is full of members that are present: it means nothing.
-    TableFull,
-}
 
 /// A member whose state changed by its silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,45 +71,38 @@ impl Members {
 
     /// Its newest datagram.
     pub(crate) fn newest(&self, node_id: &NodeId) -> Option<DatagramId> {
-        let (incarnation, sequence) = self.table.get(node_id)?.newest;
-        Some(DatagramId { incarnation, sequence })
+        self.table.get(node_id).map(Member::newest)
     }
 
     /// Whether this life is there, as of the last sweep, so that its next datagram is known to be new by its
     /// number.
     pub(crate) fn knows(&self, life: Life) -> bool {
-        self.present(&life.node_id).is_some_and(|member| member.newest.0 == life.incarnation)
+        let present = self.present(&life.node_id);
+        present.is_some_and(|member| member.newest().incarnation == life.incarnation)
     }
 
     /// Whether this datagram is one of a member that is there, and was sent lately.
     pub(crate) fn sent_lately(&self, Echo { node_id, datagram }: &Echo) -> bool {
-        self.present(node_id).is_some_and(|member| {
-            member.newest.0 == datagram.incarnation && member.recent.covers(datagram.sequence)
-        })
+        self.present(node_id).is_some_and(|member| member.sent_lately(*datagram))
     }
 
     fn present(&self, node_id: &NodeId) -> Option<&Member> {
-        self.table.get(node_id).filter(|member| member.reported.is_visible() && !member.doubted)
+        self.table.get(node_id).filter(|member| member.is_known_to_be_there())
     }
 
     /// Whether a later life than this is known of its node.
     pub(crate) fn knows_later_life(&self, life: Life) -> bool {
-        self.table.get(&life.node_id).is_some_and(|member| member.newest.0 > life.incarnation)
+        self.newest(&life.node_id).is_some_and(|newest| newest.incarnation > life.incarnation)
     }
 
     /// Whether this datagram, or a newer one of its life, was heard.
     pub(crate) fn has_heard(&self, message: &Message) -> bool {
-        self.table.get(&message.sender).is_some_and(|member| {
-            member.newest.0 == message.incarnation && number(message) <= member.newest
-        })
+        self.table.get(&message.sender).is_some_and(|member| member.has_heard(message.id()))
     }
 
     /// From now on every member has to show anew that it is there.
     pub(crate) fn doubt_all(&mut self) {
-        for member in self.table.values_mut() {
-            member.doubted = true;
-            member.recent = Recent::after(member.newest.1);
-        }
+        self.table.values_mut().for_each(Member::doubt);
     }
 
     /// Every member with its state, ordered by id.
@@ -318,44 +188,37 @@ impl Members {
 
     /// For how long the member has been known in its present life; zero where it is not.
     pub(crate) fn known_for(&self, now: Time, node_id: &NodeId) -> Duration {
-        self.table.get(node_id).map_or(Duration::ZERO, |member| now.since(member.since))
+        self.table.get(node_id).map_or(Duration::ZERO, |member| member.known_for(now))
     }
 
     /// Remembers that a member's disagreement about the voters was reported, or is over; true where
     /// that is news.
     pub(crate) fn note_disagreement(&mut self, node_id: &NodeId, disagrees: bool) -> bool {
-        let Some(member) = self.table.get_mut(node_id) else { return false };
-        std::mem::replace(&mut member.disagreement_reported, disagrees) != disagrees
+        self.table.get_mut(node_id).is_some_and(|member| member.note_disagreement(disagrees))
     }
 
     /// The best-ranked member that has declared within the time that its declarations may take.
     pub(crate) fn best_active_leader(&self, now: Time) -> Option<Rank> {
         self.table
             .iter()
-            .filter(|(_, member)| self.silence_ends(member).is_some_and(|end| now < end))
+            .filter(|(_, member)| {
+                member.silence_ends(self.alive_threshold).is_some_and(|end| now < end)
+            })
             .map(|(id, member)| Rank::new(*id, &member.standing))
             .max()
     }
 
-    /// When a member's next declaration is due, and when it counts as gone as a leader without one;
-    /// none where it does not lead. A leader that announces a longer interval than this node expects,
-    /// as happens while a new interval is rolled out, is given a quarter more than its own.
+    /// What is expected of a member; none where it does not lead.
     pub(crate) fn awaited(&self, node_id: &NodeId) -> Option<Awaited> {
         let member = self.table.get(node_id)?;
-        let due = member.last_declared? + member.declares_every;
-        Some(Awaited { due, until: self.silence_ends(member)? })
-    }
-
-    fn silence_ends(&self, member: &Member) -> Option<Time> {
-        let patience = self.alive_threshold.max(member.declares_every * 5 / 4);
-        member.last_declared.map(|at| at + patience)
+        let until = member.silence_ends(self.alive_threshold)?;
+        Some(Awaited { due: member.declaration_due()?, until })
     }
 
     /// Takes in a datagram from another node.
     pub(crate) fn hear(&mut self, now: Time, from: IpAddr, message: &Message) -> Heard {
-        let threshold = self.patience;
         let heard = if let Some(member) = self.table.get_mut(&message.sender) {
-            member.hear(now, from, message, threshold)
+            member.hear(now, from, message, self.patience)
         } else if self.make_room(now) {
             self.table.insert(message.sender, Member::new(now, from, message));
             Heard::Joined
@@ -371,23 +234,21 @@ impl Members {
     /// Takes in that a member's datagrams were heard up to this one, and meant nothing.
     pub(crate) fn note_heard(&mut self, node_id: &NodeId, newest: Sequence) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.newest.1 = member.newest.1.max(newest);
+            member.note_heard(newest);
         }
     }
 
     /// Takes in that a member declared, and how often it will.
     pub(crate) fn note_declaration(&mut self, now: Time, node_id: &NodeId, interval: Duration) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.last_declared = Some(now);
-            member.declares_every = interval.min(ANNOUNCED_INTERVAL_MAX);
-            member.reports_every = member.declares_every;
+            member.note_declaration(now, interval);
         }
     }
 
     /// Takes in how often a member sends heartbeats.
     pub(crate) fn note_report(&mut self, node_id: &NodeId, interval: Duration) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.reports_every = interval.min(ANNOUNCED_REPORT_MAX);
+            member.note_report(interval);
         }
     }
 
@@ -399,35 +260,25 @@ impl Members {
         node_id: &NodeId,
         newest: DatagramId,
     ) -> bool {
-        let Some(member) = self.table.get_mut(node_id) else { return false };
-        let known = member.newest.1.max(member.sighted);
-        let Some(declared) = member.last_declared else { return false };
-        if newest.incarnation != member.newest.0 || newest.sequence <= known {
-            return false;
-        }
-        member.sighted = newest.sequence;
-        member.last_declared = Some(now.min(declared + member.declares_every));
-        true
+        self.table.get_mut(node_id).is_some_and(|member| member.note_sighting(now, newest))
     }
 
     /// Takes in that a leader was given up because of its silence.
     pub(crate) fn note_given_up(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.last_declared = None;
-            member.given_up = true;
+            member.note_given_up();
         }
     }
 
     /// Takes in that this node, leading, has met a member's reign; false where it had before.
     pub(crate) fn settle(&mut self, node_id: &NodeId, reign: Term) -> bool {
-        let Some(member) = self.table.get_mut(node_id) else { return false };
-        member.settled.replace(reign) != Some(reign)
+        self.table.get_mut(node_id).is_some_and(|member| member.settle(reign))
     }
 
     /// Takes in that a member stopped.
     pub(crate) fn note_farewell(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.reported = MemberState::Left;
+            member.note_farewell();
             self.found_full = None;
             self.changes += 1;
         }
@@ -436,7 +287,7 @@ impl Members {
     /// Takes in that a member no longer leads, or counts as silent.
     pub(crate) fn note_resigned(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.last_declared = None;
+            member.note_resigned();
         }
     }
 
@@ -449,20 +300,17 @@ impl Members {
         leader: Option<NodeId>,
         mut report: impl FnMut(Fading),
     ) {
-        let threshold = self.patience;
+        let patience = self.patience;
         let mut changes = self.changes;
         self.table.retain(|node_id, member| {
-            let (state, reported) = (member.state(now, threshold), member.reported);
-            if state != reported {
-                changes += u64::from(state.is_visible() != reported.is_visible());
-                member.reported = state;
-            }
-            member.recent.move_on(member.newest.1);
-            if state != reported && state != MemberState::Alive {
-                report(Fading { node_id: *node_id, state, silence: now.since(member.last_heard) });
+            let before = member.look(now, patience);
+            let (state, silence) = (member.state(now, patience), now.since(member.last_heard));
+            changes += u64::from(before.is_some_and(|it| it.is_visible() != state.is_visible()));
+            if before.is_some() && state != MemberState::Alive {
+                report(Fading { node_id: *node_id, state, silence });
             }
             let is_followed = leader == Some(*node_id);
-            state.is_visible() || is_followed || now.since(member.last_heard) <= FORGET_AFTER
+            state.is_visible() || is_followed || silence <= FORGET_AFTER
         });
         self.changes = changes;
     }
@@ -493,75 +341,14 @@ impl Members {
     }
 }
 
-impl Member {
-    fn hear(&mut self, now: Time, from: IpAddr, message: &Message, threshold: Duration) -> Heard {
-        let was_visible = self.state(now, threshold).is_visible();
-        if message.incarnation != self.newest.0 && was_visible {
-            self.other_life_heard = Some(now);
-        }
-        let restarted = message.incarnation > self.newest.0;
-        // The life that knocks and the one that is known each have numbers of their own.
-        let knocks_again = message.incarnation == self.knocked.0 && number(message) <= self.knocked;
-        let older = number(message) <= self.newest;
-        if self.gives_way_to(message, was_visible) {
-            *self = Member {
-                other_life_heard: self.other_life_heard,
-                ..Member::new(now, from, message)
-            };
-            return Heard::Joined;
-        }
-        if older || knocks_again {
-            return Heard::Stale;
-        }
-        if restarted && was_visible && message.standing.role == Role::Starting {
-            self.knocked = number(message);
-            return Heard::Knocking;
-        }
-        let anew = restarted || self.doubted || !self.reported.is_visible();
-        let declares = matches!(message.standing.role, Role::Leader) && !restarted;
-        *self = Member {
-            last_declared: self.last_declared.filter(|_| declares),
-            declares_every: self.declares_every,
-            reports_every: self.reports_every,
-            sighted: if restarted { Sequence::default() } else { self.sighted },
-            since: if restarted { now } else { self.since },
-            recent: if anew { Recent::since(message.sequence) } else { self.recent },
-            knocked: self.knocked,
-            settled: self.settled,
-            other_life_heard: self.other_life_heard,
-            disagreement_reported: self.disagreement_reported,
-            ..Member::new(now, from, message)
-        };
-        if restarted || !was_visible { Heard::Joined } else { Heard::Known }
-    }
-}
-
-impl Member {
-    /// Whether another life under this id counts in place of the known one, though it began
-    /// earlier: the known one has fallen silent, or its own id's holder tells it to stop.
-    fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
-        let another = message.incarnation < self.newest.0;
-        let objects = matches!(
-            message.body,
-            Body::Objection { newcomer } if newcomer == self.newest.0
-        );
-        another && (!was_visible || objects)
-    }
-}
-
-/// What tells a newer datagram of a node from an older one: its life first.
-const fn number(message: &Message) -> (Incarnation, Sequence) {
-    (message.incarnation, message.sequence)
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::types::{Priority, Term};
+    use crate::types::{Incarnation, Priority};
     use crate::wire::echo::Echoes;
-    use crate::wire::message::Body;
+    use crate::wire::message::{Body, Standing};
 
     const THRESHOLD: Duration = Duration::from_secs(3);
     const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -805,7 +592,7 @@ mod tests {
         members.note_declaration(START, &id("b"), secs(5));
         assert_eq!(members.awaited(&id("b")).map(|it| it.until), Some(START + secs(5) * 5 / 4));
         members.note_declaration(START, &id("b"), secs(4000));
-        let longest = ANNOUNCED_INTERVAL_MAX * 5 / 4;
+        let longest = secs(60) * 5 / 4;
         assert_eq!(members.awaited(&id("b")).map(|it| it.until), Some(START + longest));
         assert_eq!(members.best_active_leader(START).map(Rank::node_id), Some(id("b")));
         members.hear(START, ADDRESS, &message("a", 1, 2, Role::Leader));

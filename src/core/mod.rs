@@ -21,6 +21,7 @@ pub mod election;
 pub mod health;
 pub mod hook;
 mod hook_schedule;
+mod member;
 pub mod membership;
 pub mod output;
 pub mod params;

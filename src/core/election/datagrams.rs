@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{Election, State};
-use crate::core::membership::Heard;
+use crate::core::member::Heard;
 use crate::core::output::{Event, StopCause};
 use crate::core::rank::Rank;
 use crate::time::Time;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Election, State};
-use crate::core::membership::Member;
+use crate::core::member::Member;
 use crate::core::status::{
     Headline, Ineligible, LeaderStatus, MemberState, MemberStatus, QuorumStatus, Status,
     VoterStanding, VoterStatus,

@@ -54,7 +54,7 @@ fn asking_for_votes(voter: &mut Peer) -> (Lan, DatagramId) {
 /// The last datagram that `asks`.
 fn asked(outputs: &Outputs, asks: impl Fn(Body) -> bool) -> DatagramId {
     let message = outputs.sent().filter(|(_, message)| asks(message.body)).last().unwrap().1;
-    DatagramId { incarnation: message.incarnation, sequence: message.sequence }
+    message.id()
 }
 
 /// A vote that was asked for in one term makes no leader in another, which may have one already.

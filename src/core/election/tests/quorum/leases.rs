@@ -112,7 +112,7 @@ fn acknowledgements_of_another_life_or_an_unknown_declaration_do_not_count() {
         interval_us: 0,
         leader: Some(id("a")),
         conceded: None,
-        acknowledged: Some(datagram_id(&declaration)),
+        acknowledged: Some(declaration.id()),
     };
     lan.hear(c.says(to_another));
     assert_eq!(lan.take("b").hooks(), []);

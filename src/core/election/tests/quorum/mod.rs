@@ -12,7 +12,6 @@ use crate::core::persist::{Ballot, Enrolment, Pledge};
 use crate::core::quorum::Voters;
 use crate::core::status::VoterStanding;
 use crate::types::Life;
-use crate::wire::message::DatagramId;
 
 const THREE: [&str; 3] = ["a", "b", "c"];
 
@@ -78,18 +77,14 @@ impl Peer {
     /// A heartbeat that acknowledges `declaration`.
     fn acknowledges(&mut self, declaration: &Message) -> Message {
         let leader = Some(declaration.sender);
-        let acknowledged = Some(datagram_id(declaration));
+        let acknowledged = Some(declaration.id());
         self.says(Body::Heartbeat { interval_us: 0, leader, conceded: None, acknowledged })
     }
 
     fn answers(&mut self, request: &Message, granted: bool) -> Message {
         let candidate = request.sender;
-        self.says(Body::Vote { candidate, request: datagram_id(request), granted })
+        self.says(Body::Vote { candidate, request: request.id(), granted })
     }
-}
-
-fn datagram_id(message: &Message) -> DatagramId {
-    DatagramId { incarnation: message.incarnation, sequence: message.sequence }
 }
 
 impl Outputs {

@@ -86,7 +86,7 @@ fn every_declaration_of_the_leader_is_acknowledged_at_once_and_one_write_is_enou
                 interval_us: 1_100_000,
                 leader: Some(id("a")),
                 conceded: None,
-                acknowledged: Some(datagram_id(&declaration)),
+                acknowledged: Some(declaration.id()),
             }
         );
         assert_eq!(done.saves(), 0);

@@ -1,0 +1,315 @@
+//! One other node, as it last presented itself.
+//!
+//! It is known by the latest datagram of its latest life. Its state follows from how long it has been
+//! silent; nothing is sent to find it out.
+
+use std::mem;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::core::params::patience_for;
+use crate::core::status::MemberState;
+use crate::core::strangers::Recent;
+use crate::time::Time;
+use crate::types::{Role, Sequence, Term};
+use crate::wire::message::{Body, DatagramId, Flags, Message, Standing};
+
+/// No announced interval between declarations counts for more than this, so that nobody can make
+/// the group wait for ever.
+const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
+
+/// No announced interval between heartbeats counts for more than this.
+const ANNOUNCED_REPORT_MAX: Duration = Duration::from_secs(600);
+
+/// A member that is silent for this many times its patience is gone.
+const GONE_AFTER_PATIENCES: u32 = 2;
+
+/// What a datagram meant for the membership.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// News from a member that was visible.
+    Known,
+    /// News from a node that was not visible before: new, back, or in a new life.
+    Joined,
+    /// From a node that starts under the id of a member that is still visible: either that member
+    /// has just restarted, or somebody else uses its id. It counts once it is past its start-up,
+    /// in which the holder of the id, if it lives, objects.
+    Knocking,
+    /// Old, seen before, or of an earlier life: it means nothing.
+    Stale,
+    /// The table is full of members that are present: it means nothing.
+    TableFull,
+}
+
+/// One other node, as it last presented itself.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Member {
+    pub(crate) address: IpAddr,
+    pub(crate) standing: Standing,
+    pub(crate) last_heard: Time,
+    /// When it last declared, unless it has resigned since.
+    pub(crate) last_declared: Option<Time>,
+    /// How often it declares.
+    declares_every: Duration,
+    /// How often it sends at the least; zero until it has said so.
+    reports_every: Duration,
+    /// Whether it was given up as the leader and has not been heard since.
+    given_up: bool,
+    /// The newest of its datagrams that others told of, as they heard it lead.
+    sighted: Sequence,
+    /// When this life of it was first heard.
+    since: Time,
+    /// Its newest datagram.
+    newest: DatagramId,
+    /// Which of them are recent.
+    recent: Recent,
+    /// Whether it has to show anew that it is there.
+    doubted: bool,
+    /// The newest datagram of a life that still starts under this id.
+    knocked: Option<DatagramId>,
+    /// The last reign of this member that this node, leading, has settled a conflict with.
+    settled: Option<Term>,
+    /// When another life under its id was last heard while this one had not said farewell.
+    other_life_heard: Option<Time>,
+    /// Whether it was reported that it names other voters.
+    disagreement_reported: bool,
+    /// The state that was last reported; the true one follows from the silence.
+    reported: MemberState,
+}
+
+impl Member {
+    /// As its first datagram presents it.
+    pub(crate) fn new(now: Time, from: IpAddr, message: &Message) -> Self {
+        Member {
+            address: from,
+            standing: message.standing,
+            last_heard: now,
+            last_declared: None,
+            declares_every: Duration::ZERO,
+            reports_every: Duration::ZERO,
+            given_up: false,
+            sighted: Sequence::default(),
+            since: now,
+            newest: message.id(),
+            recent: Recent::since(message.sequence),
+            doubted: false,
+            knocked: None,
+            settled: None,
+            other_life_heard: None,
+            disagreement_reported: false,
+            reported: MemberState::Alive,
+        }
+    }
+
+    /// Its state at `now`, where one that has not told its interval gets `least` patience.
+    pub(crate) fn state(&self, now: Time, least: Duration) -> MemberState {
+        let silence = now.since(self.last_heard);
+        let patience = self.patience(least);
+        if self.reported == MemberState::Left {
+            MemberState::Left
+        } else if silence > patience.saturating_mul(GONE_AFTER_PATIENCES) {
+            MemberState::Gone
+        } else if silence > patience || self.given_up {
+            MemberState::Suspect
+        } else {
+            MemberState::Alive
+        }
+    }
+
+    fn patience(&self, least: Duration) -> Duration {
+        patience_for(self.reports_every).max(least)
+    }
+
+    /// Whether it may lead at all.
+    pub(crate) const fn is_candidate(&self) -> bool {
+        self.standing.flags.contains(Flags::CANDIDATE)
+    }
+
+    /// Whether two lives under its id were heard lately: then nobody knows which of them is meant.
+    pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
+        let patience = self.patience(least);
+        self.other_life_heard.is_some_and(|heard| now.since(heard) <= patience)
+    }
+
+    /// Whether it stands for leadership now.
+    pub(crate) const fn is_eligible(&self) -> bool {
+        self.standing.flags.contains(Flags::ELIGIBLE)
+    }
+
+    /// Its newest datagram.
+    pub(crate) const fn newest(&self) -> DatagramId {
+        self.newest
+    }
+
+    /// Whether it is there, as of the last sweep, so that its next datagram is known to be new by its
+    /// number.
+    pub(crate) const fn is_known_to_be_there(&self) -> bool {
+        self.reported.is_visible() && !self.doubted
+    }
+
+    /// Whether this datagram of it was sent lately.
+    pub(crate) fn sent_lately(&self, datagram: DatagramId) -> bool {
+        self.newest.incarnation == datagram.incarnation && self.recent.covers(datagram.sequence)
+    }
+
+    /// Whether this datagram of it, or a newer one of the same life, was heard.
+    pub(crate) fn has_heard(&self, datagram: DatagramId) -> bool {
+        self.newest.incarnation == datagram.incarnation && datagram <= self.newest
+    }
+
+    /// For how long it has been known in its present life.
+    pub(crate) const fn known_for(&self, now: Time) -> Duration {
+        now.since(self.since)
+    }
+
+    /// When its next declaration is due; none where it does not lead.
+    pub(crate) fn declaration_due(&self) -> Option<Time> {
+        self.last_declared.map(|at| at + self.declares_every)
+    }
+
+    /// When it counts as gone as a leader unless it declares, where one is gone after `threshold`. Who
+    /// announces a longer interval than this node expects, as happens while a new interval is rolled out,
+    /// is given a quarter more than its own.
+    pub(crate) fn silence_ends(&self, threshold: Duration) -> Option<Time> {
+        let patience = threshold.max(self.declares_every * 5 / 4);
+        self.last_declared.map(|at| at + patience)
+    }
+
+    /// Takes in a datagram of it. One that has not told its interval gets `least` patience.
+    pub(crate) fn hear(
+        &mut self,
+        now: Time,
+        from: IpAddr,
+        message: &Message,
+        least: Duration,
+    ) -> Heard {
+        let was_visible = self.state(now, least).is_visible();
+        if message.incarnation != self.newest.incarnation && was_visible {
+            self.other_life_heard = Some(now);
+        }
+        let restarted = message.incarnation > self.newest.incarnation;
+        // The life that knocks and the one that is known each have numbers of their own.
+        let knocks_again = self.knocked.is_some_and(|knocked| {
+            message.incarnation == knocked.incarnation && message.id() <= knocked
+        });
+        let older = message.id() <= self.newest;
+        if self.gives_way_to(message, was_visible) {
+            *self = Member {
+                other_life_heard: self.other_life_heard,
+                ..Member::new(now, from, message)
+            };
+            return Heard::Joined;
+        }
+        if older || knocks_again {
+            return Heard::Stale;
+        }
+        if restarted && was_visible && message.standing.role == Role::Starting {
+            self.knocked = Some(message.id());
+            return Heard::Knocking;
+        }
+        *self = self.renewed(now, from, message, restarted);
+        if restarted || !was_visible { Heard::Joined } else { Heard::Known }
+    }
+
+    /// It as a newer datagram presents it, in the same life unless it `restarted`.
+    fn renewed(&self, now: Time, from: IpAddr, message: &Message, restarted: bool) -> Self {
+        let anew = restarted || !self.is_known_to_be_there();
+        let declares = matches!(message.standing.role, Role::Leader) && !restarted;
+        Member {
+            last_declared: self.last_declared.filter(|_| declares),
+            declares_every: self.declares_every,
+            reports_every: self.reports_every,
+            sighted: if restarted { Sequence::default() } else { self.sighted },
+            since: if restarted { now } else { self.since },
+            recent: if anew { Recent::since(message.sequence) } else { self.recent },
+            knocked: self.knocked,
+            settled: self.settled,
+            other_life_heard: self.other_life_heard,
+            disagreement_reported: self.disagreement_reported,
+            ..Member::new(now, from, message)
+        }
+    }
+
+    /// From now on it has to show anew that it is there.
+    pub(crate) fn doubt(&mut self) {
+        self.doubted = true;
+        self.recent = Recent::after(self.newest.sequence);
+    }
+
+    /// Takes in that its datagrams were heard up to this one, and meant nothing.
+    pub(crate) fn note_heard(&mut self, newest: Sequence) {
+        self.newest.sequence = self.newest.sequence.max(newest);
+    }
+
+    /// Takes in that it declared, and how often it will.
+    pub(crate) fn note_declaration(&mut self, now: Time, interval: Duration) {
+        self.last_declared = Some(now);
+        self.declares_every = interval.min(ANNOUNCED_INTERVAL_MAX);
+        self.reports_every = self.declares_every;
+    }
+
+    /// Takes in how often it sends heartbeats.
+    pub(crate) fn note_report(&mut self, interval: Duration) {
+        self.reports_every = interval.min(ANNOUNCED_REPORT_MAX);
+    }
+
+    /// Takes in that somebody else heard its datagram `newest` while it leads: then it has declared
+    /// when it was due to. True where that is news; each datagram is so once.
+    pub(crate) fn note_sighting(&mut self, now: Time, newest: DatagramId) -> bool {
+        let known = self.newest.sequence.max(self.sighted);
+        let Some(due) = self.declaration_due() else { return false };
+        if newest.incarnation != self.newest.incarnation || newest.sequence <= known {
+            return false;
+        }
+        self.sighted = newest.sequence;
+        self.last_declared = Some(now.min(due));
+        true
+    }
+
+    /// Takes in that it was given up as the leader because of its silence.
+    pub(crate) const fn note_given_up(&mut self) {
+        self.last_declared = None;
+        self.given_up = true;
+    }
+
+    /// Takes in that it no longer leads, or counts as silent.
+    pub(crate) const fn note_resigned(&mut self) {
+        self.last_declared = None;
+    }
+
+    /// Takes in that this node, leading, has met its reign; false where it had before.
+    pub(crate) fn settle(&mut self, reign: Term) -> bool {
+        self.settled.replace(reign) != Some(reign)
+    }
+
+    /// Takes in that it stopped.
+    pub(crate) const fn note_farewell(&mut self) {
+        self.reported = MemberState::Left;
+    }
+
+    /// Remembers that its disagreement about the voters was reported, or is over; true where that is
+    /// news.
+    pub(crate) const fn note_disagreement(&mut self, disagrees: bool) -> bool {
+        mem::replace(&mut self.disagreement_reported, disagrees) != disagrees
+    }
+
+    /// Remembers its state as reported; returns the one that was reported before, where that was
+    /// another. Which of its datagrams are recent moves on.
+    pub(crate) fn look(&mut self, now: Time, least: Duration) -> Option<MemberState> {
+        self.recent.move_on(self.newest.sequence);
+        let state = self.state(now, least);
+        let before = mem::replace(&mut self.reported, state);
+        (before != state).then_some(before)
+    }
+
+    /// Whether another life under this id counts in place of the known one, though it began
+    /// earlier: the known one has fallen silent, or its own id's holder tells it to stop.
+    fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
+        let another = message.incarnation < self.newest.incarnation;
+        let objects = matches!(
+            message.body,
+            Body::Objection { newcomer } if newcomer == self.newest.incarnation
+        );
+        another && (!was_visible || objects)
+    }
+}
