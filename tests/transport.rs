@@ -590,6 +590,15 @@ fn a_membership_lost_unseen_is_renewed_in_time() {
         assert!(left.memberships().contains(group));
         let mut b = Host::joined(&right, GROUP, &["lan"]);
         exchange(&mut a, &mut b, "renewed");
+
+        left.ip("link del lan");
+        cable();
+        left.enter();
+        let soon = clock::now() + REJOIN_INTERVAL + Duration::from_secs(1);
+        a.transport.announce_anew(soon);
+        assert!(!left.memberships().contains(group), "it was announced just now");
+        a.transport.announce_anew(soon + REJOIN_INTERVAL / 10);
+        assert!(left.memberships().contains(group), "somebody fell silent");
     });
 }
 

@@ -235,6 +235,12 @@ impl Transport {
         Ok(links.flat_map(|link| link.update(&interfaces, registry, now)).collect())
     }
 
+    /// Somebody is no longer heard. It may be this host that hears nobody any more, because a switch has
+    /// forgotten it: announces the memberships anew, though not more often than every few seconds.
+    pub fn announce_anew(&mut self, now: Time) {
+        self.links.iter_mut().for_each(|link| link.announce_anew(now));
+    }
+
     /// Sends to the group on every interface that is up. Never blocks; what the kernel refuses is
     /// counted, and told by the next rescan.
     pub fn send(&mut self, datagram: &[u8]) {

@@ -100,10 +100,16 @@ impl Daemon {
 
     fn tell(&mut self, event: &Event) {
         self.narration.tell(clock::now(), event);
-        if let Event::Transition(transition) = event {
-            self.transitions += u64::from(transition.role != transition.previous_role);
-            self.tell_watchers(transition);
-            self.show_headline();
+        match event {
+            Event::Transition(transition) => {
+                self.transitions += u64::from(transition.role != transition.previous_role);
+                self.tell_watchers(transition);
+                self.show_headline();
+            }
+            Event::LeaderSilent { .. } | Event::MemberSuspect { .. } => {
+                self.transport.announce_anew(clock::now());
+            }
+            _ => {}
         }
     }
 

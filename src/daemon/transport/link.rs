@@ -22,6 +22,10 @@ use crate::wire::frame::Mark;
 /// switches forget after 260 s.
 pub const REJOIN_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The same once somebody is no longer heard, as a switch may just have forgotten this host: not more
+/// often than so, however many fall silent.
+const REJOIN_PAUSE: Duration = Duration::from_secs(5);
+
 /// What a report shows for the name of an interface that the kernel's routes do not tell yet.
 const NO_NAME: &str = "(none)";
 
@@ -123,6 +127,13 @@ impl Link {
             address: self.endpoint().map(|endpoint| endpoint.address),
             up: self.reaches_group(),
             problem,
+        }
+    }
+
+    /// Announces the membership anew, unless it was just now.
+    pub(super) fn announce_anew(&mut self, now: Time) {
+        if let State::Open(port) = &mut self.state {
+            port.renew_membership(self.group.ip(), now, REJOIN_PAUSE);
         }
     }
 
@@ -252,7 +263,7 @@ impl Link {
             }
             State::Open(port) if port.endpoint != endpoint => Some(JoinCause::Readdressed),
             State::Open(port) => {
-                port.renew_membership(group, now);
+                port.renew_membership(group, now, REJOIN_INTERVAL);
                 port.failed.then_some(JoinCause::SocketFailed)
             }
         }
@@ -305,9 +316,9 @@ impl Port {
         }
     }
 
-    /// Announces the membership anew where that is due.
-    fn renew_membership(&mut self, group: IpAddr, now: Time) {
-        if now.since(self.joined_at) < REJOIN_INTERVAL {
+    /// Announces the membership anew where it was not within `interval`.
+    fn renew_membership(&mut self, group: IpAddr, now: Time, interval: Duration) {
+        if now.since(self.joined_at) < interval {
             return;
         }
         self.joined_at = now;
