@@ -235,14 +235,18 @@ impl Election {
     }
 
     /// A datagram of another daemon that was given this node's id. The one that is past its start-up stays, of two alike
-    /// the one whose life began first; it tells the other, naming its life, to stop.
+    /// the one whose life began first; it tells the other, naming its life, to stop. Two that start at once may each
+    /// have heard the other when that one had not got as far as itself, and tell each other: there, too, the life stays
+    /// that began first.
     fn receive_from_namesake(&mut self, now: Time, from: IpAddr, message: &Message) {
         self.note_namesake(now);
         if message.body == Body::Challenge {
             self.handle_challenge(now, message);
         }
         if let Body::Objection { newcomer } = message.body {
-            if newcomer == self.incarnation {
+            let began_first = self.incarnation < message.incarnation;
+            let told_it = self.last_objected.is_some_and(|(_, told)| told == message.incarnation);
+            if newcomer == self.incarnation && !(began_first && told_it) {
                 self.stop_because(now, StopCause::NodeIdTaken { holder: from });
             }
             return;
@@ -261,10 +265,10 @@ impl Election {
 
     fn object(&mut self, now: Time, newcomer_address: IpAddr, message: &Message) {
         let gap = self.params.repetition_gap();
-        if self.last_objected.is_some_and(|last| now.since(last) < gap) {
+        if self.last_objected.is_some_and(|(last, _)| now.since(last) < gap) {
             return;
         }
-        self.last_objected = Some(now);
+        self.last_objected = Some((now, message.incarnation));
         self.notify(Event::NodeIdContested { newcomer: newcomer_address });
         self.owe_echo(message);
         self.send(Body::Objection { newcomer: message.incarnation });

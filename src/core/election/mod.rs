@@ -179,7 +179,8 @@ pub struct Election {
     sequence: Sequence,
     last_declared: Option<Time>,
     last_proposed: Option<Time>,
-    last_objected: Option<Time>,
+    /// When it last told a namesake to stop, and which life of it.
+    last_objected: Option<(Time, Incarnation)>,
     /// Why it stops, until that is reported.
     stop_cause: Option<StopCause>,
     ignored: Ignored,

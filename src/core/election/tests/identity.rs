@@ -2,6 +2,9 @@
 
 use super::*;
 
+const HEARTBEAT: Body =
+    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
+
 #[test]
 fn old_reordered_and_duplicated_datagrams_change_nothing() {
     let mut leader = Peer::leading("z", 4);
@@ -119,12 +122,7 @@ fn the_holder_of_an_id_objects_to_a_newcomer_though_not_to_its_every_datagram() 
     let newcomer = Incarnation(77);
     let mut namesake = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
     for _ in 0..50 {
-        lan.hear(namesake.says(Body::Heartbeat {
-            interval_us: 0,
-            leader: None,
-            conceded: None,
-            acknowledged: None,
-        }));
+        lan.hear(namesake.says(HEARTBEAT));
         lan.pass(ms(1));
     }
     let outputs = lan.take("m");
@@ -150,18 +148,28 @@ fn of_two_under_one_id_that_run_already_the_life_that_began_first_stays() {
     assert!(lan.take("m").bodies().contains(&Body::Farewell { id_taken: true }));
 }
 
+/// Each has heard what the other said before its start-up was over.
+#[test]
+fn of_two_under_one_id_that_tell_each_other_to_stop_the_life_that_began_first_stays() {
+    for (other, stays) in [(Incarnation(77), true), (Incarnation(0), false)] {
+        let mut lan = Lan::led_by("m");
+        let own = lan.at("m").incarnation;
+        let mut namesake = Peer { incarnation: other, role: Role::Starting, ..Peer::new("m") };
+        lan.hear(namesake.says(HEARTBEAT));
+        assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer: other }]);
+        lan.hear(namesake.says(Body::Objection { newcomer: own }));
+        assert_eq!(lan.take("m").stopped().is_none(), stays);
+        assert_eq!(lan.leaders().is_empty(), !stays);
+    }
+}
+
 #[test]
 fn others_do_not_lose_the_holder_of_an_id_to_a_newcomer_that_starts_under_it() {
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut holder);
     let mut newcomer = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("z") };
     for _ in 0..10 {
-        lan.hear(newcomer.says(Body::Heartbeat {
-            interval_us: 0,
-            leader: None,
-            conceded: None,
-            acknowledged: None,
-        }));
+        lan.hear(newcomer.says(HEARTBEAT));
         lan.hear(holder.says(EVERY_SECOND));
         assert_eq!(lan.at("m").leader(), Some(id("z")));
         lan.pass(secs(1));
