@@ -94,7 +94,7 @@ impl<W: Watch> World<W> {
             self.log(index, || "is held".into());
             self.watch.disturb(self.now);
             self.watch.note_held(index);
-            self.hosts[index].held = Some(Held::default());
+            self.hosts[index].held = Some(Held { since: self.now, ..Held::default() });
         }
     }
 
@@ -133,16 +133,19 @@ impl<W: Watch> World<W> {
         self.log(index, || "goes on".into());
         self.watch.disturb(self.now);
         self.hosts[index].listens_since = self.now;
-        self.hosts[index].misled_at = self.now;
-        let Held { in_hand, mut inbox, hook_ended } = held;
+        let Held { since, in_hand, mut inbox, hook_ended } = held;
+        let was_long = self.now >= since + self.horizon(index);
+        if !was_long {
+            self.hosts[index].misled_at = self.now;
+        }
         for output in in_hand {
             self.carry_out(index, output)?;
         }
         self.drain(index)?;
         while self.hosts[index].is_up()
-            && let Some((from, datagram)) = inbox.pop_front()
+            && let Some((kept, came)) = inbox.pop_front()
         {
-            self.hand_in(index, from, &datagram)?;
+            self.hear(index, kept, if was_long { Came::Replayed } else { came })?;
         }
         if let Some(held) = &mut self.hosts[index].held {
             held.inbox.append(&mut inbox);
@@ -201,14 +204,18 @@ impl<W: Watch> World<W> {
     }
 
     pub(super) fn deliver(&mut self, to: usize, kept: Kept, came: Came) -> Result<(), Violation> {
-        let Kept { from, sent_at, datagram } = kept;
-        let address = address(from);
         if let Some(held) = &mut self.hosts[to].held {
             if held.inbox.len() < SOCKET_BUFFER {
-                held.inbox.push_back((address, datagram));
+                held.inbox.push_back((kept, came));
             }
             return Ok(());
         }
+        self.hear(to, kept, came)
+    }
+
+    fn hear(&mut self, to: usize, kept: Kept, came: Came) -> Result<(), Violation> {
+        let Kept { from, sent_at, datagram } = kept;
+        let address = address(from);
         match came {
             Came::Again
                 if self.hosts[to].listens_since <= sent_at && W::DUPLICATES_MEAN_NOTHING =>
@@ -236,23 +243,25 @@ impl<W: Watch> World<W> {
 
     /// What arrives late can make a host believe for a while that its sender is there.
     fn note_age(&mut self, index: usize, sent_at: u64) {
-        let host = &mut self.hosts[index];
-        let Some(election) = &host.election else { return };
-        if self.now - sent_at > host.clock.span(replay_horizon(election.params())) / 8 {
-            host.misled_at = self.now;
+        if self.now - sent_at > self.horizon(index) / 8 {
+            self.hosts[index].misled_at = self.now;
         }
     }
 
     /// Whether what was sent at `sent_at` must mean nothing to a host: it may have been on its way no
-    /// longer than members are believed to be there without being heard, and not since the host was held
-    /// or heard something late.
+    /// longer than members are believed to be there without being heard, and not since the host was held,
+    /// unless for longer than that, or heard something late.
     fn is_old(&self, index: usize, sent_at: u64) -> bool {
         let host = &self.hosts[index];
-        let Some(election) = host.election.as_ref().filter(|e| e.params().authenticated) else {
-            return false;
-        };
-        let horizon = host.clock.span(replay_horizon(election.params()));
-        self.now >= sent_at.max(host.misled_at) + horizon
+        let authenticated = host.election.as_ref().is_some_and(|e| e.params().authenticated);
+        authenticated && self.now >= sent_at.max(host.misled_at) + self.horizon(index)
+    }
+
+    /// After how long what is replayed must mean nothing to a host, in true time.
+    fn horizon(&self, index: usize) -> u64 {
+        let host = &self.hosts[index];
+        let election = host.election.as_ref();
+        election.map_or(0, |election| host.clock.span(replay_horizon(election.params())))
     }
 
     /// What a replayed datagram must not change: nothing but whether the host's own vote counts, which it

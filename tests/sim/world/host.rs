@@ -1,8 +1,6 @@
 //! One simulated machine: a clock, a disk, hooks, and at times a daemon.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
-use std::rc::Rc;
 
 use lanelect::core::Election;
 use lanelect::core::hook::HookEvent;
@@ -13,6 +11,9 @@ use lanelect::core::will::Will;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId};
 use lanelect::wire::message::Message;
+
+use super::Came;
+use super::archive::Kept;
 
 /// One simulated machine.
 pub struct Host {
@@ -85,10 +86,12 @@ pub(super) struct RunningHook {
 /// A daemon that is held, as by SIGSTOP.
 #[derive(Debug, Default)]
 pub(super) struct Held {
+    /// Since when, in true time.
+    pub(super) since: u64,
     /// What it was about to carry out.
     pub(super) in_hand: VecDeque<Output>,
     /// What arrived meanwhile.
-    pub(super) inbox: VecDeque<(IpAddr, Rc<[u8]>)>,
+    pub(super) inbox: VecDeque<(Kept, Came)>,
     /// Whether the hook that ended meanwhile had started at all.
     pub(super) hook_ended: Option<bool>,
 }
