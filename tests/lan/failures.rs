@@ -11,14 +11,14 @@ fn an_orderly_stop_hands_over_after_the_demote_hook() {
         lan.start_led_by_first(&[h1, h2, h3], "");
         h1.slow_hooks("0.5");
         assert_eq!(h1.stop(), Some(0));
-        let sent = lan.datagrams_from(h1);
+        let sent = lan.all_datagrams_from(h1);
         lan.wait_for_leader(h2);
         assert_eq!(h1.hooks().last().unwrap(), "demoted shutdown");
         let journal = lan.journal();
         let demoted = journal.position("h1 end demoted shutdown");
         assert!(demoted < journal.position("h2 start elected"), "h2 did not wait for h1");
         lan.assert_calm_for(20);
-        assert_eq!(lan.datagrams_from(h1), sent, "h1 sent after it had stopped");
+        assert_eq!(lan.all_datagrams_from(h1), sent, "h1 sent after it had stopped");
     });
 }
 
@@ -63,10 +63,10 @@ fn an_orderly_end_leaves_post_stop_nothing_to_do() {
         lan.start_led_by_first(&[h1, h2], "");
         assert_eq!(h1.stop(), Some(0));
         let hooks = h1.hooks();
-        let sent = lan.datagrams_from(h1);
+        let sent = lan.all_datagrams_from(h1);
         assert_eq!(h1.post_stop().0, Some(0));
         assert_eq!(h1.hooks(), hooks);
-        assert_eq!(lan.datagrams_from(h1), sent);
+        assert_eq!(lan.all_datagrams_from(h1), sent);
         h2.crash();
         h1.restart();
         lan.wait_for_leader(h1);

@@ -375,6 +375,10 @@ impl Host {
             let _ = try_ip(&format!("-n {name} addr add {address} dev {eth} nodad"));
         }
         ip(&format!("-n {name} link set {eth} up"));
+        // Until the kernel has seen to it, an interface that is up loses what it is given.
+        for end in [format!("link show {port}"), format!("-n {name} link show {eth}")] {
+            wait_until("the cable carries", || ip(&format!("-br {end}")).contains(" UP "));
+        }
         self.networks[network].plug(self.number, &port);
     }
 

@@ -240,9 +240,15 @@ impl Lan {
         self.networks.iter().for_each(Switch::heal);
     }
 
-    /// UDP datagrams that have left `host`.
+    /// UDP datagrams of `host` that the switches have taken in.
     pub(crate) fn datagrams_from(&self, host: &Host) -> u64 {
         self.networks.iter().map(|network| network.datagrams_from(host.number)).sum()
+    }
+
+    /// UDP datagrams that have left `host` by now, those included that wait for a switch.
+    pub(crate) fn all_datagrams_from(&self, host: &Host) -> u64 {
+        self.networks.iter().for_each(Switch::catch_up);
+        self.datagrams_from(host)
     }
 
     /// The hooks of all hosts.

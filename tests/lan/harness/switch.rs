@@ -28,7 +28,7 @@ use super::claims::{Claim, How};
 use super::forge::codec;
 use super::frame::{complete_udp_checksum, udp_payload};
 use super::keys::KEY;
-use super::patience;
+use super::patience::{self, wait_until};
 
 /// Longest frame: more than any MTU used here.
 pub(crate) const FRAME_MAX: usize = 65_536;
@@ -82,6 +82,8 @@ struct Table {
     datagrams: BTreeMap<usize, u64>,
     /// The datagrams that said "I lead", in the order in which they were sent.
     claims: Vec<Claim>,
+    /// What was sent before has been taken in.
+    drained: Instant,
     /// Without a key, and with the one that tests give.
     codecs: [Codec; 2],
     random: Rng,
@@ -115,6 +117,7 @@ impl Switch {
             rules: BTreeMap::new(),
             datagrams: BTreeMap::new(),
             claims: Vec::new(),
+            drained: patience::now(),
             codecs: [None, Some(KEY)].map(|key| codec(group, key)),
             random: Rng::with_seed(seed),
         };
@@ -149,6 +152,12 @@ impl Switch {
         self.table().datagrams.get(&host).copied().unwrap_or(0)
     }
 
+    /// Waits until the switch has taken in whatever has been sent by now.
+    pub(crate) fn catch_up(&self) {
+        let asked = patience::now();
+        wait_until("the switch has caught up", || self.table().drained > asked);
+    }
+
     /// The datagrams of hosts that said they lead, in order.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         self.table().claims.clone()
@@ -173,16 +182,15 @@ impl Drop for Switch {
 }
 
 impl Table {
-    /// Puts what becomes of a frame that came in by interface `ifindex` into the queue. It was sent
-    /// after `drained`.
-    fn switch(&mut self, ifindex: usize, frame: &mut [u8], drained: Instant, queue: &mut Queue) {
+    /// Puts what becomes of a frame that came in by interface `ifindex` into the queue.
+    fn switch(&mut self, ifindex: usize, frame: &mut [u8], queue: &mut Queue) {
         let Some(from) = self.ports.iter().find(|p| p.link.ifindex() == ifindex) else {
             return;
         };
         let from = from.host;
         if complete_udp_checksum(frame) {
             *self.datagrams.entry(from).or_default() += 1;
-            self.note_claim(from, frame, drained);
+            self.note_claim(from, frame);
         }
         let now = patience::now();
         for to in self.ports.iter().filter(|p| p.host != from) {
@@ -196,12 +204,12 @@ impl Table {
 }
 
 impl Table {
-    fn note_claim(&mut self, host: usize, frame: &mut [u8], after: Instant) {
+    fn note_claim(&mut self, host: usize, frame: &mut [u8]) {
         let codecs = &self.codecs;
         let message = udp_payload(frame)
             .and_then(|payload| codecs.iter().find_map(|codec| codec.decode(payload).ok()));
         if let Some(message) = message.filter(|message| message.standing.role == Role::Leader) {
-            let (term, by) = (Some(message.term.0), patience::now());
+            let (term, after, by) = (Some(message.term.0), self.drained, patience::now());
             self.claims.push(Claim { host, term, after, by, how: How::Datagram });
         }
     }
@@ -246,8 +254,6 @@ fn forward(socket: &OwnedFd, shared: &Shared) {
     epoll.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, 0)).unwrap();
     let mut queue = Queue::default();
     let mut buffer = vec![0; FRAME_MAX];
-    // What was sent before has been taken in.
-    let mut drained = patience::now();
     while !shared.stop.load(Ordering::Relaxed) {
         while let Some((to, frame)) = queue.pop_due(patience::now()) {
             // A port that is down loses the frame, as a cable would.
@@ -257,13 +263,13 @@ fn forward(socket: &OwnedFd, shared: &Shared) {
         loop {
             let looked = patience::now();
             let Some((length, from)) = receive(socket, &mut buffer) else {
-                drained = looked;
+                shared.table.lock().unwrap().drained = looked;
                 break;
             };
             // What the ports themselves send is not from a host.
             if from.pkttype() != PACKET_OUTGOING {
                 let mut table = shared.table.lock().unwrap();
-                table.switch(from.ifindex(), &mut buffer[..length], drained, &mut queue);
+                table.switch(from.ifindex(), &mut buffer[..length], &mut queue);
             }
         }
     }
