@@ -527,7 +527,7 @@ fn without_a_check_of_its_own_the_runner_refuses_one() {
 #[test]
 fn a_check_that_hangs_is_ended_with_its_process_group_and_has_failed() {
     let check = "sleep 1000 & echo $! > $DIR/child; echo $$ > $DIR/pid; wait";
-    let runner = Runner::start_with_check("exit 0", check, "300ms");
+    let runner = Runner::start_with_check("exit 0", check, "3s");
     let finished = runner.check().finished();
     assert_eq!((finished.outcome, finished.forced), (HookOutcome::Failed, Some(Forced::Overran)));
     for file in ["pid", "child"] {
@@ -606,7 +606,7 @@ fn a_message_out_of_turn_is_refused() {
 #[test]
 fn the_time_limit_holds_for_the_whole_process_group() {
     let hook = "sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait";
-    let runner = Runner::start_with(hook, Duration::from_secs(2));
+    let runner = Runner::start_with(hook, Duration::from_secs(3));
     let finished = runner.ask(elected(1)).finished();
     assert_eq!(finished.forced, Some(Forced::Overran));
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
@@ -839,7 +839,7 @@ fn as_process_1_of_a_container_it_reaps_orphans_and_counts_none_as_living() {
     // Of term 1 an orphan stays behind for a while; that of term 2 has to be ended.
     let hook = "if [ $LANELECT_TERM = 1 ]; then sh -c 'sleep 0.3 & exit 0'; exit 0; fi; \
                 sh -c 'sleep 100 & exit 0'; echo >> $DIR/runs; exec sleep 100";
-    let runner = command(&dir, hook, Duration::from_secs(1));
+    let runner = command(&dir, hook, Duration::from_secs(3));
     container.arg(runner.get_program()).args(runner.get_args());
     container.env("LANELECT_LOG", "debug").stdin(Stdio::null());
     container.stderr(File::create(dir.path().join("stderr")).unwrap());

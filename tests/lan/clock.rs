@@ -1,6 +1,7 @@
 //! A time of day that jumps: nothing goes by it.
 
 use crate::harness::{Host, quorum_scenario, scenario, wait_until};
+use crate::quorum::LEASE;
 
 /// In seconds.
 const YEAR: i64 = 365 * 24 * 3600;
@@ -33,7 +34,8 @@ fn a_lease_does_not_go_by_the_time_of_day() {
     quorum_scenario(|lan, hosts: [_; 3]| {
         hosts.iter().for_each(|host| host.fake_wall_clock());
         let names = hosts.map(|host| host.name.as_str());
-        let lines = format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"0s\"");
+        let lines =
+            format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"0s\"\n{LEASE}");
         hosts.iter().for_each(|host| host.start(&lines));
         lan.sole_leader();
         for offset in JUMPS {

@@ -1,6 +1,7 @@
 //! Hosts cloned from one image: one node id, one state, one hostname.
 
 use crate::harness::{Host, Lan, scenario, wait_until};
+use crate::quorum::LEASE;
 
 /// Starts `clone` with all that `original` has, its name included.
 fn start_clone(original: &Host, clone: &Host, lines: &str) {
@@ -41,7 +42,8 @@ fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
     scenario(|lan, [h1, h2, h3, h4]| {
         let voters = [h1, h2, h3];
         let names = voters.map(|host| host.name.as_str());
-        let lines = format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"200ms\"");
+        let lines =
+            format!("mode = \"quorum\"\nvoters = {names:?}\ndemote_grace = \"200ms\"\n{LEASE}");
         voters.iter().for_each(|host| host.start(&lines));
         let leader = lan.sole_leader();
         lan.wait_until_all_vote(&voters);

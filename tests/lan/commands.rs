@@ -17,7 +17,7 @@ fn yield_moves_leadership_to_the_other() {
 #[test]
 fn a_lone_node_that_yields_gets_leadership_back() {
     scenario(|lan, [h1]| {
-        h1.start("leader_alive_threshold = \"300ms\"");
+        h1.start("leader_alive_threshold = \"600ms\"");
         lan.wait_for_leader(h1);
         assert_eq!(h1.command(&["yield"]), Some(0));
         wait_until("h1 has stepped down", || !h1.leads());

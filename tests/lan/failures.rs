@@ -3,12 +3,12 @@
 use std::fs;
 
 use crate::harness::host::ip;
-use crate::harness::{scenario, wait_until};
+use crate::harness::{BEST_SUCCEEDS, scenario, wait_until};
 
 #[test]
 fn an_orderly_stop_hands_over_after_the_demote_hook() {
     scenario(|lan, [h1, h2, h3]| {
-        lan.start_led_by_first(&[h1, h2, h3], "");
+        lan.start_led_by_first(&[h1, h2, h3], BEST_SUCCEEDS);
         h1.slow_hooks("0.5");
         assert_eq!(h1.stop(), Some(0));
         let sent = lan.all_datagrams_from(h1);
@@ -25,7 +25,7 @@ fn an_orderly_stop_hands_over_after_the_demote_hook() {
 #[test]
 fn a_killed_leader_is_replaced_and_may_come_back() {
     scenario(|lan, [h1, h2, h3]| {
-        lan.start_led_by_first(&[h1, h2, h3], "");
+        lan.start_led_by_first(&[h1, h2, h3], BEST_SUCCEEDS);
         h1.crash();
         lan.wait_for_leader(h2);
         h1.restart();
@@ -38,7 +38,8 @@ fn a_killed_leader_is_replaced_and_may_come_back() {
 fn a_killed_leader_is_cleaned_up_after_and_resigned_for() {
     scenario(|lan, [h1, h2, h3]| {
         // So patient a follower would not take over by itself while the test looks.
-        lan.start_led_by_first(&[h1, h2, h3], "leader_alive_threshold = \"50s\"");
+        let lines = format!("leader_alive_threshold = \"50s\"\n{BEST_SUCCEEDS}");
+        lan.start_led_by_first(&[h1, h2, h3], &lines);
         let (running, said) = h1.post_stop();
         assert_eq!(running, Some(1), "{said}");
         assert!(said.contains("in use"), "{said}");
@@ -95,7 +96,7 @@ fn who_cleans_up_tells_the_hook_of_the_interfaces_that_the_daemon_used() {
 #[test]
 fn a_leader_that_freezes_and_wakes_leaves_one_leader() {
     scenario(|lan, [h1, h2, h3]| {
-        lan.start_led_by_first(&[h1, h2, h3], "");
+        lan.start_led_by_first(&[h1, h2, h3], BEST_SUCCEEDS);
         h1.pause();
         wait_until("h2 leads h3", || h2.leads() && h3.follows(h2));
         h1.resume();

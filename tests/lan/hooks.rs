@@ -1,13 +1,13 @@
 //! What the hook sees, when it is slow and when it fails.
 
-use crate::harness::{scenario, wait_until};
+use crate::harness::{PATIENT, scenario, wait_until};
 
 #[test]
 fn twenty_flips_under_a_slow_hook_alternate() {
     scenario(|lan, [h1, h2]| {
         h1.slow_hooks("0.3");
         h2.slow_hooks("0.3");
-        lan.start_led_by_first(&[h1, h2], "");
+        lan.start_led_by_first(&[h1, h2], PATIENT);
         for flip in 0..20 {
             let (from, to) = if flip % 2 == 0 { (h1, h2) } else { (h2, h1) };
             assert_eq!(from.command(&["yield"]), Some(0), "flip {flip}");

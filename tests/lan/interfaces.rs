@@ -52,8 +52,10 @@ fn an_interface_that_is_renamed_is_missed_until_it_has_its_name_again() {
         h1.rename_interface("eth0", "wan");
         wait_until("h2 leads", || h2.leads());
         assert_cut_off(h1);
-        let problem = h1.status()["interfaces"][0]["problem"].take();
-        assert!(problem.as_str().unwrap().starts_with("missing"), "{problem}");
+        wait_until("it misses the interface", || {
+            let problem = h1.status()["interfaces"][0]["problem"].take();
+            problem.as_str().is_some_and(|why| why.starts_with("missing"))
+        });
         h1.rename_interface("wan", "eth0");
         lan.wait_for_leader(h2);
         assert_eq!(h1.ineligible_reason(), "");
@@ -84,7 +86,7 @@ fn a_change_of_address_is_followed() {
     });
 }
 
-/// Waits until the host says that it cannot reach the group, and why.
+/// Waits until the host says that it cannot reach the group, and why, and its scripts have let go.
 fn assert_cut_off(host: &Host) {
     wait_until(&format!("{} names its interface as the problem", host.name), || {
         let status = host.status();
@@ -93,5 +95,6 @@ fn assert_cut_off(host: &Host) {
             && status["interfaces"][0]["name"] == "eth0"
             && status["interfaces"][0]["up"] == false
             && status["interfaces"][0]["problem"].is_string()
+            && host.hooks_match_role()
     });
 }

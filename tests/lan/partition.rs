@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::harness::switch::Rule;
-use crate::harness::{dual_homed_scenario, quorum_scenario, scenario, wait_until};
+use crate::harness::{
+    BEST_SUCCEEDS, PATIENT, dual_homed_scenario, quorum_scenario, scenario, wait_until,
+};
 
 #[test]
 fn a_healed_partition_leaves_the_best_leader_reaffirmed() {
@@ -54,7 +56,7 @@ fn a_leader_that_is_not_heard_leaves_one_leader_behind() {
 #[test]
 fn a_cut_off_leader_is_replaced() {
     scenario(|lan, [h1, h2, h3]| {
-        lan.start_led_by_first(&[h1, h2, h3], "");
+        lan.start_led_by_first(&[h1, h2, h3], BEST_SUCCEEDS);
         lan.cut(h1);
         wait_until("h2 leads h3", || h2.leads() && h3.follows(h2));
         // Whom nobody hears still leads its own side.
@@ -128,7 +130,7 @@ fn loss_duplicates_and_disorder_at_once_make_no_second_leader_of_a_quorum() {
 #[test]
 fn duplicates_and_disorder_change_nothing() {
     scenario(|lan, [h1, h2, h3]| {
-        lan.start_led_by_first(&[h1, h2, h3], "");
+        lan.start_led_by_first(&[h1, h2, h3], PATIENT);
         let delay = Duration::ZERO..=Duration::from_millis(250);
         lan.everywhere(&Rule { duplicate: 0.5, delay, ..Rule::default() });
         lan.assert_calm_for(60);
@@ -155,7 +157,8 @@ fn an_ipv6_group_elects_and_fails_over() {
         if !h1.has_ipv6() {
             return println!("skipped: no IPv6 here");
         }
-        lan.start_led_by_first(&[h1, h2, h3], "multicast = \"[ff15::4c45]:7669\"");
+        let lines = format!("multicast = \"[ff15::4c45]:7669\"\n{BEST_SUCCEEDS}");
+        lan.start_led_by_first(&[h1, h2, h3], &lines);
         h1.crash();
         lan.wait_for_leader(h2);
         let address = h3.status()["leader"]["address"].take();

@@ -1,6 +1,6 @@
 //! Daemons to which the kernel gives no more descriptors or memory.
 
-use crate::harness::{Host, Lan, scenario, wait_until};
+use crate::harness::{BEST_SUCCEEDS, Host, Lan, scenario, wait_until};
 
 /// Processor time that a daemon which does not spin stays far below, in clock ticks, while its host
 /// sends a few dozen datagrams.
@@ -46,7 +46,8 @@ fn a_leader_without_descriptors_leads_on() {
 #[test]
 fn a_host_without_descriptors_for_its_hook_leaves_leadership_to_another() {
     scenario(|lan, [h1, h2, h3]| {
-        lan.start_led_by_first(&[h1, h2, h3], "failure_holdoff = \"1s\"");
+        let lines = format!("failure_holdoff = \"1s\"\n{BEST_SUCCEEDS}");
+        lan.start_led_by_first(&[h1, h2, h3], &lines);
         h2.exhaust_descriptors();
         h1.crash();
         wait_until("the third leads", || h3.leads() && h3.hooks_match_role());

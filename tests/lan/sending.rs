@@ -76,7 +76,9 @@ fn a_leader_without_a_route_to_the_group_steps_down() {
         h1.remove_multicast_route();
         wait_until("h2 leads", || h2.leads());
         wait_until("h1 says what is missing", || problem(h1).contains("`ip -6 route add"));
-        assert_eq!(h1.ineligible_reason(), "interface-down");
+        wait_until("h1 has let go", || {
+            h1.ineligible_reason() == "interface-down" && h1.hooks_match_role()
+        });
         assert_eq!(h1.hooks().last().unwrap(), "demoted interface-down");
         h1.restore_multicast_route();
         lan.wait_for_leader(h2);

@@ -1,7 +1,13 @@
 //! Who leads when hosts start, in whatever order.
 
 use crate::harness::patience::now;
-use crate::harness::{scenario, wait_until};
+use crate::harness::{BEST_SUCCEEDS, scenario, wait_until};
+
+/// Samples so far apart that all are seen before anyone is sure of the membership.
+fn all_seen() -> String {
+    let samples = "membership_sample_interval = \"2s\"\nstartup_grace_period = \"10s\"\n";
+    format!("{samples}{BEST_SUCCEEDS}")
+}
 
 #[test]
 fn hosts_that_start_together_end_up_with_one_leader() {
@@ -20,10 +26,8 @@ fn hosts_that_start_together_end_up_with_one_leader() {
 #[test]
 fn of_equal_hosts_the_lowest_id_leads() {
     scenario(|lan, [h1, h2, h3]| {
-        // Samples so far apart that all are seen before anyone is sure of the membership.
-        let lines = "membership_sample_interval = \"1s\"\nstartup_grace_period = \"5s\"";
         for host in [h3, h2, h1] {
-            host.start(lines);
+            host.start(&all_seen());
         }
         lan.wait_for_leader(h1);
         lan.assert_calm_for(20);
@@ -35,9 +39,8 @@ fn of_equal_hosts_the_lowest_id_leads() {
 #[test]
 fn the_highest_priority_leads() {
     scenario(|lan, [h1, h2]| {
-        let lines = "membership_sample_interval = \"1s\"\nstartup_grace_period = \"5s\"";
-        h1.start(lines);
-        h2.start(&format!("{lines}\npriority = 101"));
+        h1.start(&all_seen());
+        h2.start(&format!("{}priority = 101", all_seen()));
         lan.wait_for_leader(h2);
     });
 }
@@ -110,7 +113,9 @@ fn too_few_candidates_make_no_leader() {
             let what = format!("{} is alone and does not lead", host.name);
             wait_until(&what, || !host.leads() && host.ineligible_reason() == "too-few-candidates");
         }
-        assert_eq!(leader.hooks().last().unwrap(), "demoted too-few-candidates");
+        wait_until("its scripts have been told", || {
+            leader.hooks().last().unwrap() == "demoted too-few-candidates"
+        });
 
         lan.heal();
         lan.sole_leader();

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Short enough for a test to sit through, and long against a stall of the machine.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-const LEASE: Duration = Duration::from_millis(800);
+const LEASE: Duration = Duration::from_secs(2);
 
 /// Runs `body` in a process with a network of its own, and with the right to mount.
 fn alone(test: &str, body: impl FnOnce()) {
@@ -451,7 +451,7 @@ fn a_slow_disk_delays_no_declaration() {
         node.daemon.writer.save(PersistentState { term, ..PersistentState::default() });
         node.turn_until("it declares on and on", |_| {
             declared += listener.heard_as_leader();
-            declared >= 20
+            declared >= 40
         });
         assert!(node.daemon.writer.insist().is_some(), "the disk is still at it");
         assert!(node.daemon.election.is_leader());
@@ -545,7 +545,7 @@ fn a_demote_hook_that_overruns_its_grace_is_fenced() {
         let hook = "echo $LANELECT_EVENT $LANELECT_REASON >> $LOG; \
                     if [ $LANELECT_EVENT = demoted ]; then exec sleep 1000; fi";
         let fence = "echo $LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM >> $LOG";
-        let grace = Duration::from_millis(300);
+        let grace = Duration::from_secs(2);
         let [mut node, silent] =
             two(Plan { hook, fence: Some(fence), grace, ..Plan::of("a", PAIR) });
         let term = node.daemon.election.term();
@@ -696,7 +696,7 @@ fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
         let hook = "echo $LANELECT_EVENT $LANELECT_REASON $$ >> $LOG; \
                     if [ $LANELECT_EVENT = demoted ]; then read go < $LOG.fifo; fi";
         let fence = "echo fenced >> $LOG";
-        let grace = Duration::from_secs(1);
+        let grace = Duration::from_secs(3);
         let [mut node, silent] =
             two(Plan { hook, fence: Some(fence), grace, ..Plan::of("a", PAIR) });
         let fifo = node.dir.path().join("log.fifo");

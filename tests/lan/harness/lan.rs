@@ -15,6 +15,14 @@ use super::journal::{self, Journal};
 use super::patience::{wait_for, wait_until};
 use super::switch::{Rule, Switch};
 
+/// Config lines of a group in which the best candidate succeeds the leader, though the machine may hold
+/// it up for a while: by default the next one waits for it no longer than a quarter of an interval.
+pub(crate) const BEST_SUCCEEDS: &str = "leader_election_duration = \"1s\"\n";
+
+/// Config lines of a group in which no stall of a loaded machine is taken for silence, of a leader that
+/// does much besides either.
+pub(crate) const PATIENT: &str = "leader_alive_threshold = \"3s\"\n";
+
 /// Sets the switches' dice; printed by every run.
 const SEED: &str = "LANELECT_LAN_SEED";
 

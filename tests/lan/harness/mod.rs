@@ -18,5 +18,7 @@ pub(crate) mod tap;
 pub(crate) mod usage;
 
 pub(crate) use host::Host;
-pub(crate) use lan::{Lan, dual_homed_scenario, quorum_scenario, scenario, scenario_with};
+pub(crate) use lan::{
+    BEST_SUCCEEDS, Lan, PATIENT, dual_homed_scenario, quorum_scenario, scenario, scenario_with,
+};
 pub(crate) use patience::{wait_for, wait_until};

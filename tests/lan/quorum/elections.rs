@@ -54,7 +54,7 @@ fn a_leader_killed_in_its_elected_hook_is_cleaned_up_after() {
 fn a_cut_off_leader_demotes_before_its_successor_is_elected() {
     quorum_scenario(|lan, [h1, h2, h3]| {
         let hosts = [h1, h2, h3];
-        let (leader, others) = elect_with(lan, &hosts, &voters_with_grace(&hosts, "1500ms"));
+        let (leader, others) = elect_with(lan, &hosts, &voters_with_grace(&hosts, "4s"));
         leader.slow_hook_on("demoted", "0.7");
         lan.cut(leader);
         let successor = lan.sole_leader_of(&others);

@@ -12,7 +12,7 @@ mod voters;
 use crate::harness::{Host, Lan};
 
 /// The lease is wide enough that a loaded machine's stalls do not end it.
-const LEASE: &str = "leader_alive_threshold = \"2s\"\n";
+pub(crate) const LEASE: &str = "leader_alive_threshold = \"2s\"\n";
 
 /// The config lines of a group in which these hosts vote.
 fn voters(hosts: &[&Host]) -> String {

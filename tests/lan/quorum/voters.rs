@@ -10,6 +10,7 @@ fn a_witness_votes_and_never_leads() {
         h3.start(&(voters(&hosts) + "candidate = false\npriority = 200\n"));
         [h1, h2].iter().for_each(|host| host.start(&voters(&hosts)));
         let leader = lan.sole_leader();
+        lan.wait_until_all_vote(&hosts);
         leader.crash_under_service_manager();
         let survivors = without(&hosts, leader);
         let successor = lan.sole_leader_of(&survivors);
@@ -98,7 +99,7 @@ fn a_rolling_restart_of_the_followers_costs_no_lease() {
         for _ in 0..2 {
             for follower in &others {
                 follower.restart();
-                wait_until("it follows again", || follower.follows(leader));
+                lan.wait_until_all_vote(&hosts);
             }
         }
         lan.wait_for_leader(leader);

@@ -7,7 +7,7 @@ use crate::harness::flood::{Flood, Mix};
 use crate::harness::keys::{KEY, give_key};
 use crate::harness::tap::{Heard, Recorder, Tap};
 use crate::harness::usage::Usage;
-use crate::harness::{Host, Lan, scenario, wait_until};
+use crate::harness::{Host, Lan, PATIENT, scenario, wait_until};
 
 /// Frames a second: many for a group that needs thirty, few for two cores that do other things too.
 const RATE: u32 = 20_000;
@@ -65,7 +65,7 @@ fn a_flood_moves_nothing_and_leaves_nothing() {
 /// Starts the group twice, with a key; returns what was heard of both lives.
 fn two_lives(lan: &Lan, group: &[&Host; 3], listener: &Host) -> Vec<Heard> {
     let recorder = Recorder::start(Tap::on(listener));
-    let lines = give_key(group[0], KEY);
+    let lines = format!("{PATIENT}{}", give_key(group[0], KEY));
     lan.start_led_by_first(group, &lines);
     group.iter().for_each(|host| host.restart());
     lan.sole_leader();

@@ -16,7 +16,7 @@ use crate::harness::forge::{codec, declaration, encoded};
 use crate::harness::keys::{KEY, give_key};
 use crate::harness::patience::{holds_within, pass};
 use crate::harness::usage::Usage;
-use crate::harness::{Host, Lan, scenario, wait_until};
+use crate::harness::{Host, Lan, PATIENT, scenario, wait_until};
 
 /// The name that it has where it has one of its own.
 pub(super) const NAME: &str = "h9";
@@ -249,7 +249,7 @@ fn a_leader_that_makes_everyone_wait_is_not_waited_for_for_ever() {
 fn invented_members_do_not_push_out_real_ones() {
     scenario(|lan, [h1, h2, h3, inventor]| {
         let group = [h1, h2, h3];
-        lan.start_led_by_first(&group, "");
+        lan.start_led_by_first(&group, PATIENT);
         know_each_other(&group);
         let mut hostile = Hostile::on(inventor, codec("default", None));
         let (hooks, watches) = (lan.journal().text(), group.map(Host::watch));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{rejected, times_told};
 use crate::harness::keys::{give_key, give_keys};
 use crate::harness::patience::now;
-use crate::harness::{Host, scenario, wait_until};
+use crate::harness::{Host, PATIENT, scenario, wait_until};
 
 const OLD: &str = "1";
 const NEW: &str = "2";
@@ -18,7 +18,7 @@ fn keys_change_on_a_running_group_without_a_transition() {
     scenario(|lan, [h1, h2, h3, h4, h5, left_out]| {
         let group = [h1, h2, h3, h4, h5];
         for host in group {
-            host.start(&give_key(host, OLD));
+            host.start(&format!("{PATIENT}{}", give_key(host, OLD)));
             lan.sole_leader();
         }
         let term = h1.status()["term"].take();

@@ -197,6 +197,8 @@ impl Host {
         config.insert("node_id".into(), self.name.clone().into());
         config.insert("interface".into(), vec!["lan0"].into());
         config.insert("hook".into(), self.hook().into());
+        // Wider than the derived one, so that a loaded machine's stalls are no silence.
+        config.insert("leader_alive_threshold".into(), "5s".into());
         config.extend(lines.parse::<toml::Table>().unwrap());
         let path = self.file(&format!("/etc/lanelect/{ELECTION}.toml"));
         fs::write(path, config.to_string()).unwrap();
