@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use super::launch::{self, CONFIG, LOG};
 use super::story::{Chapter, HookLine, Story};
-use super::{DemoError, HEARTBEAT_INTERVAL};
+use super::{ALIVE_THRESHOLD, DemoError, ELECTION_DURATION, HEARTBEAT_INTERVAL};
 use crate::client::{self, ClientError, Target};
 use crate::control_api::{StatusReport, Transition};
 use crate::core::hook::Reason;
@@ -258,7 +258,8 @@ fn garbled(line: &str) -> io::Error {
 /// Paths are relative to the daemon's directory, which is its working directory and its hooks', so
 /// that nothing has to be quoted.
 fn config(name: &str, group: &str, multicast: SocketAddr) -> String {
-    let heartbeat = HEARTBEAT_INTERVAL.as_millis();
+    let [heartbeat, threshold, election] =
+        [HEARTBEAT_INTERVAL, ALIVE_THRESHOLD, ELECTION_DURATION].map(|time| time.as_millis());
     format!(
         r#"# A daemon of `lanelect demo`.
 group = "{group}"
@@ -266,6 +267,8 @@ node_id = "{name}"
 interface = ["lo"]
 multicast = "{multicast}"
 heartbeat_interval = "{heartbeat}ms"
+leader_alive_threshold = "{threshold}ms"
+leader_election_duration = "{election}ms"
 state_dir = "state"
 socket = "{SOCKET}"
 hook = '''echo "$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM" >>{HOOK_LOG}'''
@@ -298,6 +301,8 @@ mod tests {
         assert_eq!(config.node_id.as_str(), "alpha");
         assert_eq!(config.multicast.to_string(), "239.255.0.1:7700");
         assert_eq!(config.election.heartbeat_interval, HEARTBEAT_INTERVAL);
+        assert_eq!(config.election.leader_alive_threshold, ALIVE_THRESHOLD);
+        assert_eq!(config.election.leader_election_duration, ELECTION_DURATION);
         assert_eq!(node.directory.join(config.socket), node.target.socket());
     }
 

@@ -159,7 +159,7 @@ impl<W: Write> Stage<W> {
         })
     }
 
-    /// Waits until `node` follows, while `leader` leads on under the same term.
+    /// Waits until `node` follows, while `leader` leads on: nobody else has led since its reign began.
     ///
     /// # Errors
     ///
@@ -172,9 +172,8 @@ impl<W: Write> Stage<W> {
     ) -> Result<(), DemoError> {
         self.until(what, |stage| {
             let settled = stage.settled_reign()?;
-            let unmoved = |reign: Reign| (reign.node, reign.term) == (leader.node, leader.term);
-            let follows = settled.is_some_and(unmoved) && node != leader.node;
-            Ok(follows.then_some(()))
+            let unmoved = settled.is_some() && leads_on(&stage.reigns, leader);
+            Ok((unmoved && node != leader.node).then_some(()))
         })
     }
 
@@ -351,6 +350,12 @@ fn agreed_leader(reports: &[(usize, StatusReport)]) -> Option<(usize, Term)> {
     (settled && leader_id(own) == Some(own.node_id)).then_some((*node, own.term))
 }
 
+/// Whether only the node of this reign has led since it began, perhaps reaffirmed under a later term.
+fn leads_on(reigns: &[Reign], since: &Reign) -> bool {
+    let earlier = |reign: &&Reign| (reign.node, reign.term) != (since.node, since.term);
+    reigns.iter().skip_while(earlier).all(|reign| reign.node == since.node)
+}
+
 fn leader_id(report: &StatusReport) -> Option<NodeId> {
     report.leader.as_ref().map(|leader| leader.node_id)
 }
@@ -372,4 +377,22 @@ fn unused_multicast() -> io::Result<SocketAddr> {
     let [_, _, high, low] = process::id().to_be_bytes();
     let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     Ok(SocketAddr::from((Ipv4Addr::new(239, 255, high, low), port)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_leads_on_until_another_node_does_whatever_its_term() {
+        let reign = |(node, term)| Reign { node, term: Term(term), at: Time::ZERO };
+        let leads_on = |reigns: &[(usize, u64)]| {
+            let reigns: Vec<_> = reigns.iter().copied().map(reign).collect();
+            super::leads_on(&reigns, &reign((1, 3)))
+        };
+        assert!(leads_on(&[(0, 1), (2, 2), (1, 3)]));
+        assert!(leads_on(&[(0, 1), (1, 3), (1, 4)]));
+        assert!(!leads_on(&[(1, 3), (2, 4)]));
+        assert!(!leads_on(&[(1, 3), (2, 4), (1, 5)]));
+    }
 }

@@ -11,7 +11,10 @@ fn twenty_flips_under_a_slow_hook_alternate() {
         for flip in 0..20 {
             let (from, to) = if flip % 2 == 0 { (h1, h2) } else { (h2, h1) };
             assert_eq!(from.command(&["yield"]), Some(0), "flip {flip}");
-            wait_until(&format!("{} leads after flip {flip}", to.name), || to.leads());
+            // A hook that has not begun would be left out.
+            wait_until(&format!("{}'s scripts know of flip {flip}", to.name), || {
+                to.hooks().last().is_some_and(|hook| hook.starts_with("elected"))
+            });
         }
         lan.wait_for_leader(h1);
         // That they alternate and never overlap is checked after every scenario.

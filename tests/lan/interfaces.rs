@@ -66,7 +66,8 @@ fn an_interface_that_is_renamed_is_missed_until_it_has_its_name_again() {
 fn a_daemon_may_start_before_its_interface_is_there() {
     scenario(|lan, [h1, h2]| {
         h1.delete_interface(0);
-        h1.start("");
+        // It listens for long before it stands, as it is the better one.
+        h1.start("membership_sample_interval = \"2s\"\nstartup_grace_period = \"10s\"");
         h2.start("");
         wait_until("h2 leads", || h2.leads());
         assert_cut_off(h1);

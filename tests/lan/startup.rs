@@ -60,7 +60,7 @@ fn a_better_candidate_that_comes_late_follows() {
 fn with_preempt_a_better_candidate_takes_over_in_order() {
     scenario(|lan, [h1, h2, h3]| {
         h2.slow_hooks("0.3");
-        lan.start_led_by_first(&[h2, h3], "preempt = true");
+        lan.start_led_by_first(&[h2, h3], &format!("preempt = true\n{BEST_SUCCEEDS}"));
         h1.start("preempt = true");
         lan.wait_for_leader(h1);
         assert_eq!(h2.hooks().last().unwrap(), "demoted preempted");

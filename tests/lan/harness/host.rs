@@ -374,12 +374,13 @@ impl Host {
             // Not where the machine has no IPv6.
             let _ = try_ip(&format!("-n {name} addr add {address} dev {eth} nodad"));
         }
+        // A host whose interface is up is to hear the others at once.
+        self.networks[network].plug(self.number, &port);
         ip(&format!("-n {name} link set {eth} up"));
         // Until the kernel has seen to it, an interface that is up loses what it is given.
         for end in [format!("link show {port}"), format!("-n {name} link show {eth}")] {
             wait_until("the cable carries", || ip(&format!("-br {end}")).contains(" UP "));
         }
-        self.networks[network].plug(self.number, &port);
     }
 
     /// Replaces the IPv4 address of `eth0`.
