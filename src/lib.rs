@@ -61,6 +61,7 @@ pub mod daemon;
 pub mod demo;
 pub mod hook_runner;
 pub mod logging;
+pub mod printable;
 pub mod time;
 pub mod types;
 pub mod wire;

@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use env_logger::Builder;
 use log::{Level, Record};
 
+use crate::printable::printable;
+
 /// Variables that say what is logged, the first that is set wins. Their values are filters such as
 /// `debug` or `info,lanelect::daemon=trace`.
 const FILTER_VARIABLES: [&str; 2] = ["LANELECT_LOG", "RUST_LOG"];
@@ -31,7 +33,7 @@ pub fn goes_to_journal() -> bool {
 /// Every line gets the prefix: the journal reads each as a message of its own.
 fn write_record(out: &mut impl Write, record: &Record<'_>, journal: bool) -> io::Result<()> {
     let message = record.args().to_string();
-    for line in message.lines() {
+    for line in message.lines().map(printable) {
         if journal {
             writeln!(out, "<{}>{line}", priority(record.level()))?;
         } else {
@@ -86,6 +88,14 @@ mod tests {
     fn the_journal_gets_a_priority_on_every_line_and_people_the_level() {
         assert_eq!(written(Level::Warn, "a\nb", true), "<4>a\n<4>b\n");
         assert_eq!(written(Level::Info, "a", false), "info  a\n");
+    }
+
+    #[test]
+    fn what_others_say_cannot_play_with_the_terminal() {
+        for (message, line) in [("a\u{1b}[2Jb", r"a\u001b[2Jb"), ("a\rb", r"a\u000db")] {
+            assert_eq!(written(Level::Warn, message, false), format!("warn  {line}\n"));
+            assert_eq!(written(Level::Warn, message, true), format!("<4>{line}\n"));
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::daemon::post_stop::{self, PostStopError};
 use lanelect::daemon::{self, RunError};
 use lanelect::hook_runner::{self, HookRunnerError};
+use lanelect::printable::printable;
 use lanelect::{announce, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -87,7 +88,7 @@ fn asked(outcome: Result<client::Exit, client::ClientError>) -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             // Where even stderr is gone, the exit status still tells.
-            let _ = writeln!(io::stderr(), "{error}");
+            let _ = writeln!(io::stderr(), "{}", printable(&error.to_string()));
             error.exit().into()
         }
     }
@@ -127,6 +128,6 @@ fn print(text: &str) -> ExitCode {
 
 fn fail(message: &str, status: u8) -> ExitCode {
     // Where even stderr is gone, the exit status still tells.
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = writeln!(io::stderr(), "{}", printable(message));
     ExitCode::from(status)
 }

@@ -42,7 +42,7 @@ impl Name {
 
 /// Whether a character only changes how those around it are shown. With such a character one name could look like
 /// another, or turn a line of the log around.
-const fn is_invisible(c: char) -> bool {
+pub(crate) const fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

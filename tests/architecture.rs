@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Every module of the library and what it may use of the others:
 /// `types, time ← wire ← core ← daemon ← main`, with `control_api` between daemon and client.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
@@ -24,9 +24,18 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     // The paths of sockets are the configuration's.
     (
         "client",
-        &["types", "core::hook", "core::params::Mode", "core::status", "control_api", "config"],
+        &[
+            "types",
+            "core::hook",
+            "core::params::Mode",
+            "core::status",
+            "control_api",
+            "config",
+            "printable",
+        ],
     ),
-    ("logging", &[]),
+    ("printable", &["types"]),
+    ("logging", &["printable"]),
     // What hooks print goes where the log goes.
     ("daemon", &["types", "time", "wire", "core", "config", "control_api", "logging"]),
     ("announce", &[]),
@@ -36,7 +45,20 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
     ("cli", &["types", "config"]),
     // `main` dispatches.
-    ("main", &["announce", "cli", "client", "config", "daemon", "demo", "hook_runner", "logging"]),
+    (
+        "main",
+        &[
+            "announce",
+            "cli",
+            "client",
+            "config",
+            "daemon",
+            "demo",
+            "hook_runner",
+            "logging",
+            "printable",
+        ],
+    ),
 ];
 
 /// Modules that compute and touch nothing outside: no socket, file, process, environment variable,

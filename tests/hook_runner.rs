@@ -5,7 +5,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,7 +22,7 @@ use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
 use mio::{Events, Poll, Token};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 use tempfile::TempDir;
 
 /// A hook-runner in a directory of its own; killed when dropped.
@@ -400,6 +400,24 @@ fn a_config_that_others_may_write_is_refused_with_what_mends_it() {
         let said = fs::read_to_string(dir.path().join("stderr")).unwrap();
         assert!(said.contains("chmod go-w") && said.contains(text(&file)), "{said}");
     }
+    if geteuid().is_root() {
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        chown(&file, Some(65534), None).unwrap();
+        assert_eq!(command.status().unwrap().code(), Some(2), "its owner may write it");
+        let said = fs::read_to_string(dir.path().join("stderr")).unwrap();
+        assert!(said.contains(&format!("chown 0 {}", text(&file))), "{said}");
+    }
+}
+
+#[test]
+fn what_a_client_sends_forges_no_line_of_the_log() {
+    let runner = Runner::start("true");
+    let mut connection = runner.connect();
+    connection.0.write_all(b"{\"a\\ninfo  hook for elected\\u001b[2J\":1}\n").unwrap();
+    assert!(matches!(connection.reply(), RunReply::Refused(_)));
+    let said = fs::read_to_string(runner.dir.path().join("stderr")).unwrap();
+    assert!(said.contains("a client is dropped") && !said.contains('\u{1b}'), "{said}");
+    assert!(!said.lines().any(|line| line.starts_with("info  hook for elected")), "{said}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub use status::render;
 pub use transition::render_transition;
 
 use crate::control_api::{Done, RESPONSE_MAX, Request, Response, StatusReport};
+use crate::printable::printable;
 
 /// Longest wait for the daemon to accept a connection, and then for each piece of its answer.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
@@ -242,9 +243,9 @@ fn finish(out: &mut impl Write, text: &str) -> Result<Exit, ClientError> {
     print(out, text).map(|_| Exit::Success)
 }
 
-/// Prints at once. Breaks where the reader has hung up, which is no error.
+/// Prints at once, and nothing that a terminal would act on. Breaks where the reader has hung up, which is no error.
 fn print(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, ClientError> {
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         Err(error) => Err(error.into()),

@@ -219,5 +219,13 @@ mod tests {
             let text = config.to_toml();
             prop_assert_eq!(Config::from_toml(&text), Ok(config), "{}", text);
         }
+
+        /// A daemon leaves it to `post-stop`.
+        #[test]
+        fn what_a_reload_makes_of_two_configurations_is_one(old in config(), new in config()) {
+            let taken = old.taking_over(new);
+            let text = taken.to_toml();
+            prop_assert_eq!(Config::from_toml(&text), Ok(taken), "{}", text);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
+use nix::sys::prctl;
 use nix::unistd::{Uid, User, geteuid};
 use zeroize::Zeroizing;
 
@@ -86,6 +87,7 @@ pub enum KeyFileError {
 /// A [`KeyFileError`] where the file cannot be read, where anyone but its owner can, and where it
 /// does not hold keys.
 pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
+    hide_memory();
     let unreadable = |source| KeyFileError::Read { path: path.to_owned(), source };
     let mut file = OpenOptions::new()
         .read(true)
@@ -120,6 +122,14 @@ pub fn generate() -> Result<Key, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; KEY_LEN]);
     getrandom::fill(&mut *bytes)?;
     Ok(Key::new(*bytes))
+}
+
+/// Keeps this process's memory, which is to hold keys, out of core dumps and from the other processes of its
+/// user, such as its own hooks.
+fn hide_memory() {
+    if let Err(error) = prctl::set_dumpable(false) {
+        log::warn!("a core dump of this process would hold its keys: {error}");
+    }
 }
 
 /// Why the file at `path` could not be opened, where that is its owner or its mode.
@@ -176,7 +186,12 @@ fn read_secret(file: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::IoSliceMut;
     use std::os::unix::fs::PermissionsExt;
+    use std::ptr;
+
+    use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+    use nix::unistd::getpid;
 
     use super::*;
 
@@ -195,6 +210,36 @@ mod tests {
         let ring = load(&path).unwrap();
         assert_eq!(ring.tag(b"x"), Keyring::new(&key, &[]).unwrap().tag(b"x"));
         assert_ne!(*key.to_hex(), *generate().unwrap().to_hex());
+    }
+
+    #[test]
+    fn a_process_with_keys_leaves_its_memory_to_nobody() {
+        let (_dir, path) = key_file(generate().unwrap().to_hex().as_bytes(), 0o600);
+        load(&path).unwrap();
+        assert!(!prctl::get_dumpable().unwrap());
+    }
+
+    /// The memory that `value` takes, also of what has been dropped.
+    fn memory<T>(value: &T) -> Vec<u8> {
+        let base = ptr::from_ref(value).expose_provenance();
+        let mut bytes = vec![0; size_of::<T>()];
+        let (len, local) = (bytes.len(), &mut [IoSliceMut::new(&mut bytes)]);
+        assert_eq!(process_vm_readv(getpid(), local, &[RemoteIoVec { base, len }]), Ok(len));
+        bytes
+    }
+
+    #[test]
+    fn keys_that_are_no_longer_used_are_wiped() {
+        let ring = |byte| Keyring::new(&Key::new([byte; KEY_LEN]), &[]).unwrap();
+        let mut slot = Some(ring(1));
+        let one = memory(&slot);
+        slot = Some(ring(2));
+        let other = memory(&slot);
+        slot = None;
+        let left = memory(&slot);
+        let secret: Vec<_> = (0..one.len()).filter(|&at| one[at] != other[at]).collect();
+        assert!(secret.len() >= KEY_LEN, "both halves of a prepared key are in it");
+        assert!(secret.iter().all(|&at| left[at] == 0), "{secret:?} of {left:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::file::Writers;
-use crate::core::params::{Params, Thresholds};
+use crate::core::params::{Params, QuorumParams, Thresholds};
 use crate::types::{GroupName, NodeId};
 
 mod check;
@@ -118,6 +118,33 @@ impl Config {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+
+    /// What a running daemon makes of `new`: this configuration with all of it that can change without
+    /// a restart. What is set for another mode waits for the restart along with the mode.
+    #[must_use]
+    pub fn taking_over(&self, new: Config) -> Config {
+        let Config { hook, hook_timeout, check, check_interval, check_timeout, .. } = new;
+        let checked = new.election.check;
+        let (election, fence) = if self.election.mode() == new.election.mode() {
+            (new.election, new.fence)
+        } else {
+            (self.election.clone(), self.fence.clone())
+        };
+        let quorum = self.election.quorum.as_ref().zip(election.quorum);
+        let quorum = quorum.map(|(old, new)| QuorumParams { voters: old.voters.clone(), ..new });
+        let authenticated = self.election.authenticated;
+        Config {
+            election: Params { quorum, authenticated, check: checked, ..election },
+            fence: fence.filter(|_| hook.is_some() || self.hook_socket.is_some()),
+            hook,
+            hook_timeout,
+            check,
+            check_interval,
+            check_timeout,
+            check_thresholds: new.check_thresholds,
+            ..self.clone()
+        }
+    }
 }
 
 /// Where a configuration comes from, kept so that a reload reads the same places again.
@@ -200,5 +227,31 @@ mod tests {
         assert_eq!(old.changes_needing_restart(&quorum(hot)), [""; 0]);
         let other = quorum("voters = [\"a\", \"b\", \"d\"]");
         assert_eq!(old.changes_needing_restart(&other), ["voters"]);
+    }
+
+    #[test]
+    fn what_needs_a_restart_is_not_taken_over_and_is_told_at_every_reload() {
+        let quorum =
+            "mode = \"quorum\"\nhook = \"x\"\nfence = \"x\"\nvoters = [\"a\", \"b\", \"c\"]";
+        let fewer = quorum.replace(", \"c\"", "");
+        for (before, after, keys) in [
+            ("key_file = \"/x\"", "priority = 7", &["key_file"][..]),
+            ("", "key_file = \"/x\"\npriority = 7", &["key_file"]),
+            (quorum, &format!("{fewer}\npriority = 7"), &["voters"]),
+            (quorum, "hook = \"y\"\nstatic_role = \"leader\"", &["mode", "voters"]),
+            ("", quorum, &["mode", "voters"]),
+        ] {
+            let (old, new) = (config(before), config(after));
+            let taken = old.taking_over(new.clone());
+            assert_eq!(old.changes_needing_restart(&taken), [""; 0], "{after}");
+            assert_eq!(taken.changes_needing_restart(&new), keys, "{after}");
+            assert_eq!(taken.election.authenticated, old.key_file.is_some(), "{after}");
+            assert_eq!(taken.hook, new.hook, "{after}");
+            let same_mode = old.election.mode() == new.election.mode();
+            let of_mode = if same_mode { &new } else { &old };
+            assert_eq!(taken.election.priority, of_mode.election.priority, "{after}");
+            assert_eq!(taken.election.static_role, of_mode.election.static_role, "{after}");
+            assert_eq!(taken.fence, of_mode.fence, "{after}");
+        }
     }
 }

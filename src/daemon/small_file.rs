@@ -47,3 +47,63 @@ pub(super) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     file.take(limit).read_to_end(&mut content)?;
     Ok(Some(content))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use nix::sys::stat::Mode;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const LIMIT: u64 = 8;
+
+    #[test]
+    fn what_was_put_there_last_is_read_and_by_its_owner_alone() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("file");
+        assert_eq!(read(&path, LIMIT).unwrap(), None);
+        for content in [&b"old"[..], b"new"] {
+            replace(&path, content).unwrap();
+            assert_eq!(read(&path, LIMIT).unwrap().unwrap(), content);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+        remove(&path).unwrap();
+        remove(&path).unwrap();
+        assert_eq!(read(&path, LIMIT).unwrap(), None);
+    }
+
+    #[test]
+    fn no_more_is_read_than_the_limit() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("file");
+        replace(&path, &[b'x'; 100]).unwrap();
+        assert_eq!(read(&path, LIMIT).unwrap().unwrap(), b"xxxxxxxx");
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read_and_not_waited_for() {
+        let dir = TempDir::new().unwrap();
+        replace(&dir.path().join("file"), b"x").unwrap();
+        symlink("file", dir.path().join("link")).unwrap();
+        nix::unistd::mkfifo(&dir.path().join("pipe"), Mode::S_IRWXU).unwrap();
+        for name in ["link", "pipe", "."] {
+            assert!(read(&dir.path().join(name), LIMIT).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_another_user_wrote_is_not_believed() {
+        // Root's, for everybody else.
+        assert!(geteuid().is_root() || read(Path::new("/etc/passwd"), LIMIT).is_err());
+        if geteuid().is_root() {
+            let dir = TempDir::new().unwrap();
+            let path = dir.path().join("file");
+            replace(&path, b"x").unwrap();
+            chown(&path, Some(65534), None).unwrap();
+            assert!(read(&path, LIMIT).is_err());
+        }
+    }
+}

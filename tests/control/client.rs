@@ -194,6 +194,51 @@ fn a_watch_passes_on_json_that_is_newer_than_itself() {
     assert_eq!(out, newer.as_bytes());
 }
 
+/// Has a terminal cleared, and its line turned around.
+const ESCAPES: &str = "\u{1b}[2J\u{9b}2J\u{202e}";
+
+#[test]
+fn a_daemon_cannot_play_with_the_terminal_of_who_asks() {
+    let mut told = report();
+    told.state_failure = Some(ESCAPES.to_owned());
+    let answer = serde_json::json!({ "status": told }).to_string() + "\n";
+    for json in [false, true] {
+        let (_home, socket) = home();
+        let daemon = fake(&socket, answer.clone());
+        let text = printed(|out| client::status(&Target::at(&socket), json, out));
+        daemon.join().unwrap();
+        assert!(text.contains(r"\u001b[2J"), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
+        if json {
+            assert_eq!(serde_json::from_str::<StatusReport>(&text).unwrap(), told);
+        }
+    }
+}
+
+#[test]
+fn what_a_watched_daemon_says_reaches_no_terminal_unseen() {
+    let (_home, socket) = home();
+    let daemon = fake(&socket, format!("{{\"ok\":\"watching\"}}\n{ESCAPES}\n"));
+    let mut out = Vec::new();
+    client::watch(&Target::at(&socket), true, &mut out).unwrap_err();
+    daemon.join().unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "\\u001b[2J\\u009b2J\\u202e\n");
+}
+
+#[test]
+fn a_refusal_reaches_no_terminal_unseen() {
+    let (_home, socket) = home();
+    let refusal = serde_json::json!({ "kind": "busy", "message": ESCAPES });
+    let daemon = fake(&socket, serde_json::json!({ "refused": refusal }).to_string() + "\n");
+    let asked = Command::new(env!("CARGO_BIN_EXE_lanelect"))
+        .args(["is-leader", "--socket"])
+        .arg(&socket)
+        .output()
+        .unwrap();
+    daemon.join().unwrap();
+    assert_eq!(String::from_utf8(asked.stderr).unwrap(), "\\u001b[2J\\u009b2J\\u202e\n");
+}
+
 #[test]
 fn an_answer_with_fields_of_a_later_version_is_understood() {
     let (_home, socket) = home();

@@ -371,8 +371,10 @@ fn malformed(error: &serde_json::Error) -> Refusal {
     Refusal {
         kind: RefusalKind::Malformed,
         message: format!(
-            "lanelect {} does not understand the request: {error}",
-            env!("CARGO_PKG_VERSION")
+            "lanelect {} does not understand the request: {}",
+            env!("CARGO_PKG_VERSION"),
+            // It may name what was sent.
+            error.to_string().escape_debug()
         ),
     }
 }

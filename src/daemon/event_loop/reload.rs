@@ -39,19 +39,7 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
         }
-        let Config { election, hook, hook_timeout, fence, .. } = new;
-        let Config { check, check_interval, check_timeout, check_thresholds, .. } = new;
-        self.config = Config {
-            election,
-            hook,
-            hook_timeout,
-            fence,
-            check,
-            check_interval,
-            check_timeout,
-            check_thresholds,
-            ..self.config.clone()
-        };
+        self.config = self.config.taking_over(new);
         self.control.set_access(access);
         self.hooks.reconfigure(HookSettings::from(&self.config));
         self.election.reconfigure(clock::now(), self.config.election.clone());

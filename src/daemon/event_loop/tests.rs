@@ -724,3 +724,25 @@ fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
         drop(silent);
     });
 }
+
+#[test]
+fn a_reload_leaves_alone_what_takes_a_restart() {
+    alone("a_reload_leaves_alone_what_takes_a_restart", || {
+        let mut node = Node::start(&Plan::of("a", &["a"]));
+        let file = node.dir.path().join("new.toml");
+        fs::write(
+            &file,
+            "node_id = \"b\"\nmode = \"quorum\"\nvoters = [\"a\", \"b\", \"c\"]\npriority = 7\n\
+             key_file = \"/nowhere\"\nhook = \"true\"\n",
+        )
+        .unwrap();
+        node.daemon.source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+        let before = node.daemon.config.clone();
+        node.daemon.reload();
+        let (params, config) = (node.daemon.election.params(), &node.daemon.config);
+        assert_eq!(params.priority.0, 7, "it was reloaded");
+        assert!(!params.authenticated, "there is no key");
+        assert_eq!(params, &config.election);
+        assert_eq!(before.changes_needing_restart(config), [""; 0]);
+    });
+}

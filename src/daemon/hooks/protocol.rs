@@ -81,8 +81,8 @@ pub enum LineError {
     /// A message that has no place after those before.
     #[error("sent a message out of turn")]
     OutOfTurn,
-    /// The line is not the JSON of the message.
-    #[error("sent a line that is no valid message: {0}")]
+    /// The line is not the JSON of the message. What is told of it is one line, whatever was sent.
+    #[error("sent a line that is no valid message: {}", .0.to_string().escape_debug())]
     Malformed(#[from] serde_json::Error),
     /// The connection failed.
     #[error("cannot be read: {0}")]
@@ -258,6 +258,15 @@ mod tests {
         assert_eq!(reader.poll_message().unwrap(), Some(RunReply::Started));
         assert_eq!(reader.poll_message().unwrap(), Some(finished));
         assert_eq!(reader.poll_message::<RunReply>().unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_told_of_a_bad_line_forges_no_line_of_the_log() {
+        let mut reader = LineReader::default();
+        reader.read(&br#"{"a\nerror b\u001b[2J":1}"#[..]).unwrap();
+        reader.read(&b"\n"[..]).unwrap();
+        let told = reader.poll_message::<Request>().unwrap_err().to_string();
+        assert!(told.contains(r"a\nerror b") && !told.contains(char::is_control), "{told:?}");
     }
 
     #[test]

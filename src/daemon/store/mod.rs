@@ -15,6 +15,8 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
+
 pub use self::format::STATE_MAX;
 use self::format::{DecodeError, VERSION, decode, encode};
 pub use self::writer::{OnFailure, RETRY_PAUSE, Ticket, Writer};
@@ -93,6 +95,10 @@ pub enum StoreError {
         source: io::Error,
     },
 }
+
+/// Nothing is written through a link: the directory may be another user's than this process's, which may be
+/// root's.
+const NO_LINK: i32 = OFlag::O_NOFOLLOW.bits();
 
 /// The state of one group on disk, locked against other daemons while this lives.
 #[derive(Debug)]
@@ -221,6 +227,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
 fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(NO_LINK);
     match options.open(path) {
         Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => {
             File::open(path).map_err(|_| error)
@@ -251,8 +258,9 @@ fn holder(file: &mut File) -> String {
 }
 
 fn write_synced(path: &Path, content: &str) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(NO_LINK);
+    let mut file = options.open(path)?;
     file.write_all(content.as_bytes())?;
     file.sync_all()
 }
@@ -263,7 +271,8 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
 
 fn read(path: &Path) -> Result<Option<PersistentState>, StoreError> {
     let failed = |source| StoreError::Read { path: path.to_owned(), source };
-    let file = match File::open(path) {
+    // Not even a pipe that nobody writes into is waited for.
+    let file = match File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -426,6 +435,34 @@ mod tests {
         assert!(error.to_string().contains("another process"), "{error}");
         drop(foreign);
         load(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let dir = saved();
+        let precious = dir.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        let (mut store, _) = Store::open(dir.path(), group()).unwrap();
+        std::os::unix::fs::symlink(&precious, dir.path().join("blue.state.tmp")).unwrap();
+        let error = store.save(&STATE).unwrap_err();
+        assert!(matches!(error, StoreError::Write { .. }), "{error}");
+        store.save(&STATE).unwrap();
+        drop(store);
+
+        let lock = dir.path().join("blue.lock");
+        fs::remove_file(&lock).unwrap();
+        std::os::unix::fs::symlink(&precious, &lock).unwrap();
+        let error = Store::open(dir.path(), group()).unwrap_err();
+        assert!(matches!(error, StoreError::Lock { .. }), "{error}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_the_file_is_damage_and_not_waited_for() {
+        let dir = TempDir::new().unwrap();
+        let pipe = dir.path().join("blue.state");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(matches!(load(dir.path()), Err(StoreError::Corrupt { .. })));
     }
 
     #[test]

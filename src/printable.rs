@@ -1,0 +1,62 @@
+//! Text from elsewhere, made fit for a terminal and a log.
+//!
+//! Names are checked where they come in. What is left are the words of others: of an error about
+//! what a peer sent, of the process at the other end of a socket, of a path. On a terminal a control character in
+//! them could move the cursor, or have the terminal type; a formatting character could turn a line around.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::types::is_invisible;
+
+/// `text` with each character that cannot be seen as JSON escapes it, so that JSON stays the same
+/// JSON. Line feeds and tabs are left: lines are the writer's.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.into()
+}
+
+fn is_hidden(c: char) -> bool {
+    !matches!(c, '\n' | '\t') && (c.is_control() || is_invisible(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_seen_stays_as_it_is() {
+        for text in ["", "a b\n\tc\n", "é \\ \" 漢"] {
+            assert!(matches!(printable(text), Cow::Borrowed(same) if same == text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_by_its_number() {
+        assert_eq!(printable("\u{1b}[2J\r\u{9b}x\u{7f}\0"), r"\u001b[2J\u000d\u009bx\u007f\u0000");
+        assert_eq!(printable("a\u{202e}b\u{feff}"), r"a\u202eb\ufeff");
+        assert_eq!(printable("\u{e0041}"), r"\udb40\udc41");
+    }
+
+    #[test]
+    fn json_says_the_same_afterwards() {
+        let text = "a\u{9b}\u{202e}\u{e0041}\u{7f}é\n";
+        let json = serde_json::to_string(text).unwrap();
+        let shown = printable(&json);
+        assert!(!shown.contains(is_hidden), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
+}
