@@ -55,6 +55,8 @@ pub(crate) struct Member {
     sighted: Sequence,
     /// When this life of it was first heard.
     since: Time,
+    /// This node's own newest datagram when this life of it, or one that still starts, was first heard.
+    met_at: Sequence,
     /// Its newest datagram.
     newest: (Incarnation, Sequence),
     /// Which of them are recent.
@@ -85,6 +87,7 @@ impl Member {
             given_up: false,
             sighted: Sequence::default(),
             since: now,
+            met_at: Sequence::default(),
             newest: number(message),
             recent: Recent::since(message.sequence),
             doubted: false,
@@ -215,9 +218,19 @@ impl Members {
         self.table.get(node_id).filter(|member| member.reported.is_visible() && !member.doubted)
     }
 
-    /// Whether a later life than this is known of its node.
-    pub(crate) fn knows_later_life(&self, life: Life) -> bool {
-        self.table.get(&life.node_id).is_some_and(|member| member.newest.0 > life.incarnation)
+    /// Where a later life than this is known of its node, be it one that still starts: the newest datagram of
+    /// this node when it came to know that.
+    pub(crate) fn later_life_met_at(&self, life: Life) -> Option<Sequence> {
+        let member = self.table.get(&life.node_id)?;
+        let latest = member.newest.0.max(member.knocked.0);
+        (latest > life.incarnation).then_some(member.met_at)
+    }
+
+    /// Takes in which datagram of this node was its newest when it came to know a member's life.
+    pub(crate) fn note_met(&mut self, node_id: &NodeId, own_newest: Sequence) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.met_at = own_newest;
+        }
     }
 
     /// Whether this datagram, or a newer one of its life, was heard.
@@ -231,7 +244,6 @@ impl Members {
     pub(crate) fn doubt_all(&mut self) {
         for member in self.table.values_mut() {
             member.doubted = true;
-            member.recent = Recent::after(member.newest.1);
         }
     }
 
@@ -525,6 +537,7 @@ impl Member {
             reports_every: self.reports_every,
             sighted: if restarted { Sequence::default() } else { self.sighted },
             since: if restarted { now } else { self.since },
+            met_at: self.met_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
             knocked: self.knocked,
             settled: self.settled,
