@@ -11,7 +11,7 @@ use crate::core::params::patience_for;
 use crate::core::status::MemberState;
 use crate::core::strangers::Recent;
 use crate::time::Time;
-use crate::types::{Role, Sequence, Term};
+use crate::types::{Incarnation, Role, Sequence, Term};
 use crate::wire::message::{Body, DatagramId, Flags, Message, Standing};
 
 /// No announced interval between declarations counts for more than this, so that nobody can make
@@ -59,6 +59,8 @@ pub(crate) struct Member {
     sighted: Sequence,
     /// When this life of it was first heard.
     since: Time,
+    /// This node's own newest datagram when this life of it, or one that still starts, was first heard.
+    met_at: Sequence,
     /// Its newest datagram.
     newest: DatagramId,
     /// Which of them are recent.
@@ -90,6 +92,7 @@ impl Member {
             given_up: false,
             sighted: Sequence::default(),
             since: now,
+            met_at: Sequence::default(),
             newest: message.id(),
             recent: Recent::since(message.sequence),
             doubted: false,
@@ -157,6 +160,13 @@ impl Member {
         self.newest.incarnation == datagram.incarnation && datagram <= self.newest
     }
 
+    /// Where it has a later life than this, be it one that still starts: the newest datagram of this node when
+    /// it came to know that.
+    pub(crate) fn later_life_met_at(&self, life: Incarnation) -> Option<Sequence> {
+        let knocking = self.knocked.is_some_and(|knocked| knocked.incarnation > life);
+        (knocking || self.newest.incarnation > life).then_some(self.met_at)
+    }
+
     /// For how long it has been known in its present life.
     pub(crate) const fn known_for(&self, now: Time) -> Duration {
         now.since(self.since)
@@ -221,6 +231,7 @@ impl Member {
             reports_every: self.reports_every,
             sighted: if restarted { Sequence::default() } else { self.sighted },
             since: if restarted { now } else { self.since },
+            met_at: self.met_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
             knocked: self.knocked,
             settled: self.settled,
@@ -231,14 +242,18 @@ impl Member {
     }
 
     /// From now on it has to show anew that it is there.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) const fn doubt(&mut self) {
         self.doubted = true;
-        self.recent = Recent::after(self.newest.sequence);
     }
 
     /// Takes in that its datagrams were heard up to this one, and meant nothing.
     pub(crate) fn note_heard(&mut self, newest: Sequence) {
         self.newest.sequence = self.newest.sequence.max(newest);
+    }
+
+    /// Takes in which datagram of this node was its newest when it came to know this member's life.
+    pub(crate) const fn note_met(&mut self, own_newest: Sequence) {
+        self.met_at = own_newest;
     }
 
     /// Takes in that it declared, and how often it will.

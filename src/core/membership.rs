@@ -90,9 +90,17 @@ impl Members {
         self.table.get(node_id).filter(|member| member.is_known_to_be_there())
     }
 
-    /// Whether a later life than this is known of its node.
-    pub(crate) fn knows_later_life(&self, life: Life) -> bool {
-        self.newest(&life.node_id).is_some_and(|newest| newest.incarnation > life.incarnation)
+    /// Where a later life than this is known of its node, be it one that still starts: the newest datagram of
+    /// this node when it came to know that.
+    pub(crate) fn later_life_met_at(&self, life: Life) -> Option<Sequence> {
+        self.table.get(&life.node_id)?.later_life_met_at(life.incarnation)
+    }
+
+    /// Takes in which datagram of this node was its newest when it came to know a member's life.
+    pub(crate) fn note_met(&mut self, node_id: &NodeId, own_newest: Sequence) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.note_met(own_newest);
+        }
     }
 
     /// Whether this datagram, or a newer one of its life, was heard.

@@ -20,8 +20,8 @@ impl Election {
             // Its own, come back by multicast loopback.
             return;
         }
-        self.doubt_after_pause(now);
-        if !self.is_fresh(now, message) {
+        let is_fresh = self.is_fresh(now, message);
+        if !is_fresh {
             self.meet_stranger(now, message);
         } else if self.is_far_ahead(message) && !self.members.has_heard(message) {
             self.refuse_term(message);
@@ -29,6 +29,9 @@ impl Election {
             self.receive_from_namesake(now, from, message);
         } else {
             self.receive_from_member(now, from, message);
+        }
+        if is_fresh {
+            self.note_shown(now, message);
         }
     }
 
@@ -40,12 +43,16 @@ impl Election {
         match heard {
             Heard::Stale => self.ignored.stale += 1,
             Heard::TableFull => self.ignored.table_full += 1,
-            Heard::Knocking => self.declare_soon(now),
+            Heard::Knocking => {
+                self.members.note_met(&message.sender, self.sequence);
+                self.declare_soon(now);
+            }
             Heard::Known => {
                 self.make_acquaintance(message);
                 self.take_in(now, from, message);
             }
             Heard::Joined => {
+                self.members.note_met(&message.sender, self.sequence);
                 self.make_acquaintance(message);
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);

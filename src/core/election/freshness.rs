@@ -87,22 +87,19 @@ impl Election {
         if self.members.knows(message.life()) {
             return true;
         }
-        let is_shown = if self.members.knows_later_life(message.life()) {
-            // Shortly before that one began it may have echoed what is still recent.
-            self.has_answered(message)
-        } else {
-            message.echoes.iter().any(|echo| self.is_recent(echo))
-        };
+        let is_shown = message.echoes.iter().any(|echo| {
+            // Shortly before a later life began this one may have echoed what is still recent.
+            self.is_recent(echo) && !self.may_precede_later_life(message.life(), echo)
+        });
         is_shown && !self.freshness.strangers.has_heard(message)
     }
 
-    /// Whether `message` answers a challenge of this very node to its sender's life.
-    fn has_answered(&self, message: &Message) -> bool {
-        let mut own = message.echoes.iter().filter(|echo| echo.node_id == self.node_id);
-        own.any(|echo| {
-            self.is_recent(echo)
-                && self.freshness.strangers.has_answered(message, echo.datagram.sequence)
-        })
+    /// Whether `life` may have echoed this before a later life began that is known: all but what this very node
+    /// sent after it came to know that.
+    fn may_precede_later_life(&self, life: Life, echo: &Echo) -> bool {
+        let own = (echo.node_id == self.node_id).then_some(echo.datagram.sequence);
+        let met_at = self.members.later_life_met_at(life);
+        met_at.is_some_and(|met_at| own.is_none_or(|own| own <= met_at))
     }
 
     /// Whether another daemon may be there under this node's id: one was heard, and has not had the time
@@ -148,16 +145,12 @@ impl Election {
     fn doubt_everyone(&mut self) {
         self.members.doubt_all();
         self.freshness.own = Recent::after(self.sequence);
-        self.freshness.overheard = Echoes::NONE;
-        self.freshness.owed = Echoes::NONE;
     }
 
     /// Datagrams are authenticated from now on, or no longer. Who was believed without a key is not with
     /// one.
     pub(super) fn begin_anew(&mut self) {
         self.freshness = Freshness::default();
-        self.timers.clear(Timer::Challenge);
-        self.timers.clear(Timer::Answer);
         self.doubt_everyone();
     }
 
@@ -187,12 +180,9 @@ impl Election {
         }
     }
 
-    /// The sender of `message` is no stranger any more. What it said as one counts no more than before, in
-    /// whatever order it arrives.
+    /// The sender of `message` is no stranger any more.
     pub(super) fn make_acquaintance(&mut self, message: &Message) {
-        if let Some(newest) = self.freshness.strangers.remove(message.life()) {
-            self.members.note_heard(&message.sender, newest);
-        }
+        self.freshness.strangers.remove(message.life());
     }
 
     /// Whoever is believed from now on may have asked for the leader before, when nothing that it said
@@ -200,6 +190,14 @@ impl Election {
     pub(super) fn make_up_for_silence(&mut self, now: Time) {
         if self.params.authenticated {
             self.declare_soon(now);
+        }
+    }
+
+    /// Who sent `message` has shown that it is there. Where that made it no member, the same again is to show
+    /// nothing.
+    pub(super) fn note_shown(&mut self, now: Time, message: &Message) {
+        if self.params.authenticated && !self.members.knows(message.life()) {
+            self.freshness.strangers.note_shown(now, message);
         }
     }
 
@@ -264,8 +262,7 @@ impl Election {
             return;
         }
         let patience = self.patience_with_strangers();
-        let challenge = Sequence(self.sequence.0 + 1);
-        let asked = self.freshness.strangers.ask(now, patience, challenge);
+        let asked = self.freshness.strangers.ask(now, patience, self.node_id);
         if asked.is_empty() {
             return;
         }
@@ -293,7 +290,7 @@ impl Election {
             let life = Life { node_id, incarnation };
             if life == self.life() {
                 self.answer_soon(now, challenge);
-            } else if !self.members.knows_later_life(life) {
+            } else if self.members.later_life_met_at(life).is_none() {
                 self.freshness.strangers.note_asked(now, echo, patience);
                 if node_id == self.node_id {
                     self.limit_doubt(now);

@@ -358,11 +358,12 @@ impl Election {
         });
     }
 
-    /// Does `what` to this election, at `now`: under a lease that still holds, and telling what
-    /// changed.
+    /// Does `what` to this election, at `now`: under a lease that still holds, believing nobody who may
+    /// have died during a pause, and telling what changed.
     fn act<T>(&mut self, now: Time, what: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.snapshot();
         self.check_lease(now);
+        self.doubt_after_pause(now);
         let result = what(self);
         self.renew_will();
         self.report_transition(now, before);

@@ -8,6 +8,7 @@ use crate::core::quorum::Voters;
 use crate::core::status::{MemberState, VoterStanding};
 use crate::core::timers::Timer;
 use crate::wire::echo::Echo;
+use crate::wire::message::DatagramId;
 
 const HEARTBEAT: Body =
     Body::Heartbeat { interval_us: 1_000_000, leader: None, conceded: None, acknowledged: None };
@@ -22,6 +23,13 @@ impl Lan {
     fn recorded(&mut self, name: &str, fits: impl Fn(&Body) -> bool) -> Vec<Message> {
         let sent = self.take(name);
         sent.sent().map(|(_, message)| message).filter(|message| fits(&message.body)).collect()
+    }
+
+    /// A heartbeat of the life of `name` that is newer than all that it has said.
+    fn last_of(&self, name: &str) -> Message {
+        let election = self.at(name);
+        let (incarnation, sequence) = (election.incarnation, election.sequence);
+        Peer { incarnation, sequence, ..Peer::new(name) }.says(HEARTBEAT)
     }
 
     fn votes_that_count(&self, name: &str) -> usize {
@@ -243,4 +251,294 @@ fn what_was_heard_of_a_stranger_counts_no_more_when_it_is_sent_again() {
     late.echoes = [Echo::of(&challenge)].into_iter().collect();
     lan.hear(late);
     assert!(lan.at("b").is_leader());
+}
+
+/// A host that was suspended, and on which a deadline comes before any datagram: nothing arrives where no network
+/// card is awake.
+#[test]
+fn a_host_that_was_suspended_believes_nobody_who_heard_it_before() {
+    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let suspended = lan.host("a").election.take();
+    lan.take("b");
+    lan.pass(ms(2900));
+    let recorded = lan.recorded("b", |_| true);
+    lan.crash("b");
+    lan.pass(secs(60));
+    lan.host("a").election = suspended;
+    lan.pass(ms(10));
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
+    for message in recorded {
+        lan.hear(message);
+    }
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
+}
+
+/// A single former life of each follower, and after it new names without end.
+#[test]
+fn names_without_end_do_not_keep_the_question_to_a_namesake_back() {
+    let mut lan = Lan::keyed_voters();
+    for round in 0..200 {
+        if round == 20 {
+            lan.hear(Peer::new("b").says(HEARTBEAT));
+            lan.hear(Peer::new("c").says(HEARTBEAT));
+        }
+        lan.pass(ms(1));
+        for number in 0..16 {
+            lan.hear(Peer::new(&format!("n{}", round * 16 + number)).says(HEARTBEAT));
+        }
+        lan.pass(ms(23));
+        assert_eq!(lan.leaders(), ["a"], "deposed in round {round}");
+    }
+}
+
+/// The same as with later lives that are replayed now and then, at a rate at which none of them ever is silent.
+#[test]
+fn later_lives_that_are_never_silent_keep_no_two_nodes_apart() {
+    let mut lan = Lan::new();
+    let later = |name, life| Peer { incarnation: Incarnation(life), ..Peer::leading(name, 3) };
+    let lives = |name| [7, 8, 9].map(|life| later(name, life));
+    let (mut a, mut b) = (lives("a"), lives("b"));
+    lan.start("a", keyed());
+    lan.hear(b[0].says(EVERY_SECOND));
+    lan.pass(secs(5));
+    lan.cut_off("a");
+    lan.start("b", keyed());
+    lan.hear(a[0].says(EVERY_SECOND));
+    lan.pass(ms(600));
+    lan.reconnect("a");
+    for _ in 0..1500 {
+        for former in a.iter_mut().chain(&mut b) {
+            lan.hear(former.says(EVERY_SECOND));
+        }
+        lan.pass(ms(20));
+    }
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+/// `message`, sent by one who has heard the datagram `sequence` of that life of `name`.
+fn echoing(message: Message, name: &str, incarnation: Incarnation, sequence: u64) -> Message {
+    let datagram = DatagramId { incarnation, sequence: Sequence(sequence) };
+    Message { echoes: [Echo { node_id: id(name), datagram }].into_iter().collect(), ..message }
+}
+
+/// The same of the newest datagram of `name`.
+fn echoing_newest(lan: &Lan, message: Message, name: &str) -> Message {
+    let election = lan.at(name);
+    echoing(message, name, election.incarnation, election.sequence.0)
+}
+
+/// Two lives, one after the other, that end before they are members.
+#[test]
+fn hellos_of_two_lives_that_are_sent_again_by_turns_hurry_no_leader() {
+    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let hellos = [2, 3].map(|life| {
+        let incarnation = Incarnation(life);
+        let mut newcomer = Peer { incarnation, role: Role::Starting, ..Peer::new("b") };
+        let hello = echoing_newest(&lan, newcomer.says(HEARTBEAT), "a");
+        lan.hear(hello);
+        hello
+    });
+    lan.take("a");
+    for _ in 0..100 {
+        for hello in hellos {
+            lan.hear(hello);
+        }
+        lan.pass(ms(10));
+    }
+    let declared = lan.take("a").declarations();
+    assert!(declared.len() <= 2, "{declared:?}");
+}
+
+/// A host with a name that is taken, which was told to stop, and did.
+#[test]
+fn hellos_that_are_sent_again_contest_no_vote() {
+    let mut lan = Lan::keyed_voters();
+    let mut clone = Peer { incarnation: Incarnation(900), role: Role::Starting, ..Peer::new("c") };
+    let hello = echoing_newest(&lan, clone.says(HEARTBEAT), "a");
+    lan.hear(hello);
+    assert_eq!(lan.votes_that_count("a"), 2);
+    for _ in 0..30 {
+        lan.pass(ms(100));
+        lan.hear(hello);
+    }
+    lan.pass(ms(100));
+    assert_eq!([lan.votes_that_count("a"), lan.votes_that_count("c")], [3, 3]);
+}
+
+/// The same two lives, when nobody else is left under their name.
+#[test]
+fn a_hello_of_a_life_before_the_one_that_starts_brings_nobody_back() {
+    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    lan.crash("b");
+    lan.pass(secs(10));
+    let hellos = [2, 3].map(|life| {
+        let incarnation = Incarnation(life);
+        let mut newcomer = Peer { incarnation, role: Role::Starting, ..Peer::new("b") };
+        let hello = echoing_newest(&lan, newcomer.says(HEARTBEAT), "a");
+        lan.hear(hello);
+        hello
+    });
+    lan.pass(secs(2));
+    for hello in hellos {
+        lan.hear(hello);
+        assert_ne!(lan.sees("a", "b"), Some(MemberState::Alive));
+    }
+}
+
+/// A host that hears somebody whom the leader does not, and is silent from then on for long, as in a large group.
+#[test]
+fn what_was_said_after_a_seldom_word_is_not_recent_for_longer() {
+    let mut lan = Lan::settled(&["a"], &keyed());
+    let seldom = Body::Heartbeat {
+        interval_us: 60_000_000,
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    };
+    let word = echoing_newest(&lan, Peer::new("c").says(seldom), "a");
+    lan.hear(word);
+    let late = echoing(Peer::new("b").says(HEARTBEAT), "c", Incarnation(1), 1);
+    lan.pass(secs(7));
+    assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
+    lan.hear(late);
+    assert_eq!(lan.sees("a", "b"), None);
+}
+
+/// What a member said while it was not believed is nothing that an echo shows anything by.
+#[test]
+fn an_echo_of_what_came_before_the_first_word_that_counted_shows_nothing() {
+    for (life, pause, is_suspended) in [(1, 60, false), (2, 1, false), (1, 20, true)] {
+        let mut lan = Lan::settled(&["a"], &keyed());
+        let mut c = Peer::new("c");
+        let first = echoing_newest(&lan, c.says(HEARTBEAT), "a");
+        lan.hear(first);
+        assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
+        let suspended = is_suspended.then(|| lan.host("a").election.take());
+        lan.pass(secs(pause));
+        if let Some(election) = suspended {
+            lan.host("a").election = election;
+            // It challenges whoever speaks before it looks at its members.
+            let doubted = c.says(HEARTBEAT);
+            lan.hear(doubted);
+        }
+        let mut c = Peer { incarnation: Incarnation(life), sequence: Sequence(100), ..c };
+        let back = echoing_newest(&lan, c.says(HEARTBEAT), "a");
+        lan.hear(back);
+        assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
+        let missed = echoing(Peer::new("b").says(HEARTBEAT), "c", Incarnation(life), 50);
+        lan.hear(missed);
+        assert_eq!(lan.sees("a", "b"), None, "{life} {pause}");
+        let new = echoing(Peer::new("d").says(HEARTBEAT), "c", Incarnation(life), 101);
+        lan.hear(new);
+        assert_eq!(lan.sees("a", "d"), Some(MemberState::Alive));
+    }
+}
+
+#[test]
+fn an_echo_of_a_former_life_of_this_node_shows_nothing() {
+    let mut lan = Lan::settled(&["a"], &keyed());
+    let (former, newest) = (Incarnation(7), lan.at("a").sequence.0);
+    let message = echoing(Peer::new("b").says(HEARTBEAT), "a", former, newest);
+    lan.hear(message);
+    assert_eq!(lan.sees("a", "b"), None);
+}
+
+/// The newest datagram that the life before may have heard is the one that was the newest when its successor came.
+#[test]
+fn what_the_life_before_may_have_heard_shows_nothing_of_it() {
+    let mut lan = Lan::settled(&["a"], &keyed());
+    let mut later = Peer { incarnation: Incarnation(2), ..Peer::new("b") };
+    let joins = echoing_newest(&lan, later.says(HEARTBEAT), "a");
+    let heard_by_both = lan.at("a").sequence.0;
+    lan.hear(joins);
+    let leaves = later.says(Body::Farewell { id_taken: false });
+    lan.hear(leaves);
+    let mut former = Peer::new("b");
+    let last_words = echoing(former.says(HEARTBEAT), "a", Incarnation(1), heard_by_both);
+    lan.hear(last_words);
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
+    lan.pass(secs(1));
+    let answer = echoing_newest(&lan, former.says(HEARTBEAT), "a");
+    lan.hear(answer);
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
+}
+
+#[test]
+fn what_was_heard_of_one_that_is_gone_is_no_reason_to_ask_for_it() {
+    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    lan.pass(secs(5));
+    let recorded = lan.recorded("b", |_| true);
+    lan.crash("b");
+    lan.pass(secs(60));
+    lan.take("a");
+    for message in recorded {
+        lan.hear(message);
+    }
+    lan.pass(secs(1));
+    assert!(!lan.take("a").bodies().contains(&Body::Challenge));
+}
+
+#[test]
+fn a_namesake_is_doubted_until_it_could_have_answered_and_not_again_for_long() {
+    let mut lan = Lan::keyed_voters();
+    let doubted = |lan: &Lan| !lan.at("b").own_vote_counts(lan.now);
+    let began = lan.now;
+    lan.hear(Peer::new("b").says(HEARTBEAT));
+    assert!(doubted(&lan));
+    lan.pass(ms(24));
+    assert!(doubted(&lan));
+    lan.pass(ms(1));
+    for life in 2..100 {
+        assert!(!doubted(&lan), "{:?} after the first", lan.now.since(began));
+        lan.pass(ms(100));
+        lan.hear(Peer { incarnation: Incarnation(life), ..Peer::new("b") }.says(HEARTBEAT));
+    }
+    lan.pass(secs(3));
+    lan.hear(Peer { incarnation: Incarnation(100), ..Peer::new("b") }.says(HEARTBEAT));
+    assert!(doubted(&lan));
+}
+
+/// A daemon that may not speak yet asks nobody, and does not wait for ever for an answer.
+#[test]
+fn who_cannot_ask_does_not_doubt_for_ever() {
+    let mut lan = Lan::new();
+    let hooks_end = Some(HookOutcome::Succeeded);
+    lan.hosts.insert(id("a"), Host { hooks_end, disk_is_slow: true, ..Host::default() });
+    lan.start("a", keyed_quorum());
+    lan.hear(Peer { incarnation: Incarnation(0), ..Peer::new("a") }.says(HEARTBEAT));
+    assert!(lan.at("a").may_have_namesake(lan.now));
+    lan.pass(secs(12));
+    assert!(!lan.at("a").may_have_namesake(lan.now));
+    assert_eq!(lan.take("a").bodies(), []);
+}
+
+/// A broken member that asks without end.
+#[test]
+fn challenges_without_end_are_answered_at_a_gap() {
+    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut broken = Peer::new("z");
+    let hello = echoing_newest(&lan, broken.says(HEARTBEAT), "a");
+    lan.hear(hello);
+    let asks_b = |lan: &mut Lan, broken: &mut Peer| {
+        let challenge = echoing_newest(lan, broken.says(Body::Challenge), "b");
+        lan.hear(challenge);
+    };
+    lan.pass(secs(2));
+    asks_b(&mut lan, &mut broken);
+    lan.take("b");
+    for _ in 0..200 {
+        asks_b(&mut lan, &mut broken);
+        lan.pass(ms(5));
+    }
+    let answers = lan.take("b").bodies().len();
+    assert!((30..=42).contains(&answers), "{answers} in a second");
+}
+
+/// A daemon that is asked what it makes of a datagram before it was told how late it is.
+#[test]
+fn after_a_pause_nothing_is_fresh_before_anybody_was_doubted() {
+    let lan = Lan::settled(&["a", "b"], &keyed());
+    let next = echoing_newest(&lan, lan.last_of("b"), "a");
+    assert!(lan.at("a").is_fresh(lan.now, &next));
+    assert!(!lan.at("a").is_fresh(lan.now + secs(60), &next));
 }
