@@ -20,6 +20,7 @@ impl Election {
             // Its own, come back by multicast loopback.
             return;
         }
+        let term = self.term;
         let is_fresh = self.is_fresh(now, message);
         if !is_fresh {
             self.meet_stranger(now, message);
@@ -33,6 +34,7 @@ impl Election {
         if is_fresh {
             self.note_shown(now, message);
         }
+        self.note_rise(term);
     }
 
     fn receive_from_member(&mut self, now: Time, from: IpAddr, message: &Message) {

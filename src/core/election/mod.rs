@@ -40,7 +40,7 @@ mod startup;
 mod tests;
 mod will;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
 use eligibility::Exclusions;
+use far_terms::FarTerms;
 use freshness::Freshness;
 use probing::{Probing, Telling};
 use quorum::Quorum;
@@ -153,9 +154,8 @@ pub struct Election {
     members: Members,
     /// Whom it does not know to be there.
     freshness: Freshness,
-    /// Terms beyond reason that were refused since the last sweep, by who told them; not of more nodes than
-    /// fit into the table of members.
-    far_terms: BTreeMap<NodeId, Term>,
+    /// What was told of terms beyond reason.
+    far_terms: FarTerms,
     timers: Timers,
     hooks: HookSchedule,
     /// `elected` hooks that failed since one last succeeded.
@@ -205,7 +205,7 @@ impl Election {
             untold: None,
             members: Members::new(&params),
             freshness: Freshness::default(),
-            far_terms: BTreeMap::new(),
+            far_terms: FarTerms::default(),
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
             rng: fastrand::Rng::with_seed(seed),

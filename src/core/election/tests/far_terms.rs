@@ -53,3 +53,23 @@ fn the_last_terms_there_are_are_taken_from_nobody() {
     lan.pass_with(secs(60), &mut [(&mut broken, EVERY_SECOND)]);
     assert_eq!((lan.leaders(), lan.at("b").term()), (vec!["b".to_string()], Term(1)));
 }
+
+/// Each of its terms is within reason, after the one before.
+#[test]
+fn a_member_that_goes_from_term_to_term_is_held_up_until_the_next_look() {
+    const JUMP: u64 = 1 << 32;
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut broken = Peer::new("d");
+    let looks = 4;
+    let end = lan.now + patient().member_patience() * looks;
+    while lan.now < end {
+        broken.term = Term(lan.at("a").term().0 + JUMP);
+        let message = broken.says(Body::Claim);
+        lan.hear(message);
+        lan.pass(ms(5));
+    }
+    let jumps = lan.at("a").term().0 / JUMP;
+    // A look comes early where a heartbeat is due.
+    assert!((2..=u64::from(looks) * 2).contains(&jumps), "{jumps} times in {looks} looks");
+    assert_eq!(lan.leaders().len(), 1);
+}
