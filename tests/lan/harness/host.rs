@@ -25,7 +25,7 @@ const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 /// derived one, so that a loaded machine's stalls are no silence.
 const SETTINGS: &str = "\
     heartbeat_interval = \"100ms\"\n\
-    leader_alive_threshold = \"1s\"\n";
+    leader_alive_threshold = \"2s\"\n";
 
 /// Variables by which a service manager or a user would change how a daemon behaves.
 const FOREIGN_VARIABLES: [&str; 5] =
