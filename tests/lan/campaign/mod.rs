@@ -34,12 +34,14 @@ const QUORUM: &str = "\
     mode = \"quorum\"\n\
     voters = [\"h1\", \"h2\", \"h3\", \"h4\", \"h5\"]\n\
     leader_alive_threshold = \"600ms\"\n\
+    membership_sample_interval = \"100ms\"\n\
     demote_grace = \"1500ms\"\n\
     failure_holdoff = \"1s\"\n";
 
 /// The same without a majority.
 const AVAILABLE: &str = "\
     leader_alive_threshold = \"600ms\"\n\
+    membership_sample_interval = \"100ms\"\n\
     failure_holdoff = \"1s\"\n";
 
 /// The nodes to which things are done, and the one that follows.

@@ -22,10 +22,11 @@ use super::switch::Switch;
 const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 
 /// What every daemon runs with, unless a test says otherwise. The threshold is wider than the
-/// derived one, so that a loaded machine's stalls are no silence.
+/// derived one, and who starts listens for longer, so that a loaded machine's stalls are no silence.
 const SETTINGS: &str = "\
     heartbeat_interval = \"100ms\"\n\
-    leader_alive_threshold = \"1s\"\n";
+    leader_alive_threshold = \"2s\"\n\
+    membership_sample_interval = \"500ms\"\n";
 
 /// Variables by which a service manager or a user would change how a daemon behaves.
 const FOREIGN_VARIABLES: [&str; 5] =

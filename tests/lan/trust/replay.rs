@@ -24,6 +24,9 @@ const SHORT_RECORDING: Duration = Duration::from_secs(15);
 /// How much faster than it was recorded a capture is played: a datagram is no truer for being late.
 const SPEED: u32 = 3;
 
+/// As short as it may be, so that there are many elections in a recording.
+const THRESHOLD: &str = "leader_alive_threshold = \"1s\"\n";
+
 /// Between two faults of a recording.
 const FAULT_LASTS: Duration = Duration::from_secs(1);
 
@@ -77,7 +80,7 @@ fn replay(body: impl FnOnce(&Lan, [&Host; 3], &Player)) {
     let test = test_name(&body);
     named_scenario(needs, test, |lan, [h1, h2, h3, attacker]| {
         let group = [h1, h2, h3];
-        let lines = give_key(h1, KEY);
+        let lines = format!("{THRESHOLD}{}", give_key(h1, KEY));
         lan.start_led_by_first(&group, &lines);
         let captured = record(lan, &group, attacker);
         body(lan, group, &Player { captured, tap: Tap::deaf_on(attacker) });
