@@ -24,6 +24,7 @@ use crate::core::persist::PersistentState;
 use crate::core::quorum::Voters;
 use crate::core::status::Ineligible;
 use crate::daemon::hooks::HookSettings;
+use crate::daemon::post_stop::{self, PostStopError};
 use crate::daemon::store::{self, OnFailure, StoreError};
 use crate::daemon::transport::Settings;
 use crate::types::{NodeId, Role, Term};
@@ -744,5 +745,35 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
         assert!(!params.authenticated, "there is no key");
         assert_eq!(params, &config.election);
         assert_eq!(before.changes_needing_restart(config), [""; 0]);
+    });
+}
+
+#[test]
+fn post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go() {
+    alone("post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go", || {
+        let lets_go = Plan { grace: Duration::from_secs(1), ..Plan::of("a", &["a"]) };
+        let hook = "[ $LANELECT_EVENT != demoted ] || exec sleep 100; echo $LANELECT_EVENT >> $LOG";
+        for (plan, is_resigned_for) in [(Plan { hook, ..lets_go }, false), (lets_go, true)] {
+            let mut node = Node::start(&plan);
+            node.lead();
+            let mut listener = Listener::new(&node);
+            // Dropped without a word, as by KILL.
+            let Node { daemon, dir, .. } = node;
+            drop(daemon);
+            let file = Some(dir.path().join("lanelect.toml"));
+            let source = ConfigSource { file, ..ConfigSource::default() };
+            let mut outcome = post_stop::run(&source);
+            // Its other thread may hold the lock for a moment longer.
+            pass_until("the daemon is gone", || {
+                let runs = matches!(outcome, Err(PostStopError::Running(_)));
+                if runs {
+                    outcome = post_stop::run(&source);
+                }
+                !runs
+            });
+            let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });
+            assert_eq!(listener.heard().iter().any(resigns), is_resigned_for, "{outcome:?}");
+            assert_eq!(outcome.is_ok(), is_resigned_for, "{outcome:?}");
+        }
     });
 }
