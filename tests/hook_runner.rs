@@ -791,6 +791,10 @@ fn silent_clients_make_room_in_the_end() {
     let mut silent: Vec<_> = (0..CLIENTS_MAX).map(|_| runner.connect()).collect();
     let patient = runner.ask(elected(1));
     assert_eq!(patient.finished().outcome, HookOutcome::Succeeded);
+    let first = &mut silent[0].0;
+    first.set_nonblocking(true).unwrap();
+    assert_eq!(first.read(&mut [0]).unwrap(), 0, "nobody takes a place before one is free");
+    first.set_nonblocking(false).unwrap();
     for connection in &mut silent {
         assert!(connection.is_hung_up());
     }

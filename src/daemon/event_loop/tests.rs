@@ -23,7 +23,7 @@ use crate::core::params::QuorumParams;
 use crate::core::persist::PersistentState;
 use crate::core::quorum::Voters;
 use crate::core::status::Ineligible;
-use crate::daemon::hooks::HookSettings;
+use crate::daemon::post_stop::{self, PostStopError};
 use crate::daemon::store::{self, OnFailure, StoreError};
 use crate::daemon::transport::Settings;
 use crate::types::{NodeId, Role, Term};
@@ -82,6 +82,7 @@ impl Plan {
         let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
         let mut config = source.load().unwrap();
         config.election.candidate = self.candidate;
+        config.fence = self.fence.map(|fence| self.in_dir(fence, dir));
         if !self.voters.is_empty() {
             let voters = Voters::new(self.voters.iter().map(|name| id(name))).unwrap();
             config.election.quorum = Some(QuorumParams { voters, demote_grace: self.grace });
@@ -115,9 +116,6 @@ impl Node {
     fn start_in(plan: &Plan, dir: TempDir) -> Result<Self, RunError> {
         let config = plan.config(dir.path());
         let mut daemon = Daemon::new(ConfigSource::default(), config, None)?;
-        let mut settings = HookSettings::from(&daemon.config);
-        settings.fence = plan.fence.map(|fence| plan.in_dir(fence, dir.path()));
-        daemon.hooks.reconfigure(settings);
         daemon.rescan();
         let events = Events::with_capacity(EVENTS_PER_TURN);
         Ok(Node { daemon, events, dir, waker: None })
@@ -744,5 +742,40 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
         assert!(!params.authenticated, "there is no key");
         assert_eq!(params, &config.election);
         assert_eq!(before.changes_needing_restart(config), [""; 0]);
+    });
+}
+
+#[test]
+fn post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_fences() {
+    let test =
+        "post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_fences";
+    alone(test, || {
+        let fence = Some("echo fenced >> $LOG");
+        let lets_go = Plan { grace: Duration::from_secs(1), fence, ..Plan::of("a", &["a"]) };
+        let hook = "[ $LANELECT_EVENT != demoted ] || exec sleep 100; echo $LANELECT_EVENT >> $LOG";
+        for (plan, is_resigned_for) in [(Plan { hook, ..lets_go }, false), (lets_go, true)] {
+            let mut node = Node::start(&plan);
+            node.lead();
+            let mut listener = Listener::new(&node);
+            // Dropped without a word, as by KILL.
+            let Node { daemon, dir, .. } = node;
+            drop(daemon);
+            let (file, log) = (Some(dir.path().join("lanelect.toml")), dir.path().join("log"));
+            let source = ConfigSource { file, ..ConfigSource::default() };
+            let mut outcome = post_stop::run(&source);
+            // Its other thread may hold the lock for a moment longer.
+            pass_until("the daemon is gone", || {
+                let runs = matches!(outcome, Err(PostStopError::Running(_)));
+                if runs {
+                    outcome = post_stop::run(&source);
+                }
+                !runs
+            });
+            let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });
+            assert_eq!(listener.heard().iter().any(resigns), is_resigned_for, "{outcome:?}");
+            assert_eq!(outcome.is_ok(), is_resigned_for, "{outcome:?}");
+            let is_fenced = fs::read_to_string(log).unwrap().ends_with("fenced\n");
+            assert_eq!(is_fenced, !is_resigned_for);
+        }
     });
 }
