@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::iter;
 use std::time::Duration;
 
 use crate::core::membership::MEMBERS_MAX;
@@ -17,6 +18,9 @@ use crate::wire::message::{DatagramId, Message};
 
 /// A stranger that was asked so often in vain is told of.
 const IN_VAIN: u32 = 4;
+
+/// Of so many lives under one name, those that were heard last, it is kept which datagrams were heard.
+const LIVES_KEPT: usize = 4;
 
 /// From which of a life's datagrams on they were sent lately: since the last look but one, so that
 /// what crosses the network just now is among them, and nothing of one that has been silent for longer.
@@ -64,7 +68,10 @@ impl Patience {
 
 #[derive(Debug, Clone, Hash)]
 struct Stranger {
+    /// The newest datagram of the life that is to be asked next.
     newest: DatagramId,
+    /// The newest datagrams of lives that were heard, of the one that was heard last first.
+    heard: [Option<DatagramId>; LIVES_KEPT],
     last_heard: Time,
     /// How often it was asked, in whichever of its lives, by this node or by others.
     asked: u32,
@@ -106,6 +113,7 @@ impl Strangers {
         };
         let id = message.id();
         let is_news = known.is_news(id);
+        known.note_heard(id);
         if is_news {
             (known.newest, known.last_heard, known.speaks) = (id, now, true);
         }
@@ -126,7 +134,9 @@ impl Strangers {
         if let Some(known) = self.0.get_mut(&message.sender)
             && known.newest <= message.id()
         {
-            *known = Stranger { speaks: false, ..Stranger::new(now, message.id()) };
+            known.note_heard(message.id());
+            let heard = known.heard;
+            *known = Stranger { speaks: false, heard, ..Stranger::new(now, message.id()) };
         }
     }
 
@@ -140,9 +150,8 @@ impl Strangers {
 
     /// Whether this datagram, or a newer one of its life, was heard and meant nothing.
     pub(crate) fn has_heard(&self, message: &Message) -> bool {
-        self.0.get(&message.sender).is_some_and(|stranger| {
-            stranger.newest.incarnation == message.incarnation && message.id() <= stranger.newest
-        })
+        let newest = self.0.get(&message.sender).and_then(|it| it.newest_of(message.incarnation));
+        newest.is_some_and(|newest| message.id() <= newest)
     }
 
     /// Whether somebody was heard under this id.
@@ -198,8 +207,11 @@ impl Strangers {
 
 impl Stranger {
     const fn new(now: Time, newest: DatagramId) -> Self {
+        let mut heard = [None; LIVES_KEPT];
+        heard[0] = Some(newest);
         Stranger {
             newest,
+            heard,
             last_heard: now,
             asked: 0,
             next: now,
@@ -207,6 +219,22 @@ impl Stranger {
             speaks: true,
             told: false,
         }
+    }
+
+    /// The newest datagram of this life that was heard.
+    fn newest_of(&self, life: Incarnation) -> Option<DatagramId> {
+        self.heard.into_iter().flatten().find(|id| id.incarnation == life)
+    }
+
+    /// Takes in a datagram, whether or not its life is to be asked next.
+    fn note_heard(&mut self, id: DatagramId) {
+        let newest = self.newest_of(id.incarnation).map_or(id, |newest| newest.max(id));
+        let others = self.heard.into_iter().flatten().filter(|it| it.incarnation != id.incarnation);
+        let mut heard = [None; LIVES_KEPT];
+        for (place, life) in heard.iter_mut().zip(iter::once(newest).chain(others)) {
+            *place = Some(life);
+        }
+        self.heard = heard;
     }
 
     /// Whether this datagram is the one to be asked for next: a newer one of the same life, or one of a life
@@ -331,6 +359,26 @@ mod tests {
             assert_eq!(strangers.hear(at(500), &said("a", 2, sequence)), Encounter::Stale);
         }
         assert!(!strangers.has_heard(&said("a", 1, 4)) && !strangers.has_heard(&said("a", 2, 6)));
+    }
+
+    #[test]
+    fn it_is_kept_of_several_lives_what_was_heard_of_each() {
+        let mut strangers = Strangers::default();
+        let heard = |strangers: &Strangers, life| {
+            [4, 5].map(|sequence| strangers.has_heard(&said("a", life, sequence)))
+        };
+        for life in 1..=4 {
+            for sequence in [4, 3] {
+                strangers.hear(at(0), &said("a", life, sequence));
+            }
+        }
+        assert!((1..=4).all(|life| heard(&strangers, life) == [true, false]));
+        strangers.note_shown(at(0), &said("a", 4, 5));
+        assert_eq!(heard(&strangers, 1), [true, false]);
+        assert_eq!(heard(&strangers, 4), [true, true]);
+        strangers.hear(at(0), &said("a", 5, 4));
+        assert_eq!(heard(&strangers, 1), [false, false], "the one that was heard first");
+        assert_eq!(heard(&strangers, 2), [true, false]);
     }
 
     /// Each life speaks whenever it may, and that of number 6 only once.

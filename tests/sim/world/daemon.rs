@@ -225,7 +225,7 @@ impl<W: Watch> World<W> {
                 let changed = before != self.summary(to);
                 refuse(changed, || format!("a duplicate changed {}", self.label(to)))
             }
-            Came::Replayed if self.is_old(to, sent_at) => {
+            Came::Replayed if self.is_old(to, sent_at) && !self.lease_is_over(to) => {
                 let before = self.status(to);
                 self.hand_in(to, address, &datagram)?;
                 let changed = before != self.status(to);
@@ -262,6 +262,15 @@ impl<W: Watch> World<W> {
         let host = &self.hosts[index];
         let election = host.election.as_ref();
         election.map_or(0, |election| host.clock.span(replay_horizon(election.params())))
+    }
+
+    /// Whether a host that was held leads under a lease that is over, which it notices with the next datagram.
+    fn lease_is_over(&self, index: usize) -> bool {
+        let host = &self.hosts[index];
+        let now = host.local(self.now);
+        let lease =
+            host.election.as_ref().filter(|it| it.is_leader()).and_then(Election::lease_end);
+        lease.is_some_and(|end| end <= now)
     }
 
     /// What a replayed datagram must not change: nothing but whether the host's own vote counts, which it
