@@ -1,6 +1,6 @@
 //! Who is there, inferred from what is heard.
 //!
-//! The table of the [members](Member), which this node keeps for itself: nothing is sent to find it out.
+//! The table of the members, which this node keeps for itself: nothing is sent to find it out.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
