@@ -196,12 +196,16 @@ fn who_has_missed_a_jump_of_terms_is_not_left_out() {
         let mut hostile = Hostile::on(broken, codec("default", Some(KEY)));
         lan.cut(h3);
         lan.sole_leader_of(&[h1, h2]);
-        for jump in 1..=2 {
-            let mut message = heartbeat(NAME);
-            (message.sequence, message.term) = (Sequence(jump), Term(jump << 32));
-            hostile.say(&message);
+        let mut message = heartbeat(NAME);
+        for term in [1 << 32, 2 << 32] {
+            message.term = Term(term);
+            // The second jump is one too many until the hosts have looked at their members again.
+            wait_until("the term has jumped", || {
+                message.sequence = Sequence(message.sequence.0 + 1);
+                hostile.say(&message);
+                [h1, h2].iter().all(|host| host.status()["term"].as_u64() >= Some(term))
+            });
         }
-        wait_until("the term has jumped", || h1.status()["term"].as_u64() > Some(2 << 32));
         lan.heal();
         is_well(lan, &group);
     });
