@@ -312,7 +312,8 @@ impl Scenario {
             return Ok(());
         }
         self.cut_off(leader);
-        let bound = self.recovery_bound() + self.handover_bound();
+        // The one that is left may have been held off lately, as its hook had failed again and again.
+        let bound = self.recovery_bound() + self.handover_bound() + self.startup_bound();
         let begin = self.world.now;
         let mut elected = false;
         while !elected && self.world.now < begin + bound {
