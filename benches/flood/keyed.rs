@@ -1,4 +1,4 @@
-//! lanelect as it is built here, with a key.
+//! lanelect as it is built here, with a key, and with the niceness that its unit gives it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +15,9 @@ use crate::programs::{Group, Program, Seat};
 
 /// Of which digit the key is.
 const KEY: &str = "1";
+
+/// As in the unit, `systemd/lanelect@.service`.
+const NICENESS: &str = "-10";
 
 pub(crate) struct Keyed;
 
@@ -35,7 +38,10 @@ impl Program for Keyed {
         let path = seat.host.path("key");
         fs::write(&path, KEY.repeat(64)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let mut command = Lanelect.command(seat);
+        let daemon = Lanelect.command(seat);
+        // Which goes on without, where it may not.
+        let mut command = Command::new("nice");
+        command.args(["-n", NICENESS]).arg(daemon.get_program()).args(daemon.get_args());
         command.args(["--key-file", &path]);
         command
     }

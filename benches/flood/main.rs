@@ -8,7 +8,8 @@
 //!
 //! Three hosts with a daemon, one that floods them and one that listens, in network namespaces on a
 //! bridge of the kernel. All of them share this machine's cores, so that a daemon has less of them the
-//! more is sent, which is not so on hosts of their own. What is sent, and how much of each kind, is in
+//! more is sent, which is not so on hosts of their own; where that may be set, they go before the flood, as their
+//! unit has it. What is sent, and how much of each kind, is in
 //! `tests/lan/harness/flood.rs`: forged, malformed, foreign and replayed datagrams, many from the
 //! addresses of the group's own nodes.
 //!
