@@ -308,13 +308,12 @@ impl Member {
         mem::replace(&mut self.disagreement_reported, disagrees) != disagrees
     }
 
-    /// Remembers its state as reported; returns the one that was reported before, where that was
-    /// another. Which of its datagrams are recent moves on.
-    pub(crate) fn look(&mut self, now: Time, least: Duration) -> Option<MemberState> {
+    /// Remembers its state as reported; returns the one that was reported before, and the state. Which of
+    /// its datagrams are recent moves on.
+    pub(crate) fn look(&mut self, now: Time, least: Duration) -> (MemberState, MemberState) {
         self.recent.move_on(self.newest.sequence);
         let state = self.state(now, least);
-        let before = mem::replace(&mut self.reported, state);
-        (before != state).then_some(before)
+        (mem::replace(&mut self.reported, state), state)
     }
 
     /// Whether another life under this id counts in place of the known one, though it began

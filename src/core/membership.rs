@@ -311,10 +311,10 @@ impl Members {
         let patience = self.patience;
         let mut changes = self.changes;
         self.table.retain(|node_id, member| {
-            let before = member.look(now, patience);
-            let (state, silence) = (member.state(now, patience), now.since(member.last_heard));
-            changes += u64::from(before.is_some_and(|it| it.is_visible() != state.is_visible()));
-            if before.is_some() && state != MemberState::Alive {
+            let (before, state) = member.look(now, patience);
+            let silence = now.since(member.last_heard);
+            changes += u64::from(before.is_visible() != state.is_visible());
+            if before != state && state != MemberState::Alive {
                 report(Fading { node_id: *node_id, state, silence });
             }
             let is_followed = leader == Some(*node_id);

@@ -25,6 +25,13 @@ impl Lan {
         sent.sent().map(|(_, message)| message).filter(|message| fits(&message.body)).collect()
     }
 
+    /// What was recorded is sent again, all at once.
+    fn hear_again(&mut self, recorded: Vec<Message>) {
+        for message in recorded {
+            self.hear(message);
+        }
+    }
+
     /// A heartbeat of the life of `name` that is newer than all that it has said.
     fn last_of(&self, name: &str) -> Message {
         let election = self.at(name);
@@ -118,9 +125,7 @@ fn the_last_words_of_the_life_before_contest_no_vote() {
     lan.start("c", keyed_quorum());
     lan.pass(ms(2500));
     assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
-    for message in recorded {
-        lan.hear(message);
-    }
+    lan.hear_again(recorded);
     // Its own restart has contested it until now.
     lan.pass(ms(1000));
     assert_eq!(lan.votes_that_count("a"), 3);
@@ -138,9 +143,7 @@ fn the_last_words_of_the_life_before_bring_nobody_back() {
     lan.tell("b", |election, now| election.stop(now));
     lan.crash("b");
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
-    for message in recorded {
-        lan.hear(message);
-    }
+    lan.hear_again(recorded);
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
 }
 
@@ -267,9 +270,7 @@ fn a_host_that_was_suspended_believes_nobody_who_heard_it_before() {
     lan.host("a").election = suspended;
     lan.pass(ms(10));
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
-    for message in recorded {
-        lan.hear(message);
-    }
+    lan.hear_again(recorded);
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
 }
 
@@ -327,17 +328,21 @@ fn echoing_newest(lan: &Lan, message: Message, name: &str) -> Message {
     echoing(message, name, election.incarnation, election.sequence.0)
 }
 
-/// Two lives, one after the other, that end before they are members.
+/// Two lives of `b`, one after the other, that end before they are members of what `a` leads.
+fn hellos_of_two_lives(lan: &mut Lan) -> [Message; 2] {
+    [2, 3].map(|life| {
+        let incarnation = Incarnation(life);
+        let mut newcomer = Peer { incarnation, role: Role::Starting, ..Peer::new("b") };
+        let hello = echoing_newest(lan, newcomer.says(HEARTBEAT), "a");
+        lan.hear(hello);
+        hello
+    })
+}
+
 #[test]
 fn hellos_of_two_lives_that_are_sent_again_by_turns_hurry_no_leader() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
-    let hellos = [2, 3].map(|life| {
-        let incarnation = Incarnation(life);
-        let mut newcomer = Peer { incarnation, role: Role::Starting, ..Peer::new("b") };
-        let hello = echoing_newest(&lan, newcomer.says(HEARTBEAT), "a");
-        lan.hear(hello);
-        hello
-    });
+    let hellos = hellos_of_two_lives(&mut lan);
     lan.take("a");
     for _ in 0..100 {
         for hello in hellos {
@@ -371,13 +376,7 @@ fn a_hello_of_a_life_before_the_one_that_starts_brings_nobody_back() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     lan.crash("b");
     lan.pass(secs(10));
-    let hellos = [2, 3].map(|life| {
-        let incarnation = Incarnation(life);
-        let mut newcomer = Peer { incarnation, role: Role::Starting, ..Peer::new("b") };
-        let hello = echoing_newest(&lan, newcomer.says(HEARTBEAT), "a");
-        lan.hear(hello);
-        hello
-    });
+    let hellos = hellos_of_two_lives(&mut lan);
     lan.pass(secs(2));
     for hello in hellos {
         lan.hear(hello);
@@ -471,9 +470,7 @@ fn what_was_heard_of_one_that_is_gone_is_no_reason_to_ask_for_it() {
     lan.crash("b");
     lan.pass(secs(60));
     lan.take("a");
-    for message in recorded {
-        lan.hear(message);
-    }
+    lan.hear_again(recorded);
     lan.pass(secs(1));
     assert!(!lan.take("a").bodies().contains(&Body::Challenge));
 }
