@@ -245,6 +245,10 @@ pub struct HookReport {
     pub last_exit: Option<i32>,
     /// How long the last finished run took.
     pub last_ms: Option<u64>,
+    /// Quorum mode: the term that the scripts have not let go of, because `demoted` failed or the demote grace is
+    /// over; null otherwise.
+    #[serde(default)]
+    pub overdue_term: Option<Term>,
 }
 
 /// The health check in a [`StatusReport`].

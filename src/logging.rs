@@ -1,28 +1,78 @@
 //! The log on stderr: `<priority>message` for the journal, `level message` for people.
+//!
+//! Logging never waits. A thread writes what `queue` keeps for it, so a log that nobody reads stops
+//! no election.
+
+mod queue;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::panic;
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use env_logger::Builder;
+use env_logger::{Builder, Target};
 use log::{Level, Record};
 
+use self::queue::Queue;
 use crate::printable::printable;
 
 /// Variables that say what is logged, the first that is set wins. Their values are filters such as
 /// `debug` or `info,lanelect::daemon=trace`.
 const FILTER_VARIABLES: [&str; 2] = ["LANELECT_LOG", "RUST_LOG"];
 
+/// How long a process that ends waits for its last lines to be written.
+pub const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What this process logs to, once it does.
+static QUEUE: OnceLock<Queue> = OnceLock::new();
+
 /// Starts logging to stderr. A second call changes nothing.
+///
+/// The lines of a process that ends are lost unless it calls [`flush`] first.
 pub fn init() {
     let filters = FILTER_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
     let journal = goes_to_journal();
     let mut builder = Builder::new();
     builder.parse_filters(filters.as_deref().unwrap_or("info"));
     builder.format(move |out, record| write_record(out, record, journal));
+    // A system that gives no thread leaves the log to whoever logs.
+    if let Ok(queue) = Queue::start(io::stderr(), move |count| lines_lost(count, journal)) {
+        let queue = QUEUE.get_or_init(|| queue);
+        builder.target(Target::Pipe(Box::new(queue.clone())));
+    }
     // Fails only where there is a logger already, and that one is as good.
-    let _ = builder.try_init();
+    if builder.try_init().is_ok() {
+        flush_before_panics();
+    }
+}
+
+/// Waits for the lines logged so far to be written, for [`FLUSH_PATIENCE`] at most. Returns whether
+/// they are.
+pub fn flush() -> bool {
+    QUEUE.get().is_none_or(|queue| queue.flush(FLUSH_PATIENCE))
+}
+
+/// What a panic prints comes after the log, and not at all where nobody reads: the process is to end.
+fn flush_before_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if flush() {
+            print(panic);
+        }
+    }));
+}
+
+/// The line that stands for so many that were dropped.
+fn lines_lost(count: u64, journal: bool) -> Vec<u8> {
+    let mut line = Vec::new();
+    let args = format_args!("{count} lines of the log were dropped: nobody read it in time");
+    let record = Record::builder().level(Level::Warn).args(args).build();
+    // Writing to a vector cannot fail.
+    let _ = write_record(&mut line, &record, journal);
+    line
 }
 
 /// Whether stderr is the journal's.

@@ -57,13 +57,15 @@ fn logged<E: Display>(
     is_config: impl FnOnce(&E) -> bool,
 ) -> ExitCode {
     logging::init();
-    match work() {
+    let status = match work() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::error!("{error}");
             ExitCode::from(if is_config(&error) { BAD_CONFIG } else { 1 })
         }
-    }
+    };
+    logging::flush();
+    status
 }
 
 /// Watches until it is interrupted, which is how watching ends and so no failure.
@@ -95,8 +97,15 @@ fn asked(outcome: Result<client::Exit, client::ClientError>) -> ExitCode {
 }
 
 fn check_config(file: PathBuf) -> ExitCode {
-    match file_alone(file).load() {
+    let source = file_alone(file);
+    match source.load_for_daemon() {
         Ok(config) => {
+            let runs_commands =
+                [&config.hook, &config.fence, &config.check].iter().any(|c| c.is_some());
+            if let Some(error) = source.load_trusted().err().filter(|_| runs_commands) {
+                let warning = printable(&error.to_string()).into_owned();
+                let _ = writeln!(io::stderr(), "warning: a hook-runner refuses it: {warning}");
+            }
             for warning in config.warnings() {
                 let _ = writeln!(io::stderr(), "warning: {warning}");
             }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Command, Stdio};
 
 use lanelect::config::SETTINGS;
@@ -81,6 +82,9 @@ fn quorum_messages() -> [(&'static str, Message); 5] {
     ]
 }
 
+/// Where the sealed datagrams of the description come from.
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 10));
+
 fn codec(sealed: bool) -> Codec {
     let key = Key::new(std::array::from_fn(|index| u8::try_from(index).unwrap()));
     let keyring = sealed.then(|| Keyring::new(&key, &[]).unwrap());
@@ -129,9 +133,9 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
             hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
         let codec = codec(name.starts_with("sealed-"));
         let mut encoded = Vec::new();
-        codec.encode(&expected[name], &mut encoded).unwrap();
+        codec.encode(SOURCE, &expected[name], &mut encoded).unwrap();
         assert_eq!(encoded, bytes, "{name}");
-        assert_eq!(codec.decode(&bytes), Ok(expected[name]), "{name}");
+        assert_eq!(codec.decode(SOURCE, &bytes), Ok(expected[name]), "{name}");
     }
 }
 

@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where its own footing gives way")]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use lanelect::core::quorum::Voters;
@@ -27,6 +28,9 @@ fn key(fill: u8) -> Keyring {
     Keyring::new(&Key::new([fill; KEY_LEN]), &[]).unwrap()
 }
 
+/// Where the sealed ones of these datagrams come from.
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 10));
+
 fn open() -> Codec {
     Codec::new(GROUP.parse().unwrap(), None)
 }
@@ -38,7 +42,7 @@ fn sealed() -> Codec {
 
 fn encode(codec: &Codec, message: &Message) -> Vec<u8> {
     let mut datagram = vec![0xff; 3];
-    codec.encode(message, &mut datagram).unwrap();
+    codec.encode(SOURCE, message, &mut datagram).unwrap();
     datagram
 }
 
@@ -226,7 +230,7 @@ fn messages_become_the_golden_bytes_and_the_golden_bytes_messages() {
     for (name, codec, message) in golden_messages() {
         let encoded = encode(&codec, &message);
         assert_eq!(hex(&encoded), hex(&bytes_of(name)), "{name}");
-        assert_eq!(codec.decode(&bytes_of(name)), Ok(message), "{name}");
+        assert_eq!(codec.decode(SOURCE, &bytes_of(name)), Ok(message), "{name}");
     }
 }
 
@@ -281,12 +285,12 @@ fn a_datagram_cut_off_anywhere_is_rejected() {
     for (name, codec, message) in golden_messages() {
         let datagram = encode(&codec, &message);
         for length in 0..datagram.len() {
-            let verdict = codec.decode(&datagram[..length]);
+            let verdict = codec.decode(SOURCE, &datagram[..length]);
             assert!(verdict.is_err(), "{name}, {length} bytes: {verdict:?}");
         }
     }
     let datagram = encode(&open(), &shortest());
-    assert_eq!(open().decode(&datagram[..datagram.len() - 1]), Err(Reject::Malformed));
+    assert_eq!(open().decode(SOURCE, &datagram[..datagram.len() - 1]), Err(Reject::Malformed));
 }
 
 #[test]
@@ -294,19 +298,23 @@ fn a_trailing_byte_is_rejected() {
     let message = from_web1(Role::Follower, Body::Claim);
     let mut datagram = encode(&open(), &message);
     datagram.push(0);
-    assert_eq!(open().decode(&datagram), Err(Reject::Malformed));
+    assert_eq!(open().decode(SOURCE, &datagram), Err(Reject::Malformed));
     let mut datagram = encode(&sealed(), &message);
     datagram.push(0);
-    assert_eq!(sealed().decode(&datagram), Err(Reject::Forged));
+    assert_eq!(sealed().decode(SOURCE, &datagram), Err(Reject::Forged));
     let inner = [encode(&open(), &message), vec![0]].concat();
-    assert_eq!(sealed().decode(&seal(&inner)), Err(Reject::Malformed), "though well sealed");
+    assert_eq!(
+        sealed().decode(SOURCE, &seal(&inner)),
+        Err(Reject::Malformed),
+        "though well sealed"
+    );
 }
 
 /// Makes a sealed datagram of an open one's bytes, whatever they are.
 fn seal(open: &[u8]) -> Vec<u8> {
     let mut datagram = open.to_vec();
     datagram[1] = 1;
-    let tag = key(7).tag(&datagram);
+    let tag = key(7).tag(SOURCE, &datagram);
     datagram.extend_from_slice(&tag);
     datagram
 }
@@ -322,11 +330,11 @@ fn other_versions_are_told_from_garbage() {
     let mut datagram = encode(&open(), &shortest());
     for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
         datagram[0] = version;
-        assert_eq!(open().decode(&datagram), Err(Reject::Version));
+        assert_eq!(open().decode(SOURCE, &datagram), Err(Reject::Version));
     }
-    assert_eq!(open().decode(&[VERSION + 1, 0]), Err(Reject::Version), "whatever follows");
-    assert_eq!(open().decode(&[]), Err(Reject::Malformed));
-    assert_eq!(open().decode(&[VERSION]), Err(Reject::Malformed));
+    assert_eq!(open().decode(SOURCE, &[VERSION + 1, 0]), Err(Reject::Version), "whatever follows");
+    assert_eq!(open().decode(SOURCE, &[]), Err(Reject::Malformed));
+    assert_eq!(open().decode(SOURCE, &[VERSION]), Err(Reject::Malformed));
 }
 
 #[test]
@@ -335,8 +343,8 @@ fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
     let message = from_web1(Role::Follower, Body::Claim);
     for codec in [Codec::new(neighbour(), None), Codec::new(neighbour(), Some(key(8)))] {
         let datagram = encode(&codec, &message);
-        assert_eq!(open().decode(&datagram), Err(Reject::ForeignGroup));
-        assert_eq!(sealed().decode(&datagram), Err(Reject::ForeignGroup));
+        assert_eq!(open().decode(SOURCE, &datagram), Err(Reject::ForeignGroup));
+        assert_eq!(sealed().decode(SOURCE, &datagram), Err(Reject::ForeignGroup));
     }
 }
 
@@ -360,8 +368,12 @@ fn groups_are_told_apart_by_their_whole_name_with_one_key_as_without() {
                 let codec = |group: &str| Codec::new(group.parse().unwrap(), keyring.clone());
                 let message = from_web1(Role::Leader, Body::Claim);
                 let datagram = encode(&codec(from), &message);
-                assert_eq!(codec(from).decode(&datagram), Ok(message));
-                assert_eq!(codec(to).decode(&datagram), Err(Reject::ForeignGroup), "{from} {to}");
+                assert_eq!(codec(from).decode(SOURCE, &datagram), Ok(message));
+                assert_eq!(
+                    codec(to).decode(SOURCE, &datagram),
+                    Err(Reject::ForeignGroup),
+                    "{from} {to}"
+                );
             }
         }
     }
@@ -373,21 +385,32 @@ fn what_one_group_has_sealed_cannot_be_passed_off_as_another_s_with_the_same_key
     let neighbour = Codec::new("wed".parse().unwrap(), Some(key(7)));
     let mut relabelled = datagram;
     relabelled[2 + 1..][..GROUP.len()].copy_from_slice(b"wed");
-    assert_eq!(neighbour.decode(&relabelled), Err(Reject::Forged));
+    assert_eq!(neighbour.decode(SOURCE, &relabelled), Err(Reject::Forged));
+}
+
+#[test]
+fn sealed_datagram_from_another_address_is_forged() {
+    let message = from_web1(Role::Leader, Body::Claim);
+    let datagram = encode(&sealed(), &message);
+    for another in ["10.0.0.11", "::ffff:10.0.0.11", "fe80::1"] {
+        let verdict = sealed().decode(another.parse().unwrap(), &datagram);
+        assert_eq!(verdict, Err(Reject::Forged), "{another}");
+    }
+    assert_eq!(sealed().decode(SOURCE, &datagram), Ok(message));
 }
 
 #[test]
 fn the_seal_must_be_what_this_nodes_keys_say() {
     let message = from_web1(Role::Follower, Body::Claim);
-    assert_eq!(sealed().decode(&encode(&open(), &message)), Err(Reject::Unsealed));
-    assert_eq!(open().decode(&encode(&sealed(), &message)), Err(Reject::Sealed));
+    assert_eq!(sealed().decode(SOURCE, &encode(&open(), &message)), Err(Reject::Unsealed));
+    assert_eq!(open().decode(SOURCE, &encode(&sealed(), &message)), Err(Reject::Sealed));
     let other_key = Codec::new(GROUP.parse().unwrap(), Some(key(8)));
-    assert_eq!(sealed().decode(&encode(&other_key, &message)), Err(Reject::Forged));
+    assert_eq!(sealed().decode(SOURCE, &encode(&other_key, &message)), Err(Reject::Forged));
     for codec in [open(), sealed()] {
         let mut datagram = encode(&codec, &message);
         for unknown in 2..=u8::MAX {
             datagram[1] = unknown;
-            assert_eq!(codec.decode(&datagram), Err(Reject::Malformed), "seal {unknown}");
+            assert_eq!(codec.decode(SOURCE, &datagram), Err(Reject::Malformed), "seal {unknown}");
         }
     }
 }
@@ -399,7 +422,7 @@ fn every_flipped_bit_of_a_sealed_datagram_is_noticed_and_blamed_on_the_right_thi
     for bit in 0..8 * datagram.len() {
         let mut flipped = datagram.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        let verdict = sealed().decode(&flipped);
+        let verdict = sealed().decode(SOURCE, &flipped);
         let expected: &[Reject] = match bit / 8 {
             0 => &[Reject::Version],
             1 if bit % 8 == 0 => &[Reject::Unsealed],
@@ -424,12 +447,15 @@ const A_HEARTBEAT: [u8; 13] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
-    assert!(open().decode(&with_sender(b"web1", &A_HEARTBEAT)).is_ok(), "the bytes fit otherwise");
+    assert!(
+        open().decode(SOURCE, &with_sender(b"web1", &A_HEARTBEAT)).is_ok(),
+        "the bytes fit otherwise"
+    );
     let too_long = "n".repeat(NAME_MAX + 1);
     let bad: [&[u8]; 7] =
         [b"", b"a b", b"a\n", b"a\0b", "a\u{a0}b".as_bytes(), too_long.as_bytes(), b"\xff\xfe"];
     for name in bad {
-        let verdict = open().decode(&with_sender(name, &A_HEARTBEAT));
+        let verdict = open().decode(SOURCE, &with_sender(name, &A_HEARTBEAT));
         assert_eq!(verdict, Err(Reject::Malformed), "{name:?}");
     }
 }
@@ -446,15 +472,16 @@ fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
         &[1, 1, 0, 0, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0x7f], // nor here
     ];
     for rest in bad {
-        let verdict = open().decode(&with_sender(b"web1", rest));
+        let verdict = open().decode(SOURCE, &with_sender(b"web1", rest));
         assert_eq!(verdict, Err(Reject::Malformed), "{rest:?}");
     }
 }
 
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
-    let message =
-        open().decode(&with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0])).unwrap();
+    let message = open()
+        .decode(SOURCE, &with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]))
+        .unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
     assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
 }
@@ -465,10 +492,10 @@ fn unknown_flags_are_kept_for_those_who_know_them() {
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
     let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
-    assert_eq!(open().decode(&padded), open().decode(&plain));
-    assert_eq!(sealed().decode(&seal(&padded)), open().decode(&plain));
+    assert_eq!(open().decode(SOURCE, &padded), open().decode(SOURCE, &plain));
+    assert_eq!(sealed().decode(SOURCE, &seal(&padded)), open().decode(SOURCE, &plain));
     let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
-    assert_eq!(open().decode(&with_sender(b"web1", &too_long)), Err(Reject::Malformed));
+    assert_eq!(open().decode(SOURCE, &with_sender(b"web1", &too_long)), Err(Reject::Malformed));
 }
 
 fn any_name() -> impl Strategy<Value = String> {
@@ -581,7 +608,7 @@ proptest! {
         let codec = Codec::new(group.parse().unwrap(), seals.then(|| key(7)));
         let datagram = encode(&codec, &message);
         prop_assert!(datagram.len() <= DATAGRAM_MAX);
-        prop_assert_eq!(codec.decode(&datagram), Ok(message));
+        prop_assert_eq!(codec.decode(SOURCE, &datagram), Ok(message));
         prop_assert_eq!(alleged_sender(&datagram), Some(message.sender));
     }
 
@@ -594,13 +621,13 @@ proptest! {
         prop_assume!(groups.0 != groups.1);
         let codec = |group: &str| Codec::new(group.parse().unwrap(), seals.then(|| key(7)));
         let datagram = encode(&codec(&groups.0), &message);
-        prop_assert_eq!(codec(&groups.1).decode(&datagram), Err(Reject::ForeignGroup));
+        prop_assert_eq!(codec(&groups.1).decode(SOURCE, &datagram), Err(Reject::ForeignGroup));
     }
 
     #[test]
     fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = open().decode(&bytes);
-        let _ = sealed().decode(&bytes);
+        let _ = open().decode(SOURCE, &bytes);
+        let _ = sealed().decode(SOURCE, &bytes);
         let _ = alleged_sender(&bytes);
     }
 
@@ -610,8 +637,8 @@ proptest! {
         sender in any_name(),
         rest in prop::collection::vec(prop_oneof![0..10u8, any::<u8>()], 0..40),
     ) {
-        if let Ok(message) = open().decode(&with_sender(sender.as_bytes(), &rest)) {
-            prop_assert_eq!(open().decode(&encode(&open(), &message)), Ok(message));
+        if let Ok(message) = open().decode(SOURCE, &with_sender(sender.as_bytes(), &rest)) {
+            prop_assert_eq!(open().decode(SOURCE, &encode(&open(), &message)), Ok(message));
         }
     }
 
@@ -626,7 +653,7 @@ proptest! {
             tampered[at.index(datagram.len())] ^= mask;
         }
         if tampered != datagram {
-            prop_assert!(sealed().decode(&tampered).is_err());
+            prop_assert!(sealed().decode(SOURCE, &tampered).is_err());
         }
     }
 }

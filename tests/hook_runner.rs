@@ -12,11 +12,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use lanelect::config::{Config, ConfigSource};
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use lanelect::daemon::clock;
 use lanelect::daemon::hooks::protocol::{Request, RunReply, RunRequest};
 use lanelect::daemon::hooks::{
-    Forced, HookClient, HookFinished, HookNode, Hooks, Lane, Lanes, Task,
+    Digest, Forced, HookFinished, HookNode, HookSettings, Hooks, Lane, Lanes, Task,
 };
 use lanelect::hook_runner::CLIENTS_MAX;
 use lanelect::types::{Role, Term};
@@ -83,7 +84,7 @@ impl Runner {
     }
 
     fn connect(&self) -> Connection {
-        Connection(UnixStream::connect(self.socket()).unwrap())
+        Connection::to(&self.socket())
     }
 
     fn ask(&self, run: HookRun) -> Connection {
@@ -168,32 +169,50 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// What the runner's file holds now.
+fn config_beside(socket: &Path) -> Config {
+    let file = socket.with_file_name("lanelect.toml");
+    ConfigSource { file: Some(file), ..ConfigSource::default() }.load().unwrap()
+}
+
 /// A daemon's end of a connection to the runner.
-struct Connection(UnixStream);
+struct Connection {
+    stream: UnixStream,
+    /// What the daemon runs by.
+    settings: Digest,
+}
 
 impl Connection {
+    /// Of a daemon that runs by the runner's file.
+    fn to(socket: &Path) -> Self {
+        let settings = Digest::from(&config_beside(socket));
+        Connection { stream: UnixStream::connect(socket).unwrap(), settings }
+    }
+
     fn send(&mut self, run: HookRun, group: &str) {
         self.ask(Task::Hook(run), group);
     }
 
     fn ask(&mut self, task: Task, group: &str) {
-        let request = RunRequest { task, node: node(group) };
+        let (node, settings) = (node(group), self.settings);
+        let orphan_grace = Duration::from_secs(60);
+        let request = RunRequest { task, node, settings, orphan_grace };
         self.request(&Request::Run(Box::new(request)));
     }
 
     fn request(&mut self, request: &Request) {
         let line = serde_json::to_string(request).unwrap() + "\n";
-        self.0.write_all(line.as_bytes()).unwrap();
+        self.stream.write_all(line.as_bytes()).unwrap();
     }
 
     /// The next thing the runner says.
     fn reply(&mut self) -> RunReply {
-        self.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        self.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut line = Vec::new();
         // Byte by byte, so that nothing of the next reply is lost.
         while line.last() != Some(&b'\n') {
             let mut byte = [0];
-            self.0.read_exact(&mut byte).unwrap();
+            self.stream.read_exact(&mut byte).unwrap();
             line.extend(byte);
         }
         serde_json::from_slice(&line).unwrap()
@@ -209,8 +228,8 @@ impl Connection {
 
     /// Whether the runner hung up on this connection without a word, within reason.
     fn is_hung_up(&mut self) -> bool {
-        self.0.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        match self.0.read(&mut [0]) {
+        self.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        match self.stream.read(&mut [0]) {
             Ok(count) => count == 0,
             // It had not yet read what it was sent.
             Err(error) => error.kind() == ErrorKind::ConnectionReset,
@@ -287,17 +306,10 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
 
 fn daemon(socket: PathBuf) -> (Hooks, Poll) {
     let poll = Poll::new().unwrap();
-    let clients = Lanes::try_new(|lane| {
-        let registry = poll.registry().try_clone()?;
-        let token = Token(lane as usize);
-        Ok::<_, std::io::Error>(HookClient::new(
-            socket.clone(),
-            Duration::from_secs(60),
-            registry,
-            token,
-        ))
-    });
-    (Hooks::remote(clients.unwrap(), node("blue")), poll)
+    let settings = HookSettings::from(&config_beside(&socket));
+    let tokens = Lanes::of(|lane| Token(lane as usize));
+    let hooks = Hooks::remote(&socket, &settings, node("blue"), poll.registry(), tokens, None);
+    (hooks.unwrap(), poll)
 }
 
 #[test]
@@ -326,6 +338,8 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     let (mut hooks, mut poll) = daemon(runner.socket());
     hooks.start(&elected(1), clock::now());
     runner.wait_for_lines("runs", 1);
+    // The hook is faster than the note of it that its runner's successor finds.
+    wait_for("the note of the hook", || runner.dir.path().join("blue.hook").exists().then_some(()));
     runner.child.kill().unwrap();
     let finished = finish(&mut hooks, &mut poll);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Lost, None));
@@ -339,7 +353,7 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     assert!(runner.socket().exists());
     let hook = format!("if kill -0 {left}; then exit 1; fi");
     runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
-    hooks.start(&demoted(2), clock::now());
+    hooks.start(&hook_run(HookEvent::Started, 2), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
 }
 
@@ -364,29 +378,92 @@ fn a_dead_daemon_s_demote_hook_waits_for_no_hook_that_was_left_running() {
 }
 
 #[test]
-fn a_reload_takes_other_commands_and_a_bad_file_changes_nothing() {
-    let commands = "echo old >> $DIR/runs";
-    let runner = Runner::start_with_check(commands, commands, "60s");
+fn the_runner_changes_its_commands_with_the_daemon_and_not_by_itself() {
+    let runner = Runner::start("echo old >> $DIR/runs");
     let (mut hooks, mut poll) = daemon(runner.socket());
     let file = runner.dir.path().join("lanelect.toml");
     let before = fs::read_to_string(&file).unwrap();
-    let mut run = |term| {
-        hooks.start(&elected(term), clock::now());
-        assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
-        assert_eq!(runner.check().finished().outcome, HookOutcome::Succeeded);
+    let mut run = |hooks: &mut Hooks, run| {
+        hooks.start(&run, clock::now());
+        finish(hooks, &mut poll).outcome
     };
-    run(1);
+    assert_eq!(run(&mut hooks, elected(1)), HookOutcome::Succeeded);
     fs::write(&file, before.replace("echo old", "echo new")).unwrap();
-    run(2);
     runner.signal(Signal::SIGHUP);
-    runner.wait_for_log("configuration reloaded");
-    run(3);
+    assert_eq!(run(&mut hooks, demoted(1)), HookOutcome::Succeeded);
+    assert_eq!(runner.lines("runs"), ["old", "old"], "it lets go as it took over");
+
+    hooks.reconfigure(HookSettings::from(&config_beside(&runner.socket())), clock::now());
+    assert_eq!(run(&mut hooks, elected(2)), HookOutcome::Succeeded);
+    // The next change reaches the daemon alone.
+    let command = Some("echo newest".to_owned());
+    let others = HookSettings { command, ..HookSettings::from(&config_beside(&runner.socket())) };
+    hooks.reconfigure(others, clock::now());
+    assert_eq!(run(&mut hooks, demoted(2)), HookOutcome::Succeeded);
+    assert_eq!(run(&mut hooks, elected(3)), HookOutcome::NotRun);
+    assert_eq!(runner.lines("runs"), ["old", "old", "new", "new"]);
     fs::write(&file, "rubbish").unwrap();
-    runner.signal(Signal::SIGHUP);
-    runner.wait_for_log("stays in force");
-    run(4);
-    let twice = ["old", "old", "new", "new"].map(|word| [word, word]);
-    assert_eq!(runner.lines("runs"), twice.concat());
+    assert_eq!(run(&mut hooks, elected(4)), HookOutcome::NotRun);
+    assert_eq!(run(&mut hooks, demoted(4)), HookOutcome::Succeeded);
+    assert_eq!(runner.lines("runs").len(), 5);
+}
+
+#[test]
+fn the_runner_says_whether_it_runs_by_the_daemons_settings() {
+    let runner = Runner::start("true");
+    let ask = |settings, group: &str| {
+        let mut connection = runner.connect();
+        connection.request(&Request::Agree { group: group.parse().unwrap(), settings });
+        connection.reply()
+    };
+    let own = runner.connect().settings;
+    assert_eq!(ask(own, "blue"), RunReply::Agreed);
+    let settings = HookSettings::from(&config_beside(&runner.socket()));
+    let other = Digest::new(&settings, "blue".parse().unwrap(), "web2".parse().unwrap());
+    for (settings, group, reason) in
+        [(other, "blue", "another configuration"), (own, "red", "group red")]
+    {
+        let RunReply::Refused(said) = ask(settings, group) else { panic!("{reason}: agreed") };
+        assert!(said.contains(reason), "{said}");
+    }
+}
+
+#[test]
+fn a_runner_whose_file_others_may_write_stays_and_refuses_until_that_is_mended() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("activated.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let config = config(&dir, "exit 0", Duration::from_secs(60));
+    let mut command = command_with(&dir, &config);
+    let file = dir.path().join("lanelect.toml");
+    fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+    let child = command.stdin(Stdio::from(OwnedFd::from(listener))).spawn().unwrap();
+    let _runner = Runner { child, dir };
+    for run in [elected(1), demoted(1)] {
+        let mut connection = Connection::to(&path);
+        connection.send(run, "blue");
+        let RunReply::Refused(said) = connection.reply() else { panic!("it was run") };
+        assert!(said.contains("chmod go-w"), "{said}");
+    }
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let mut connection = Connection::to(&path);
+    connection.send(elected(1), "blue");
+    assert_eq!(connection.finished().outcome, HookOutcome::Succeeded);
+}
+
+#[test]
+fn a_term_that_no_election_gets_to_reaches_no_command() {
+    let runner = Runner::start("echo $LANELECT_TERM >> $DIR/terms");
+    let refused = |run| {
+        let reply = runner.ask(run).reply();
+        assert!(matches!(&reply, RunReply::Refused(said) if said.contains("absurd")), "{reply:?}");
+    };
+    refused(elected(u64::MAX));
+    assert_eq!(runner.ask(elected(7)).finished().outcome, HookOutcome::Succeeded);
+    refused(elected(7 + (1 << 32) + 1));
+    refused(demoted(u64::MAX));
+    assert_eq!(runner.ask(elected(7 + (1 << 32))).finished().outcome, HookOutcome::Succeeded);
+    assert_eq!(runner.lines("terms"), ["7", "4294967303"]);
 }
 
 #[test]
@@ -413,10 +490,11 @@ fn a_config_that_others_may_write_is_refused_with_what_mends_it() {
 fn what_a_client_sends_forges_no_line_of_the_log() {
     let runner = Runner::start("true");
     let mut connection = runner.connect();
-    connection.0.write_all(b"{\"a\\ninfo  hook for elected\\u001b[2J\":1}\n").unwrap();
+    connection.stream.write_all(b"{\"a\\ninfo  hook for elected\\u001b[2J\":1}\n").unwrap();
     assert!(matches!(connection.reply(), RunReply::Refused(_)));
+    runner.wait_for_log("a client is dropped");
     let said = fs::read_to_string(runner.dir.path().join("stderr")).unwrap();
-    assert!(said.contains("a client is dropped") && !said.contains('\u{1b}'), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
     assert!(!said.lines().any(|line| line.starts_with("info  hook for elected")), "{said}");
 }
 
@@ -605,11 +683,17 @@ fn checks_leave_the_log_alone() {
     let runner = Runner { child, dir };
     wait_for("the socket", || UnixStream::connect(runner.socket()).ok());
     runner.ask(elected(1)).finished();
-    let before = runner.lines("stderr");
     for _ in 0..10 {
         assert_eq!(runner.check().finished().exit, Some(1));
     }
-    assert_eq!(runner.lines("stderr"), before);
+    runner.ask(demoted(1)).finished();
+    runner.wait_for_log("hook for demoted");
+    let log = runner.lines("stderr");
+    let [read, ready, elected, demoted] = &log[..] else { panic!("{log:?}") };
+    assert!(read.contains("the commands are those"), "{read}");
+    assert!(ready.contains("is ready"), "{ready}");
+    assert!(elected.contains("hook for elected"), "{elected}");
+    assert!(demoted.contains("hook for demoted"), "{demoted}");
 }
 
 #[test]
@@ -643,11 +727,35 @@ fn a_daemon_that_hangs_up_does_not_stop_its_hook() {
         connection
     });
     runner.wait_for_log("runs on");
-    // Its successor's run waits, so that the two do not overlap.
-    let second = runner.ask(demoted(2));
     File::create(runner.dir.path().join("go")).unwrap();
-    assert_eq!(second.finished().outcome, HookOutcome::Succeeded);
-    assert_eq!(runner.lines("runs"), ["begun 1", "ended 1", "begun 2", "ended 2"]);
+    runner.wait_for_lines("runs", 2);
+    assert_eq!(runner.lines("runs"), ["begun 1", "ended 1"]);
+}
+
+#[test]
+fn a_hook_whose_daemon_hung_up_is_ended_in_the_time_that_the_next_request_gives_it() {
+    let runner = Runner::start(
+        "echo $LANELECT_EVENT $$ >> $DIR/runs; [ $LANELECT_EVENT = elected ] || exit 0; \
+         trap '' TERM; while :; do sleep 0.1; done",
+    );
+    drop({
+        let connection = runner.ask(elected(1));
+        runner.wait_for_lines("runs", 1);
+        connection
+    });
+    runner.wait_for_log("hung up");
+    let mut successor = runner.connect();
+    let orphan_grace = Duration::from_millis(300);
+    let task = Task::Hook(demoted(2));
+    let (node, settings) = (node("blue"), successor.settings);
+    let request = RunRequest { task, node, settings, orphan_grace };
+    successor.request(&Request::Run(Box::new(request)));
+    let asked = clock::now();
+    assert_eq!(successor.finished().outcome, HookOutcome::Succeeded);
+    // KILL would come 5 seconds after TERM otherwise.
+    assert!(clock::now().since(asked) < Duration::from_secs(4));
+    let left = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
+    assert!(!is_alive(&left));
 }
 
 #[test]
@@ -676,9 +784,9 @@ fn a_run_says_that_it_starts_when_its_turn_comes() {
     runner.wait_for_lines("runs", 1);
     let mut second = runner.ask(demoted(2));
     runner.wait_for_log("hook for demoted (election, term 2) is asked for");
-    second.0.set_nonblocking(true).unwrap();
-    assert_eq!(second.0.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    second.0.set_nonblocking(false).unwrap();
+    second.stream.set_nonblocking(true).unwrap();
+    assert_eq!(second.stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    second.stream.set_nonblocking(false).unwrap();
     File::create(runner.dir.path().join("go")).unwrap();
     first.finished();
     second.finished();
@@ -691,7 +799,7 @@ fn a_run_that_was_taken_back_while_the_runner_hung_is_not_run() {
     kill(pid, Signal::SIGSTOP).unwrap();
     let taken_back = runner.ask(elected(1));
     // As the daemon does it: the runner can no longer tell it anything.
-    taken_back.0.shutdown(std::net::Shutdown::Read).unwrap();
+    taken_back.stream.shutdown(std::net::Shutdown::Read).unwrap();
     kill(pid, Signal::SIGCONT).unwrap();
     runner.ask(elected(3)).finished();
     assert_eq!(runner.lines("runs"), ["3"]);
@@ -778,7 +886,7 @@ fn rubbish_is_refused_and_does_no_harm() {
     for rubbish in [&b"reboot\n"[..], b"\n", b"{}\n{}\n", &[0xff, b'\n'], &endless] {
         let mut connection = runner.connect();
         // The runner may hang up before it was sent all of it.
-        let _ = connection.0.write_all(rubbish);
+        let _ = connection.stream.write_all(rubbish);
         assert!(matches!(connection.reply(), RunReply::Refused(_)), "{rubbish:.20?}");
     }
     assert_eq!(runner.ask(elected(1)).finished().outcome, HookOutcome::Succeeded);
@@ -791,7 +899,7 @@ fn silent_clients_make_room_in_the_end() {
     let mut silent: Vec<_> = (0..CLIENTS_MAX).map(|_| runner.connect()).collect();
     let patient = runner.ask(elected(1));
     assert_eq!(patient.finished().outcome, HookOutcome::Succeeded);
-    let first = &mut silent[0].0;
+    let first = &mut silent[0].stream;
     first.set_nonblocking(true).unwrap();
     assert_eq!(first.read(&mut [0]).unwrap(), 0, "nobody takes a place before one is free");
     first.set_nonblocking(false).unwrap();
@@ -805,17 +913,17 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("activated.sock");
     let listener = UnixListener::bind(&path).unwrap();
+    let config = config(&dir, "exit 0", Duration::from_secs(60));
+    let mut command = command_with(&dir, &config);
     // A daemon may have connected before the runner is started.
-    let mut early = Connection(UnixStream::connect(&path).unwrap());
+    let mut early = Connection::to(&path);
     early.send(elected(1), "blue");
-    let child = command_with(&dir, &config(&dir, "exit 0", Duration::from_secs(60)))
-        .stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())))
-        .spawn()
-        .unwrap();
+    let child =
+        command.stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap()))).spawn().unwrap();
     let mut runner = Runner { child, dir };
     assert_eq!(early.finished().outcome, HookOutcome::Succeeded);
 
-    let mut later = Connection(UnixStream::connect(&path).unwrap());
+    let mut later = Connection::to(&path);
     later.send(demoted(2), "blue");
     assert_eq!(later.finished().outcome, HookOutcome::Succeeded);
     runner.terminate();

@@ -3,8 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
+const REMOVAL: &str = include_str!("../packaging/debian/postrm");
 const MANIFEST: &str = include_str!("../Cargo.toml");
 const STAGE: &str = include_str!("../packaging/stage");
 
@@ -65,4 +68,50 @@ fn every_unit_is_staged() {
         assert!(is_instance || named, "{name} is not staged");
     }
     assert!(STAGE.contains("systemd/lanelect*@.*"));
+}
+
+#[test]
+fn purge_removes_the_links_of_instances_and_bears_a_host_without_systemd() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().to_str().unwrap();
+    // The same script, below a directory.
+    let script = REMOVAL.replace(" /", &format!(" {path}/"));
+    let purge = || Command::new("sh").args(["-c", &script, "postrm", "purge"]).status().unwrap();
+    assert!(purge().success(), "there is nothing to remove");
+    let wants = root.path().join("etc/systemd/system/multi-user.target.wants");
+    fs::create_dir_all(&wants).unwrap();
+    fs::create_dir_all(root.path().join("etc/lanelect")).unwrap();
+    for name in ["lanelect@web.service", "other.service"] {
+        symlink("/nowhere", wants.join(name)).unwrap();
+    }
+    assert!(purge().success());
+    let left: Vec<_> = fs::read_dir(&wants).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["other.service"]);
+    assert!(!root.path().join("etc/lanelect").exists());
+}
+
+#[test]
+fn the_last_rpm_takes_what_was_enabled_with_it_and_an_upgrade_leaves_it() {
+    if Command::new("systemctl").arg("--version").output().is_err() {
+        return eprintln!("skipped: there is no systemctl");
+    }
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().to_str().unwrap();
+    let (units, wants) = ("usr/lib/systemd/system", "etc/systemd/system/multi-user.target.wants");
+    let link = root.path().join(wants).join("lanelect@web.service");
+    for directory in [units, wants] {
+        fs::create_dir_all(root.path().join(directory)).unwrap();
+    }
+    let unit = "lanelect@.service";
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd").join(unit);
+    fs::copy(source, root.path().join(units).join(unit)).unwrap();
+    symlink(format!("/{units}/{unit}"), &link).unwrap();
+    // The same script, below a directory.
+    let script = include_str!("../packaging/rpm/preun").replace(" /", &format!(" {path}/"));
+    let script = format!("systemctl() {{ command systemctl --root={path} \"$@\"; }}\n{script}");
+    for (left, is_enabled) in [("1", true), ("0", false)] {
+        let status = Command::new("sh").args(["-c", &script, "preun", left]).status().unwrap();
+        assert!(status.success());
+        assert_eq!(link.is_symlink(), is_enabled, "{left} versions are left");
+    }
 }

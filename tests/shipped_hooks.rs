@@ -229,7 +229,11 @@ struct Systemctl(TempDir);
 impl Systemctl {
     fn new() -> Systemctl {
         let systemctl = Systemctl(TempDir::new().unwrap());
-        systemctl.write("systemctl", SYSTEMCTL);
+        // By another process: one that this test forks meanwhile would hold the file open, and a
+        // script that is open for writing cannot be run.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"printf %s "$1" >"$2""#, "sh", SYSTEMCTL]);
+        assert!(succeeds(shell.arg(systemctl.path("systemctl"))));
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(systemctl.path("systemctl"), executable).unwrap();
         systemctl.ends_with(0);

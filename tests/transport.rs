@@ -56,6 +56,14 @@ fn isolated_unprivileged(test: &str, body: impl FnOnce()) {
 /// A network namespace.
 struct Net(File);
 
+/// Sends the same by every interface.
+fn send(transport: &mut Transport, datagram: &[u8]) {
+    transport.send(|_, buffer| {
+        buffer.extend_from_slice(datagram);
+        true
+    });
+}
+
 impl Net {
     /// The namespace that the test was started in, with its loopback up.
     fn first() -> Net {
@@ -207,7 +215,7 @@ impl<'a> Host<'a> {
 
     fn send(&mut self, text: &str) {
         self.net.enter();
-        self.transport.send(text.as_bytes());
+        send(&mut self.transport, text.as_bytes());
     }
 
     fn reports(&self) -> Vec<InterfaceReport> {
@@ -390,7 +398,7 @@ fn no_privilege_is_needed() {
         let mut transport = Transport::new(poll.registry(), BASE, settings).unwrap();
         let changes = transport.rescan(clock::now()).unwrap();
         assert!(matches!(changes[0].event, LinkEvent::Joined { .. }), "{changes:?}");
-        transport.send(b"mine");
+        send(&mut transport, b"mine");
         assert_eq!(transport.sent(), 1);
     });
 }

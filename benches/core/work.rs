@@ -59,7 +59,7 @@ pub(crate) fn encoding(sealed: bool) -> Work {
     let (codec, message) = (codec(sealed), declaration());
     let mut buffer = Vec::new();
     Box::new(move || {
-        codec.encode(black_box(&message), &mut buffer).unwrap();
+        codec.encode(ADDRESS, black_box(&message), &mut buffer).unwrap();
         black_box(&buffer);
     })
 }
@@ -68,9 +68,9 @@ pub(crate) fn encoding(sealed: bool) -> Work {
 pub(crate) fn decoding(sealed: bool) -> Work {
     let codec = codec(sealed);
     let mut datagram = Vec::new();
-    codec.encode(&declaration(), &mut datagram).unwrap();
+    codec.encode(ADDRESS, &declaration(), &mut datagram).unwrap();
     Box::new(move || {
-        let _ = black_box(codec.decode(black_box(&datagram)).unwrap());
+        let _ = black_box(codec.decode(ADDRESS, black_box(&datagram)).unwrap());
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lanelect::wire::message::Body;
 
 use crate::harness::forge::codec;
-use crate::harness::frame::udp_payload;
+use crate::harness::frame::udp_from;
 use crate::harness::tap::Heard;
 use crate::programs::lanelect::Lanelect;
 use crate::programs::{Group, Program, Seat};
@@ -54,6 +54,7 @@ impl Program for Keyed {
 /// When this was heard, where it is a declaration.
 pub(crate) fn declared_at(heard: &Heard) -> Option<Duration> {
     let mut frame = heard.frame.clone();
-    let message = codec("default", Some(KEY)).decode(udp_payload(&mut frame)?).ok()?;
+    let (source, datagram) = udp_from(&mut frame)?;
+    let message = codec("default", Some(KEY)).decode(source, datagram).ok()?;
     matches!(message.body, Body::Declaration { .. }).then_some(heard.at)
 }

@@ -1,13 +1,18 @@
 //! Whatever bytes arrive as a datagram: decoding them does not panic, and what they say survives
 //! being sent on.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use lanelect::types::GroupName;
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject};
 
+/// Where every datagram comes from.
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
 /// Decodes `bytes` as they are, and as a holder of the key might send them: no fuzzer guesses a tag.
 pub fn run(bytes: &[u8]) {
-    let sealed = [bytes, &keyring().tag(bytes)].concat();
+    let sealed = [bytes, &keyring().tag(SOURCE, bytes)].concat();
     check(None, bytes);
     check(Some(keyring()), bytes);
     check(Some(keyring()), &sealed);
@@ -15,10 +20,10 @@ pub fn run(bytes: &[u8]) {
 
 fn check(keyring: Option<Keyring>, datagram: &[u8]) {
     let codec = Codec::new(group("web"), keyring);
-    let Ok(message) = codec.decode(datagram) else { return };
+    let Ok(message) = codec.decode(SOURCE, datagram) else { return };
     let mut again = Vec::new();
-    codec.encode(&message, &mut again).expect("what was decoded encodes");
-    assert_eq!(codec.decode(&again), Ok(message));
+    codec.encode(SOURCE, &message, &mut again).expect("what was decoded encodes");
+    assert_eq!(codec.decode(SOURCE, &again), Ok(message));
     // Numbers may come in more bytes than they need, never in fewer.
     assert!(again.len() <= datagram.len().min(DATAGRAM_MAX), "{} bytes", again.len());
     let mark = codec.mark(message.life()).expect("a life encodes");
@@ -29,10 +34,10 @@ fn check(keyring: Option<Keyring>, datagram: &[u8]) {
 /// A datagram ends where it ends, and is for one group.
 fn check_others(codec: &Codec, datagram: &[u8]) {
     let longer = [datagram, &[0]].concat();
-    assert!(codec.decode(&longer).is_err(), "followed by a byte");
-    assert!(codec.decode(&datagram[..datagram.len() - 1]).is_err(), "cut short");
+    assert!(codec.decode(SOURCE, &longer).is_err(), "followed by a byte");
+    assert!(codec.decode(SOURCE, &datagram[..datagram.len() - 1]).is_err(), "cut short");
     let another = Codec::new(group("elsewhere"), Some(keyring()));
-    assert_eq!(another.decode(datagram), Err(Reject::ForeignGroup));
+    assert_eq!(another.decode(SOURCE, datagram), Err(Reject::ForeignGroup));
 }
 
 /// That of the datagrams in `tests/golden`.

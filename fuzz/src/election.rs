@@ -184,7 +184,7 @@ impl Host {
 
     fn end_hook(&mut self, outcome: HookOutcome) {
         if self.scripts.is_running() {
-            self.scripts.end(outcome);
+            self.scripts.end(outcome, self.election.params().quorum.is_some());
             self.election.handle_hook_finished(self.now, outcome);
         }
     }
@@ -240,7 +240,10 @@ impl Host {
                     assert!(self.scripts.is_running(), "no hook to cut short");
                 }
                 Output::Bequeath => self.will = self.election.will(),
-                Output::Fence { .. } | Output::Notify(_) => {}
+                Output::Fence { .. } => {
+                    self.election.handle_fence_finished(self.now, HookOutcome::Failed);
+                }
+                Output::Notify(_) => {}
                 Output::Stopped(_) => self.stopped = true,
             }
         }

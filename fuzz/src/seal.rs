@@ -1,6 +1,8 @@
 //! Whatever happens to a sealed datagram on its way, and whatever keys its receiver has: nothing counts
 //! but what ends in a tag under one of those keys, and what arrives as it was sent is judged by them alone.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use arbitrary::Arbitrary;
 use lanelect::types::{Incarnation, Sequence};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring, TAG_LEN};
@@ -8,6 +10,9 @@ use lanelect::wire::frame::{Codec, Reject};
 use lanelect::wire::message::{DatagramId, Message};
 
 use crate::heard::Heard;
+
+/// Where every datagram comes from.
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A datagram, and what becomes of it.
 #[derive(Debug, Arbitrary)]
@@ -57,11 +62,11 @@ pub fn run(Journey { heard, key, ring, changes }: Journey) {
             Some(_) => Err(Reject::Forged),
             None => Err(Reject::Sealed),
         };
-        assert_eq!(receiver.decode(&sealed(&message, key)), expected, "under {key:?}");
+        assert_eq!(receiver.decode(SOURCE, &sealed(&message, key)), expected, "under {key:?}");
     }
     let mut changed = sealed(&message, key);
     changes.iter().for_each(|change| change.apply_to(&mut changed));
-    if let (Some(keys), Ok(message)) = (keys, receiver.decode(&changed)) {
+    if let (Some(keys), Ok(message)) = (keys, receiver.decode(SOURCE, &changed)) {
         assert!(is_sealed(&changed, keys), "{message:?} counts");
     }
 }
@@ -77,7 +82,7 @@ impl Change {
             Change::Append(byte) => datagram.push(byte),
             Change::Reseal { key } => {
                 datagram.truncate(datagram.len().saturating_sub(TAG_LEN));
-                let tag = ring_of(&[key]).tag(datagram);
+                let tag = ring_of(&[key]).tag(SOURCE, datagram);
                 datagram.extend_from_slice(&tag);
             }
         }
@@ -86,14 +91,14 @@ impl Change {
 
 fn sealed(message: &Message, key: Fill) -> Vec<u8> {
     let mut datagram = Vec::new();
-    codec(Some(&[key])).encode(message, &mut datagram).expect("a message encodes");
+    codec(Some(&[key])).encode(SOURCE, message, &mut datagram).expect("a message encodes");
     datagram
 }
 
 /// Whether a datagram ends in its tag under one of `keys`.
 fn is_sealed(datagram: &[u8], keys: &[Fill]) -> bool {
     let Some((bytes, tag)) = datagram.split_last_chunk::<TAG_LEN>() else { return false };
-    keys.iter().any(|key| ring_of(&[*key]).tag(bytes) == *tag)
+    keys.iter().any(|key| ring_of(&[*key]).tag(SOURCE, bytes) == *tag)
 }
 
 fn codec(keys: Option<&[Fill]>) -> Codec {

@@ -155,6 +155,9 @@ fn ineligible(reason: Ineligible) -> &'static str {
         Ineligible::Stopping => "the daemon stops",
         Ineligible::Maintenance => "maintenance is on, until `lanelect maintenance off`",
         Ineligible::InterfaceDown => "no interface can reach the group",
+        Ineligible::NoHookRunner => {
+            "the hook-runner has not said that it runs by the same configuration; see the log"
+        }
         Ineligible::CheckFailed => "its health check fails",
         Ineligible::CheckPending => "its health check has no result yet",
         Ineligible::HookFailed => {
@@ -205,10 +208,12 @@ fn rejected(report: &StatusReport) -> Option<String> {
 
 fn hook(hook: &HookReport) -> Option<String> {
     let event = hook.last_event?;
-    if hook.running {
-        return Some(format!("{event}, running now"));
-    }
-    Some(format!("{event}, {}", ending(hook.last_exit, hook.last_ms)))
+    let ending = match hook.running {
+        true => "running now".to_owned(),
+        false => ending(hook.last_exit, hook.last_ms),
+    };
+    let overdue = hook.overdue_term.map(|term| format!(", HAS NOT LET GO of term {term}"));
+    Some(format!("{event}, {ending}{}", overdue.unwrap_or_default()))
 }
 
 fn check(check: &CheckReport) -> String {
@@ -353,6 +358,7 @@ mod tests {
                 last_reason: Some(Reason::Startup),
                 last_exit: Some(0),
                 last_ms: Some(3),
+                overdue_term: None,
             },
             check: None,
             state_failure: None,
@@ -501,6 +507,7 @@ mode          available: a partition of the network has a leader on each side
             last_reason: Some(Reason::InterfaceDown),
             last_exit: Some(137),
             last_ms: Some(35_021),
+            overdue_term: Some(Term(7)),
         };
         assert_eq!(
             render(&report),
@@ -515,7 +522,7 @@ handing over  the leadership (interface-down)
 interface     eth0 is down: no carrier
 send errors   41 datagrams could not be sent
 rejected      3 malformed, 12 with a wrong or missing key, 5 from beyond the LAN
-hook          demoted, exit 137 (signal 9), 35 s
+hook          demoted, exit 137 (signal 9), 35 s, HAS NOT LET GO of term 7
 mode          available: a partition of the network has a leader on each side
 "
         );

@@ -175,6 +175,17 @@ impl ConfigSource {
         self.load_from(Writers::Trusted)
     }
 
+    /// The same as [`load`](Self::load), but with `hook_socket` as [`load_trusted`](Self::load_trusted): a
+    /// hook-runner would refuse what anybody else may write, and nobody is to lead without hooks.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub fn load_for_daemon(&self) -> Result<Config, ConfigError> {
+        let config = self.load()?;
+        if config.hook_socket.is_some() { self.load_trusted() } else { Ok(config) }
+    }
+
     fn load_from(&self, writers: Writers) -> Result<Config, ConfigError> {
         let read = |path| file::read(path, writers);
         let text = self.file.as_deref().map_or_else(|| Ok(String::new()), read)?;

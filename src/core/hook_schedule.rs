@@ -65,6 +65,12 @@ impl HookSchedule {
         self.pending.pop_front_if(|first| *first == run);
     }
 
+    /// Takes in that the scripts were made to let go: no `demoted` has to.
+    pub(crate) fn release(&mut self) {
+        self.holds = false;
+        self.pending.pop_front_if(|run| run.event == HookEvent::Demoted);
+    }
+
     /// The run that has not ended.
     pub(crate) const fn running(&self) -> Option<&HookRun> {
         self.running.as_ref()
@@ -200,6 +206,18 @@ mod tests {
         schedule.finish();
         schedule.do_without(demoted);
         assert!(schedule.is_idle());
+    }
+
+    #[test]
+    fn scripts_that_were_made_to_let_go_owe_no_demoted() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        schedule.start_next();
+        schedule.push(run(Demoted, 1));
+        schedule.release();
+        assert!(!schedule.hold());
+        schedule.push(run(Elected, 2));
+        assert_eq!(drain(&mut schedule), [(Elected, 1), (Elected, 2)]);
     }
 
     #[test]

@@ -71,12 +71,23 @@ pub(crate) struct Member {
     knocked: Option<DatagramId>,
     /// The last reign of this member that this node, leading, has settled a conflict with.
     settled: Option<Term>,
-    /// When another life under its id was last heard while this one had not said farewell.
-    other_life_heard: Option<Time>,
+    /// Another life that was heard under its id while this one had not said farewell.
+    other_life: Option<OtherLife>,
     /// Whether it was reported that it names other voters.
     disagreement_reported: bool,
     /// The state that was last reported; the true one follows from the silence.
     reported: MemberState,
+}
+
+/// A life under the id of a member that is heard in another one.
+#[derive(Debug, Clone, Copy, Hash)]
+struct OtherLife {
+    /// Its newest datagram.
+    newest: DatagramId,
+    /// When that was heard.
+    heard: Time,
+    /// Whether the earlier of the two lives was heard after the later one.
+    overlaps: bool,
 }
 
 impl Member {
@@ -98,7 +109,7 @@ impl Member {
             doubted: false,
             knocked: None,
             settled: None,
-            other_life_heard: None,
+            other_life: None,
             disagreement_reported: false,
             reported: MemberState::Alive,
         }
@@ -128,10 +139,19 @@ impl Member {
         self.standing.flags.contains(Flags::CANDIDATE)
     }
 
-    /// Whether two lives under its id were heard lately: then nobody knows which of them is meant.
+    /// Whether two daemons may be there under its id: then nobody knows which of them is meant. One that
+    /// restarted is silent in its earlier life as soon as the later one is heard, and a daemon that is
+    /// there is silent for no longer than it said.
     pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
         let patience = self.patience(least);
-        self.other_life_heard.is_some_and(|heard| now.since(heard) <= patience)
+        let restarted_after = match self.reports_every {
+            Duration::ZERO => patience,
+            every => (every * 5 / 4).min(patience),
+        };
+        self.other_life.is_some_and(|other| {
+            let limit = if other.overlaps { patience } else { restarted_after };
+            now.since(other.heard) <= limit
+        })
     }
 
     /// Whether it stands for leadership now.
@@ -194,8 +214,8 @@ impl Member {
         least: Duration,
     ) -> Heard {
         let was_visible = self.state(now, least).is_visible();
-        if message.incarnation != self.newest.incarnation && was_visible {
-            self.other_life_heard = Some(now);
+        if was_visible {
+            self.compare_lives(now, message);
         }
         let restarted = message.incarnation > self.newest.incarnation;
         // The life that knocks and the one that is known each have numbers of their own.
@@ -204,10 +224,9 @@ impl Member {
         });
         let older = message.id() <= self.newest;
         if self.gives_way_to(message, was_visible) {
-            *self = Member {
-                other_life_heard: self.other_life_heard,
-                ..Member::new(now, from, message)
-            };
+            let displaced =
+                OtherLife { newest: self.newest, heard: self.last_heard, overlaps: true };
+            *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
             return Heard::Joined;
         }
         if older || knocks_again {
@@ -219,6 +238,27 @@ impl Member {
         }
         *self = self.renewed(now, from, message, restarted);
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
+    }
+
+    /// Takes in which lives are heard under its id, and in which order.
+    fn compare_lives(&mut self, now: Time, message: &Message) {
+        let (known, heard) = (self.newest, message.id());
+        if heard.incarnation == known.incarnation {
+            let later = self.other_life.as_mut().filter(|other| other.newest > known);
+            if let Some(later) = later.filter(|_| heard > known) {
+                later.overlaps = true;
+            }
+            return;
+        }
+        let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
+        if before.is_some_and(|before| heard <= before.newest) {
+            // What was under way when that life ended says nothing of its being there.
+            return;
+        }
+        let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
+        let takes_over = heard > known && message.standing.role != Role::Starting;
+        let other = if takes_over { (known, self.last_heard) } else { (heard, now) };
+        self.other_life = Some(OtherLife { newest: other.0, heard: other.1, overlaps });
     }
 
     /// It as a newer datagram presents it, in the same life unless it `restarted`.
@@ -235,7 +275,7 @@ impl Member {
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
             knocked: self.knocked,
             settled: self.settled,
-            other_life_heard: self.other_life_heard,
+            other_life: self.other_life,
             disagreement_reported: self.disagreement_reported,
             ..Member::new(now, from, message)
         }

@@ -185,10 +185,10 @@ impl Members {
             VoterStanding::Silent
         } else if member.standing.voters != Some(voters) {
             VoterStanding::Disagrees
-        } else if !member.standing.flags.contains(Flags::ENROLLED) {
-            VoterStanding::Unenrolled
         } else if member.is_contested(now, self.patience) {
             VoterStanding::Contested
+        } else if !member.standing.flags.contains(Flags::ENROLLED) {
+            VoterStanding::Unenrolled
         } else {
             VoterStanding::Counts
         }
@@ -535,6 +535,43 @@ mod tests {
         assert_eq!(members.hear(START, ADDRESS, &newcomer(1)), Heard::Stale);
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
         assert!(members.get(&id("a")).unwrap().is_contested(START, THRESHOLD));
+    }
+
+    /// Both tell that they send every second.
+    #[test]
+    fn an_id_is_contested_where_its_earlier_life_is_heard_after_a_later_one() {
+        let contested = |members: &Members, after: u64| {
+            let now = START + Duration::from_millis(after);
+            members.get(&id("a")).unwrap().is_contested(now, THRESHOLD)
+        };
+        let mut members = with_a();
+        members.note_report(&id("a"), secs(1));
+        let restarted = START + Duration::from_millis(100);
+        let starting = message("a", 2, 1, Role::Starting);
+        assert_eq!(members.hear(restarted, ADDRESS, &starting), Heard::Knocking);
+        assert_eq!(members.hear(restarted, ADDRESS, &heartbeat("a", 2, 2)), Heard::Joined);
+        assert!(contested(&members, 1250), "the earlier one may speak yet");
+        assert!(!contested(&members, 1251));
+
+        let late = START + secs(2);
+        members.hear(late, ADDRESS, &heartbeat("a", 1, 1));
+        assert!(!contested(&members, 2000), "what was under way when it ended");
+        members.hear(late, ADDRESS, &heartbeat("a", 1, 2));
+        assert!(contested(&members, 2000) && contested(&members, 5000));
+        assert!(!contested(&members, 5001));
+    }
+
+    #[test]
+    fn one_that_speaks_on_while_another_starts_under_its_id_is_contested() {
+        let mut members = with_a();
+        members.note_report(&id("a"), secs(1));
+        members.hear(START, ADDRESS, &message("a", 2, 1, Role::Starting));
+        members.hear(START + secs(1), ADDRESS, &heartbeat("a", 1, 2));
+        members.hear(START + secs(2), ADDRESS, &heartbeat("a", 2, 2));
+        let is_contested =
+            |after| members.get(&id("a")).unwrap().is_contested(START + secs(after), THRESHOLD);
+        assert!(is_contested(2) && is_contested(4));
+        assert!(!is_contested(5));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::core::hook::{HookRun, Reason};
+use crate::core::hook::{HookEvent, HookRun, Reason};
 use crate::core::persist::PersistentState;
 use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
@@ -32,8 +32,9 @@ pub enum Output {
         /// When to end it by force.
         by: Time,
     },
-    /// Run the fence command: this node no longer leads, its scripts have not let go, and from now
-    /// on another may lead.
+    /// Run the fence command: this node's scripts have not let go within the grace. Its end is reported by
+    /// [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No other run of it is asked
+    /// for before.
     Fence {
         /// The term of the reign whose end the scripts overran.
         term: Term,
@@ -56,6 +57,11 @@ pub enum StopCause {
     NodeIdTaken {
         /// Where the holder of the id is.
         holder: IpAddr,
+    },
+    /// Another daemon runs in this very life, with a copy of this one's memory.
+    LifeShared {
+        /// Where the other one is.
+        with: IpAddr,
     },
 }
 
@@ -132,13 +138,6 @@ pub enum Event {
         /// Who is said to have sent them.
         node_id: NodeId,
     },
-    /// Most members tell terms that are beyond reason, so this node takes one.
-    CaughtUp {
-        /// The highest term that it knew.
-        from: Term,
-        /// The term that it takes for that from now on.
-        to: Term,
-    },
     /// This node would lead, but sees too few candidates.
     TooFewCandidates {
         /// Visible, this node included.
@@ -167,10 +166,19 @@ pub enum Event {
         /// No vote is given in this term or an earlier one.
         above: Term,
     },
-    /// The scripts had not let go when the demote grace ended; another node may lead by now.
+    /// The scripts had not let go when the demote grace ended.
     GraceOverrun {
         /// The term of the reign that was to be over.
         term: Term,
+    },
+    /// A run by which the scripts were to let go has failed or was lost (quorum mode). It is repeated.
+    NotLetGo {
+        /// What the hook ran for.
+        event: HookEvent,
+        /// The term that it ran for.
+        term: Term,
+        /// When it is run again.
+        retry_in: Duration,
     },
     /// The hook failed for `elected`, and this node stays out for a while.
     HeldOff {

@@ -254,12 +254,6 @@ impl Params {
             + self.heartbeat_interval * 2
     }
 
-    /// How long a node that gave up its reign in a conflict tells so with its heartbeats: as many as
-    /// it takes for one to get through, and long enough for the next leader to hear of it too.
-    pub fn concession_time(&self) -> Duration {
-        self.leader_alive_threshold * 6
-    }
-
     /// How long a leader may act on what voters granted or acknowledged, from when it asked
     /// (quorum mode): as long as followers bear with its silence.
     pub fn lease_term(&self) -> Duration {

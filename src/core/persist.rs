@@ -57,7 +57,7 @@ pub struct Ballot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pledge {
-    /// In which term that node led, or stood, when the pledge was first given.
+    /// The highest term in which that life led, or stood, when it asked for the pledge.
     pub term: Term,
     /// For how long at the most, in microseconds, rounded up.
     hold_us: u64,
@@ -70,6 +70,16 @@ impl Pledge {
     pub fn new(to: Life, term: Term, hold: Duration) -> Self {
         let micros = hold.as_nanos().div_ceil(1000);
         Pledge { to, term, hold_us: u64::try_from(micros).unwrap_or(u64::MAX) }
+    }
+
+    /// This pledge with a later one to the same life: it keeps the higher term and the longer hold.
+    #[must_use]
+    pub(crate) fn grown_by(self, later: Pledge) -> Self {
+        Pledge {
+            to: self.to,
+            term: self.term.max(later.term),
+            hold_us: self.hold_us.max(later.hold_us),
+        }
     }
 
     /// For how long it holds.

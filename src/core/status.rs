@@ -45,6 +45,8 @@ pub enum Ineligible {
     Maintenance,
     /// No interface can reach the group.
     InterfaceDown,
+    /// The hook-runner has not said that it runs by the same configuration.
+    NoHookRunner,
     /// The health check fails.
     CheckFailed,
     /// The health check has no result yet.

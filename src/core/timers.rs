@@ -49,11 +49,13 @@ pub enum Timer {
     Challenge,
     /// This node shows that it is there, to whoever asked.
     Answer,
+    /// A resignation is repeated, in case it was lost.
+    Resignation,
 }
 
 impl Timer {
     /// How many there are.
-    pub const COUNT: usize = Timer::Answer as usize + 1;
+    pub const COUNT: usize = Timer::Resignation as usize + 1;
 
     const ALL: [Timer; Timer::COUNT] = [
         Timer::Sample,
@@ -78,6 +80,7 @@ impl Timer {
         Timer::Sighting,
         Timer::Challenge,
         Timer::Answer,
+        Timer::Resignation,
     ];
 }
 

@@ -28,6 +28,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP};
 use signal_hook_mio::v1_0::Signals;
 
 use self::checks::Check;
+use self::reload::Reloads;
 use self::requests::Replies;
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
@@ -59,8 +60,11 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const HOOKS: Lanes<Token> = Lanes { hook: Token(2), fence: Token(3), check: Token(4) };
-const STORE: Token = Token(5);
-const TRANSPORT: Token = Token(6);
+/// The threads that write the state and read the configuration have something to tell.
+const THREADS: Token = Token(5);
+/// Whether the hook-runner runs by the same configuration.
+const AGREEMENT: Token = Token(6);
+const TRANSPORT: Token = Token(7);
 const CONTROL: Token = Token(TRANSPORT.0 + transport::TOKENS);
 
 /// A running daemon.
@@ -74,6 +78,7 @@ pub(super) struct Daemon {
     will: WillFile,
     codec: Codec,
     writer: Writer,
+    reloads: Reloads,
     /// Clients that are answered once the state is on disk.
     replies: Replies,
     transport: Transport,
@@ -86,9 +91,9 @@ pub(super) struct Daemon {
     rejections: Rejections,
     received: u64,
     transitions: u64,
+    /// How often the scripts overran the demote grace.
+    fences: u64,
     started_at: Time,
-    /// The datagram being sent; kept for its capacity.
-    outgoing: Vec<u8>,
     stopped: Option<StopCause>,
 }
 
@@ -101,7 +106,6 @@ impl Daemon {
         self.show_headline();
         loop {
             if let Some(cause) = self.stopped
-                && !self.hooks.is_fencing()
                 && !self.hooks.is_checking()
             {
                 self.finish_saving();
@@ -190,7 +194,11 @@ impl Daemon {
             match event.token() {
                 ALARM => self.alarm.acknowledge(),
                 SIGNALS => self.take_signals(),
-                STORE => self.writer.handle_wake(clock::now()),
+                THREADS => {
+                    self.writer.handle_wake(clock::now());
+                    self.take_reloaded();
+                }
+                AGREEMENT => self.hooks.handle_agreement(clock::now()),
                 token => match HOOKS.lane_of(&token) {
                     Some(lane) => self.hooks.handle_socket(lane, clock::now()),
                     None => continue,
@@ -221,6 +229,7 @@ impl Daemon {
         }
         self.hooks.handle_timeout(clock::now());
         self.report_finished_hooks();
+        self.take_agreement();
         self.attend_to_check();
         self.writer.handle_wake(clock::now());
         self.writer.handle_timeout(clock::now());
@@ -236,6 +245,14 @@ impl Daemon {
     /// The service manager was told just now that this daemon lives.
     fn feed_watchdog_from(&mut self, now: Time) {
         self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
+    }
+
+    /// A node stands only where its hook-runner runs by the same configuration.
+    fn take_agreement(&mut self) {
+        if let Some(agrees) = self.hooks.poll_agreement() {
+            self.election.handle_hook_runner(clock::now(), agrees);
+            self.carry_out();
+        }
     }
 
     /// Brings the election up to date.
@@ -286,7 +303,7 @@ impl Daemon {
 /// What a datagram says, or why it does not count.
 fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Message, Cause<'a>> {
     let datagram = received.datagram.map_err(Cause::Stray)?;
-    codec.decode(datagram).map_err(|reject| Cause::Reject(reject, datagram))
+    codec.decode(received.source, datagram).map_err(|reject| Cause::Reject(reject, datagram))
 }
 
 /// Brings the sockets in line with the host's interfaces, and says what changed.

@@ -80,6 +80,18 @@ pub enum RunError {
         /// Where its holder is.
         holder: std::net::IpAddr,
     },
+    /// This daemon's memory was copied, and the copy runs too.
+    #[error(
+        "a copy of this daemon, {node_id}, runs at {with}: a host was copied or restored together \
+         with its memory. This daemon sends nothing more and ends; stop one of the two hosts, or \
+         give it another node_id"
+    )]
+    LifeShared {
+        /// The id.
+        node_id: crate::types::NodeId,
+        /// Where the copy is.
+        with: std::net::IpAddr,
+    },
 }
 
 impl RunError {
@@ -95,7 +107,7 @@ impl RunError {
 ///
 /// Where it cannot start, or another node holds its id.
 pub fn run(source: ConfigSource) -> Result<(), RunError> {
-    let config = source.load()?;
+    let config = source.load_for_daemon()?;
     let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
     if keyring.is_none() {
         log::warn!("no key_file: every host on the LAN is trusted, and can make itself the leader");
@@ -105,6 +117,7 @@ pub fn run(source: ConfigSource) -> Result<(), RunError> {
     match Daemon::new(source, config, keyring)?.run()? {
         StopCause::Requested => Ok(()),
         StopCause::NodeIdTaken { holder } => Err(RunError::NodeIdTaken { node_id, holder }),
+        StopCause::LifeShared { with } => Err(RunError::LifeShared { node_id, with }),
     }
 }
 

@@ -89,7 +89,13 @@ impl Narration {
 /// Whether nobody else can make this happen again and again, so that it need not be limited; and is
 /// never to be missed among lines that others cause.
 const fn is_own_doing(event: &Event) -> bool {
-    matches!(event, Event::Enrolled { .. } | Event::GraceOverrun { .. } | Event::HeldOff { .. })
+    matches!(
+        event,
+        Event::Enrolled { .. }
+            | Event::GraceOverrun { .. }
+            | Event::NotLetGo { .. }
+            | Event::HeldOff { .. }
+    )
 }
 
 fn tell_event(event: &Event) {
@@ -127,10 +133,6 @@ fn tell_event(event: &Event) {
             "datagrams of {node_id} come in, and nobody answers by that name: either they are replayed, \
              or that node does not hear this one"
         ),
-        Event::CaughtUp { from, to } => log::warn!(
-            "this node knew of no term above {from}, and most members tell terms far above that: it goes \
-             on from term {to}"
-        ),
         Event::TooFewCandidates { visible, needed } => {
             log::warn!("{visible} candidates are visible, min_candidates asks for {needed}");
         }
@@ -151,8 +153,12 @@ fn tell_event(event: &Event) {
             log::info!("this node votes from now on, in terms above {above}");
         }
         Event::GraceOverrun { term } => log::error!(
-            "THE HOOK HAS OVERRUN demote_grace: this node no longer leads in term {term}, its \
-             scripts have not let go, and another node may lead from now on"
+            "THE HOOK HAS OVERRUN demote_grace: the scripts have not let go of term {term}, and where \
+             this node has lost its lease, another one may lead from now on"
+        ),
+        Event::NotLetGo { event, term, retry_in } => log::error!(
+            "THE SCRIPTS HAVE NOT LET GO: the hook for {event} (term {term}) did not succeed and runs \
+             again in {retry_in:?}; until it succeeds this node neither resigns nor votes"
         ),
         Event::HeldOff { holdoff } => {
             log::error!("the hook failed for elected: staying out for {holdoff:.1?}");

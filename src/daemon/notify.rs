@@ -33,7 +33,7 @@ pub const NOT_INHERITED: [&str; 8] = [
 ];
 
 /// Longest wait for a service manager that does not read its messages. Shorter than any sensible
-/// heartbeat interval.
+/// heartbeat interval. After one in vain nothing is waited for, until a message is taken again.
 pub const SEND_PATIENCE: Duration = Duration::from_millis(10);
 
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
@@ -125,7 +125,8 @@ impl Notifier {
 
     fn send(&mut self, states: &[NotifyState<'_>]) {
         let Some(socket) = &self.socket else { return };
-        match send_to(socket, states) {
+        let patience = (!self.failing).then_some(SEND_PATIENCE);
+        match send_to(socket, states, patience) {
             Ok(()) => self.failing = false,
             Err(error) if !self.failing => {
                 self.failing = true;
@@ -150,7 +151,11 @@ fn describe(headline: &Headline) -> String {
 }
 
 /// A socket for each message: the service manager may have been replaced since the last one.
-fn send_to(socket: &OsStr, states: &[NotifyState<'_>]) -> io::Result<()> {
+fn send_to(
+    socket: &OsStr,
+    states: &[NotifyState<'_>],
+    patience: Option<Duration>,
+) -> io::Result<()> {
     let mut message = String::new();
     for state in states {
         writeln!(message, "{state}").map_err(io::Error::other)?;
@@ -160,7 +165,10 @@ fn send_to(socket: &OsStr, states: &[NotifyState<'_>]) -> io::Result<()> {
         None => SocketAddr::from_pathname(socket)?,
     };
     let datagrams = UnixDatagram::unbound()?;
-    datagrams.set_write_timeout(Some(SEND_PATIENCE))?;
+    match patience {
+        Some(_) => datagrams.set_write_timeout(patience)?,
+        None => datagrams.set_nonblocking(true)?,
+    }
     datagrams.send_to_addr(message.as_bytes(), &address).map(drop)
 }
 

@@ -14,6 +14,7 @@ use signal_hook::consts::SIGCHLD;
 use signal_hook_mio::v1_0::Signals;
 
 use super::clock;
+use super::hooks::group::KILL_GRACE;
 use super::hooks::{HookNode, Hooks, Lanes};
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
@@ -24,6 +25,13 @@ use crate::core::hook::{HookOutcome, HookRun};
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
+
+/// Pause before the demote hook or the fence command runs again. Before the fence command it doubles each
+/// time, up to [`RETRY_MAX`].
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Longest pause before the fence command runs again.
+const RETRY_MAX: Duration = Duration::from_secs(60);
 
 const SIGNALS: Token = Token(0);
 const HOOKS: Lanes<Token> = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
@@ -54,8 +62,8 @@ pub enum PostStopError {
     Resignation(#[from] ResignationError),
     /// The scripts may still hold what the leader holds.
     #[error(
-        "the demote hook did not run to its end, so there is no resignation: the voters wait until \
-         the dead leader's lease and its grace are over"
+        "the scripts have not let go, so there is no resignation: the voters wait until the dead leader's \
+         lease and its grace are over"
     )]
     NotLetGo,
 }
@@ -72,9 +80,6 @@ pub enum ResignationError {
     /// The interfaces cannot be read.
     #[error(transparent)]
     Rescan(#[from] RescanError),
-    /// It does not fit into a datagram.
-    #[error("the resignation cannot be encoded: {0}")]
-    Encode(#[from] postcard::Error),
     /// Nothing can be sent now.
     #[error("no interface reaches the group")]
     Unreachable,
@@ -128,26 +133,27 @@ fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
     }
 }
 
-/// Runs the demote hook; returns whether it has ended. In quorum mode the fence command runs where it
-/// did not within the grace, or not at all.
+/// Runs the demote hook; returns whether the scripts have let go. In quorum mode it runs again until it
+/// succeeds. When the grace is over, so does the fence command.
 fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
     let will = &left.will;
-    log::warn!("the daemon died and its scripts still hold term {}: running the hook", run.term);
+    log::warn!(
+        "the daemon has ended and its scripts still hold term {}: running the hook",
+        run.term
+    );
     let mut cleaner = Cleaner::new(left)?;
-    let grace_end = will.grace.map(|grace| began + grace);
-    if let Some(grace) = will.grace {
-        // What runs still, from before, leaves half of the grace to the demote hook.
-        cleaner.hooks.cut_short(began + grace / 2, clock::now());
+    let Some(grace) = will.grace else {
+        let outcome = cleaner.run(run, KILL_GRACE, None)?;
+        return Ok(matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed)));
+    };
+    let grace_end = began + grace;
+    // What runs still, from before, leaves half of the grace to the demote hook.
+    let orphan_grace = (began + grace / 2).since(clock::now());
+    if cleaner.demote(run, orphan_grace, grace_end)? {
+        return Ok(true);
     }
-    cleaner.hooks.start(run, clock::now());
-    let outcome = cleaner.finish(grace_end)?;
-    let let_go = matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed));
-    if !let_go && will.grace.is_some() {
-        log::error!("the demote hook did not end in time: running the fence command");
-        cleaner.hooks.fence(run.term, clock::now());
-        cleaner.finish_fence()?;
-    }
-    Ok(let_go)
+    log::error!("the demote hook did not succeed in time: running the fence command");
+    cleaner.fence(run)
 }
 
 /// Runs hooks as a daemon does, and waits for them.
@@ -155,6 +161,9 @@ struct Cleaner {
     poll: Poll,
     signals: Signals,
     hooks: Hooks,
+    /// The demote hook was started, and its end was not reported.
+    is_demoting: bool,
+    has_fence: bool,
 }
 
 impl Cleaner {
@@ -168,14 +177,36 @@ impl Cleaner {
             group: config.group,
             interfaces: interfaces.clone(),
         };
-        let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, clock::now())?;
-        Ok(Cleaner { poll, signals, hooks })
+        let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, None, clock::now())?;
+        let has_fence = config.fence.is_some();
+        Ok(Cleaner { poll, signals, hooks, is_demoting: false, has_fence })
     }
 
-    /// Waits for the end of the hook, until `limit` at the longest.
-    fn finish(&mut self, limit: Option<Time>) -> io::Result<Option<HookOutcome>> {
+    /// Runs the demote hook again and again until `limit`; returns whether it succeeded.
+    fn demote(&mut self, run: &HookRun, orphan_grace: Duration, limit: Time) -> io::Result<bool> {
+        while clock::now() < limit {
+            if self.run(run, orphan_grace, Some(limit))? == Some(HookOutcome::Succeeded) {
+                return Ok(true);
+            }
+            self.pass(limit.min(clock::now() + RETRY))?;
+        }
+        Ok(false)
+    }
+
+    /// Runs the hook, unless it still runs, and waits for its end, until `limit` at the longest.
+    fn run(
+        &mut self,
+        run: &HookRun,
+        orphan_grace: Duration,
+        limit: Option<Time>,
+    ) -> io::Result<Option<HookOutcome>> {
+        if !self.is_demoting {
+            self.hooks.start_after_death(run, orphan_grace, clock::now());
+        }
+        self.is_demoting = true;
         loop {
             if let Some(finished) = self.hooks.poll_finished() {
+                self.is_demoting = false;
                 return Ok(Some(finished.outcome));
             }
             if limit.is_some_and(|limit| limit <= clock::now()) {
@@ -185,9 +216,33 @@ impl Cleaner {
         }
     }
 
-    fn finish_fence(&mut self) -> io::Result<()> {
-        while self.hooks.is_fencing() {
-            self.turn(None)?;
+    /// Runs the fence command and, in the pauses, the demote hook, until one of them succeeds; systemd ends
+    /// this process when that takes too long. Returns whether one did.
+    fn fence(&mut self, run: &HookRun) -> Result<bool, PostStopError> {
+        let mut pause = RETRY;
+        loop {
+            self.hooks.fence(run.term, clock::now());
+            let finished = loop {
+                match self.hooks.poll_fenced() {
+                    Some(finished) => break finished,
+                    None => self.turn(None)?,
+                }
+            };
+            let is_fenced = finished.outcome == HookOutcome::Succeeded;
+            if is_fenced || !self.has_fence {
+                return Ok(is_fenced);
+            }
+            if self.demote(run, KILL_GRACE, clock::now() + pause)? {
+                return Ok(true);
+            }
+            pause = (pause * 2).min(RETRY_MAX);
+        }
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, until: Time) -> io::Result<()> {
+        while clock::now() < until {
+            self.turn(Some(until))?;
         }
         Ok(())
     }
@@ -221,14 +276,13 @@ impl Cleaner {
 /// Sends the daemon's last datagram.
 fn resign(config: &Config, resignation: &Message) -> Result<(), ResignationError> {
     let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
-    let mut datagram = Vec::new();
-    Codec::new(config.group, keyring).encode(resignation, &mut datagram)?;
+    let codec = Codec::new(config.group, keyring);
     let poll = Poll::new().map_err(TransportError::Registry)?;
     let settings =
         Settings { group: config.multicast, interfaces: config.interfaces.clone(), own: None };
     let mut transport = Transport::new(poll.registry(), TRANSPORT, settings)?;
     transport.rescan(clock::now())?;
-    transport.send(&datagram);
+    transport.send(|source, datagram| codec.encode(source, resignation, datagram).is_ok());
     if transport.sent() == 0 {
         return Err(ResignationError::Unreachable);
     }

@@ -131,8 +131,8 @@ fn describe(cause: Cause<'_>, source: IpAddr) -> String {
              the key_file too"
         ),
         Reject::Forged => format!(
-            "{sender} sends with a key that this node does not have, or somebody forges it: give both \
-             the same key_file"
+            "{sender} sends with a key that this node does not have, or somebody forges it or passes \
+             it on from another address: give both the same key_file"
         ),
         Reject::Malformed => format!(
             "dropping what {source} sends, {reject}: something else uses this address and port, or \
@@ -148,8 +148,8 @@ fn describe(cause: Cause<'_>, source: IpAddr) -> String {
 
 fn describe_absurd_term(message: &Message, source: IpAddr) -> String {
     format!(
-        "dropping what {} at {source} sends under term {}, absurdly far above this node's: that daemon \
-         or its state is broken; stop it and look at its state_dir",
+        "dropping what {} at {source} sends under term {}, absurdly far above this node's: that \
+         daemon or its state is broken; stop it and look at its state_dir",
         message.sender,
         message.highest_term()
     )

@@ -119,6 +119,8 @@ pub struct Transport {
     blind: bool,
     /// The link whose turn it is to be read.
     turn: usize,
+    /// The datagram being sent; kept for its capacity.
+    outgoing: Vec<u8>,
     sent: u64,
     send_errors: u64,
 }
@@ -147,6 +149,7 @@ impl Transport {
             scanned_at: None,
             blind: false,
             turn: 0,
+            outgoing: Vec::new(),
             sent: 0,
             send_errors: 0,
         })
@@ -241,19 +244,17 @@ impl Transport {
         self.links.iter_mut().for_each(|link| link.announce_anew(now));
     }
 
-    /// Sends to the group on every interface that is up. Never blocks; what the kernel refuses is
-    /// counted, and told by the next rescan.
-    pub fn send(&mut self, datagram: &[u8]) {
-        self.send_while(datagram, || true);
-    }
-
-    /// The same as long as `may_send`, which is asked right before each interface's turn.
-    pub fn send_while(&mut self, datagram: &[u8], may_send: impl Fn() -> bool) {
-        for link in self.links.iter_mut().filter(|link| link.endpoint().is_some()) {
-            if !may_send() {
+    /// Sends to the group on every interface that is up what `write` puts into an empty buffer for
+    /// the address that it leaves with, right before it does. Where `write` says false, nothing
+    /// more is sent. Never blocks; what the kernel refuses is counted, and told by the next rescan.
+    pub fn send(&mut self, mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool) {
+        for link in &mut self.links {
+            let Some(endpoint) = link.endpoint() else { continue };
+            self.outgoing.clear();
+            if !write(endpoint.address, &mut self.outgoing) {
                 return;
             }
-            match link.send(datagram) {
+            match link.send(&self.outgoing) {
                 Some(true) => self.sent += 1,
                 Some(false) => self.send_errors += 1,
                 None => {}

@@ -5,6 +5,7 @@
 //! everywhere, then drop the old one. Nothing here reads a file or a random source.
 
 use std::fmt::{self, Write as _};
+use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -140,9 +141,11 @@ impl Keyring {
         Keyring::new(signing, others)
     }
 
-    /// The tag that proves that `bytes` come from a holder of the first key.
-    pub fn tag(&self, bytes: &[u8]) -> [u8; TAG_LEN] {
-        let full = self.signing.clone().chain_update(bytes).finalize().into_bytes();
+    /// The tag that proves that `bytes` come from a holder of the first key, who sent them from
+    /// `source`.
+    pub fn tag(&self, source: IpAddr, bytes: &[u8]) -> [u8; TAG_LEN] {
+        let hashed = self.signing.clone().chain_update(octets(source)).chain_update(bytes);
+        let full = hashed.finalize().into_bytes();
         let mut tag = [0; TAG_LEN];
         for (short, long) in tag.iter_mut().zip(full) {
             *short = long;
@@ -150,20 +153,31 @@ impl Keyring {
         tag
     }
 
-    /// Whether `tag` is the tag of `bytes` under one of the keys.
+    /// Whether `tag` is the tag of `bytes` from `source` under one of the keys.
     ///
     /// `bytes` are to be those received, not a re-encoding of them. The time taken tells which key
     /// matched, but nothing about a tag that does not match.
-    pub fn verify(&self, bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
-        std::iter::once(&self.signing)
-            .chain(&self.also_accepted)
-            .any(|key| key.clone().chain_update(bytes).verify_truncated_left(tag).is_ok())
+    pub fn verify(&self, source: IpAddr, bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
+        let source = octets(source);
+        std::iter::once(&self.signing).chain(&self.also_accepted).any(|key| {
+            let hashed = key.clone().chain_update(source).chain_update(bytes);
+            hashed.verify_truncated_left(tag).is_ok()
+        })
     }
 }
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Keyring({} keys, redacted)", 1 + self.also_accepted.len())
+    }
+}
+
+/// An address as it is hashed: always as many bytes, an IPv4 address as the IPv6 one that it is
+/// mapped to.
+const fn octets(source: IpAddr) -> [u8; 16] {
+    match source {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
     }
 }
 
@@ -180,7 +194,11 @@ fn prepare(key: &Key) -> Hmac<Sha256> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
+
+    const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
     fn key(fill: u8) -> Key {
         Key::new([fill; KEY_LEN])
@@ -193,32 +211,42 @@ mod tests {
 
     #[test]
     fn the_tag_is_the_first_half_of_hmac_sha_256() {
-        // Computed independently: HMAC-SHA-256 of "lanelect" under the bytes 0 to 31.
+        // Computed independently: HMAC-SHA-256 of ::ffff:10.0.0.1 and "lanelect" under the bytes 0
+        // to 31.
         let bytes: [u8; KEY_LEN] = std::array::from_fn(|i| i as u8);
         let ring = Keyring::new(&Key::new(bytes), &[]).unwrap();
         let expected = [
-            0x60, 0x31, 0x6e, 0xfb, 0xb5, 0x1e, 0xef, 0x33, 0x15, 0x56, 0x23, 0x11, 0x84, 0x1e,
-            0x62, 0xf9,
+            0x96, 0x00, 0xaf, 0x47, 0x9c, 0x67, 0x13, 0x27, 0x2e, 0xf6, 0xd7, 0x79, 0x49, 0x7f,
+            0x84, 0xf6,
         ];
-        assert_eq!(ring.tag(b"lanelect"), expected);
-        assert!(ring.verify(b"lanelect", &expected));
+        assert_eq!(ring.tag(SOURCE, b"lanelect"), expected);
+        assert!(ring.verify(SOURCE, b"lanelect", &expected));
     }
 
     #[test]
     fn every_flipped_bit_of_message_or_tag_is_noticed() {
         let ring = ring(&[1]);
         let message = *b"a datagram";
-        let tag = ring.tag(&message);
-        assert!(ring.verify(&message, &tag));
+        let tag = ring.tag(SOURCE, &message);
+        assert!(ring.verify(SOURCE, &message, &tag));
         for bit in 0..8 * message.len() {
             let mut forged = message;
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert!(!ring.verify(&forged, &tag), "bit {bit} of the message");
+            assert!(!ring.verify(SOURCE, &forged, &tag), "bit {bit} of the message");
         }
         for bit in 0..8 * TAG_LEN {
             let mut forged = tag;
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert!(!ring.verify(&message, &forged), "bit {bit} of the tag");
+            assert!(!ring.verify(SOURCE, &message, &forged), "bit {bit} of the tag");
+        }
+    }
+
+    #[test]
+    fn tag_is_of_one_source_alone() {
+        let ring = ring(&[1]);
+        let tag = ring.tag(SOURCE, b"a datagram");
+        for other in ["10.0.0.2", "::1", "fe80::1"] {
+            assert!(!ring.verify(other.parse().unwrap(), b"a datagram", &tag), "{other}");
         }
     }
 
@@ -228,17 +256,21 @@ mod tests {
         for (sender, receiver) in
             [(&old, &both), (&both, &turned), (&turned, &both), (&turned, &new)]
         {
-            assert!(receiver.verify(b"x", &sender.tag(b"x")));
+            assert!(receiver.verify(SOURCE, b"x", &sender.tag(SOURCE, b"x")));
         }
-        assert!(!new.verify(b"x", &both.tag(b"x")), "the second key must not sign");
-        assert!(!old.verify(b"x", &new.tag(b"x")));
+        assert!(!new.verify(SOURCE, b"x", &both.tag(SOURCE, b"x")), "the second key must not sign");
+        assert!(!old.verify(SOURCE, b"x", &new.tag(SOURCE, b"x")));
     }
 
     #[test]
     fn a_key_file_may_have_comments_blank_lines_and_blanks_around_keys() {
         let hex = key(0xab).to_hex();
         let text = format!("# ours\r\n\r\n  {}  \r\n#end", hex.to_uppercase());
-        assert!(Keyring::parse(&text).unwrap().verify(b"x", &ring(&[0xab]).tag(b"x")));
+        assert!(Keyring::parse(&text).unwrap().verify(
+            SOURCE,
+            b"x",
+            &ring(&[0xab]).tag(SOURCE, b"x")
+        ));
     }
 
     #[test]

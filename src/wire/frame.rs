@@ -8,8 +8,10 @@
 //! ```
 //!
 //! Integers of more than a byte are postcard varints, texts a varint length and UTF-8. `seal` is 0
-//! for an open datagram and 1 for one that ends in a 16-byte authenticator over all bytes before
-//! it. `docs/protocol.md` has the whole description.
+//! for an open datagram and 1 for one that ends in a 16-byte authenticator over the source address
+//! and all bytes before it. `docs/protocol.md` has the whole description.
+
+use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 
@@ -59,7 +61,8 @@ pub enum Reject {
     /// Sealed although this node has no key.
     #[error("authenticated, though this node has no key")]
     Sealed,
-    /// Sealed with a key that this node does not have, or changed on its way.
+    /// Sealed with a key that this node does not have, changed on its way, or sent from another
+    /// address.
     #[error("wrongly authenticated")]
     Forged,
 }
@@ -101,29 +104,35 @@ impl Codec {
         self.keyring = keyring;
     }
 
-    /// Writes `message` as a datagram into `buffer`, which is cleared first.
+    /// Writes `message` as a datagram that leaves with the address `source` into `buffer`, which is
+    /// cleared first.
     ///
     /// # Errors
     ///
     /// None in practice: a message always fits. The error is postcard's.
-    pub fn encode(&self, message: &Message, buffer: &mut Vec<u8>) -> postcard::Result<()> {
+    pub fn encode(
+        &self,
+        source: IpAddr,
+        message: &Message,
+        buffer: &mut Vec<u8>,
+    ) -> postcard::Result<()> {
         let seal = if self.keyring.is_some() { SEAL_HMAC } else { SEAL_OPEN };
         buffer.clear();
         postcard::to_io(&(VERSION, seal, self.group, message), &mut *buffer)?;
         if let Some(keyring) = &self.keyring {
-            let tag = keyring.tag(buffer);
+            let tag = keyring.tag(source, buffer);
             buffer.extend_from_slice(&tag);
         }
         Ok(())
     }
 
-    /// Reads a datagram.
+    /// Reads a datagram that came from `source`.
     ///
     /// # Errors
     ///
     /// Says why the datagram does not count. The group is looked at before the authenticator, so
     /// that a neighbouring group with another key is foreign and not an attack.
-    pub fn decode(&self, datagram: &[u8]) -> Result<Message, Reject> {
+    pub fn decode(&self, source: IpAddr, datagram: &[u8]) -> Result<Message, Reject> {
         let [version, seal, rest @ ..] = datagram else { return Err(Reject::Malformed) };
         if *version != VERSION {
             return Err(Reject::Version);
@@ -132,7 +141,7 @@ impl Codec {
         if group != self.group {
             return Err(Reject::ForeignGroup);
         }
-        let message = self.open(datagram, *seal, rest)?;
+        let message = self.open(source, datagram, *seal, rest)?;
         match take::<Message>(message)? {
             (message, []) => Ok(message),
             _ => Err(Reject::Malformed),
@@ -140,7 +149,13 @@ impl Codec {
     }
 
     /// Checks the seal of `datagram` and cuts the authenticator off its tail `rest`.
-    fn open<'a>(&self, datagram: &[u8], seal: u8, rest: &'a [u8]) -> Result<&'a [u8], Reject> {
+    fn open<'a>(
+        &self,
+        source: IpAddr,
+        datagram: &[u8],
+        seal: u8,
+        rest: &'a [u8],
+    ) -> Result<&'a [u8], Reject> {
         match (seal, &self.keyring) {
             (SEAL_OPEN, None) => Ok(rest),
             (SEAL_OPEN, Some(_)) => Err(Reject::Unsealed),
@@ -148,7 +163,7 @@ impl Codec {
             (SEAL_HMAC, Some(keyring)) => {
                 let (message, tag) = rest.split_last_chunk::<TAG_LEN>().ok_or(Reject::Malformed)?;
                 let sealed = &datagram[..datagram.len() - TAG_LEN];
-                if keyring.verify(sealed, tag) { Ok(message) } else { Err(Reject::Forged) }
+                if keyring.verify(source, sealed, tag) { Ok(message) } else { Err(Reject::Forged) }
             }
             _ => Err(Reject::Malformed),
         }
@@ -169,11 +184,15 @@ fn take<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Reject> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use crate::types::{Incarnation, Priority, Role, Sequence, Term};
     use crate::wire::auth::{KEY_LEN, Key};
     use crate::wire::echo::Echoes;
     use crate::wire::message::{Body, Flags, Standing};
+
+    const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn message(life: Life, sequence: u64, body: Body) -> Message {
         let flags = Flags::default();
@@ -204,10 +223,10 @@ mod tests {
             let mark = codec.mark(own).unwrap();
             let mut datagram = Vec::new();
             for (sequence, body) in [(1, Body::Claim), (u64::MAX, Body::Inquiry)] {
-                codec.encode(&message(own, sequence, body), &mut datagram).unwrap();
+                codec.encode(SOURCE, &message(own, sequence, body), &mut datagram).unwrap();
                 assert!(carries(&datagram, &mark), "{datagram:?}");
                 for other in others {
-                    codec.encode(&message(other, sequence, body), &mut datagram).unwrap();
+                    codec.encode(SOURCE, &message(other, sequence, body), &mut datagram).unwrap();
                     assert!(!carries(&datagram, &mark), "{datagram:?}");
                 }
             }
@@ -221,7 +240,7 @@ mod tests {
         for keyring in [None, Some(keyring)] {
             let codec = Codec::new("blue".parse().unwrap(), keyring);
             let mut datagram = Vec::new();
-            codec.encode(&message(web1, 1, Body::Claim), &mut datagram).unwrap();
+            codec.encode(SOURCE, &message(web1, 1, Body::Claim), &mut datagram).unwrap();
             assert_eq!(alleged_sender(&datagram), Some(web1.node_id));
             let cut = datagram.len().min(2 + 5 + 4);
             assert_eq!(alleged_sender(&datagram[..cut]), None);

@@ -32,10 +32,10 @@ impl Message {
         Life { node_id: self.sender, incarnation: self.incarnation }
     }
 
-    /// The highest term that this tells: the sender's, or that of the reign that it conceded.
+    /// The highest term that this tells: the sender's, or the one that it concedes.
     pub fn highest_term(&self) -> Term {
         match self.body {
-            Body::Heartbeat { conceded: Some(reign), .. } => self.term.max(reign),
+            Body::Heartbeat { conceded: Some(term), .. } => self.term.max(term),
             _ => self.term,
         }
     }
@@ -114,8 +114,8 @@ pub enum Body {
         interval_us: u32,
         /// Whom the sender follows; none where it knows no leader.
         leader: Option<NodeId>,
-        /// The term in which the sender led until it gave way to a better leader; none where it
-        /// has not lately.
+        /// The term that the leader is behind: it has missed a leadership, and has to lead in this
+        /// term or a higher one. None where it has missed none.
         conceded: Option<Term>,
         /// The leader's declaration that a voter hereby acknowledges: for as long as that asked for,
         /// it gives nobody else its vote. None from everyone else.
@@ -160,7 +160,7 @@ pub enum Body {
         candidate: NodeId,
         /// Which of its datagrams.
         request: DatagramId,
-        /// Yes or no. To an inquiry: whether the sender remembers.
+        /// Yes or no. To an inquiry: whether the sender testifies.
         granted: bool,
     },
     /// "I remember no votes; which term is it?": from a voter that starts for the first time or

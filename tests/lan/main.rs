@@ -17,6 +17,7 @@
 
 mod harness;
 
+mod announced;
 mod bridge;
 mod campaign;
 mod checks;

@@ -33,7 +33,9 @@ fn problem(host: &Host) -> String {
 fn check(lan: &Lan, [leader, other]: [&Host; 2], refusal: &Refusal) {
     (refusal.begin)(leader);
     wait_until("the other leads and the old leader knows it", || {
-        other.leads() && leader.follows(other) && leader.hooks_match_role()
+        other.leads()
+            && leader.follows(other)
+            && [leader, other].iter().all(|host| host.hooks_match_role())
     });
     assert_eq!(leader.hooks().last().unwrap(), "demoted interface-down");
     assert_eq!(leader.ineligible_reason(), "interface-down");

@@ -1,7 +1,7 @@
 //! What a node takes from the network, and what it says of the rest.
 
 mod flood;
-mod hostile;
+pub(crate) mod hostile;
 mod nonsense;
 mod replay;
 mod rotation;
@@ -42,7 +42,7 @@ fn each_tells_of_the_other_once(told: [(&Host, &str); 2]) {
 /// A declaration of `web9`, as a daemon of a group without keys sends it.
 fn declaration(sequence: u64) -> Vec<u8> {
     let message = Message { sequence: Sequence(sequence), ..forge::declaration("web9") };
-    forge::encoded(&forge::codec("default", None), &message)
+    forge::encoded(&forge::codec("default", None), Ipv4Addr::LOCALHOST, &message)
 }
 
 /// Sends a datagram to the group from a host, with this TTL.

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lanelect::time::Time;
 use lanelect::types::Term;
-use lanelect::wire::message::Message;
+use lanelect::wire::message::{Body, Message};
 
 use crate::node::{Effects, Host, Input, Node};
 use crate::schedule::Schedule;
@@ -34,6 +34,8 @@ pub struct Budget {
     pub slips: u8,
     /// Times that the operator asks a leader to yield.
     pub yields: u8,
+    /// Datagrams that the network has kept, and that come when they are long out of date.
+    pub recalls: u8,
 }
 
 /// A datagram that was sent.
@@ -82,6 +84,8 @@ pub enum Action {
     Deliver(u32, u8),
     /// The same once more, or late.
     Repeat(u32, u8),
+    /// This datagram, which the network has kept, reaches that host.
+    Recall(u32, u8),
     /// This datagram never reaches that host.
     Lose(u32, u8),
     /// Of what this host wants to be written, that one is on disk.
@@ -151,6 +155,8 @@ pub struct Group {
     pub schedule: Schedule,
     /// For how many ticks after the one that it was sent in a datagram may come late or again.
     lifetime: u8,
+    /// What the network has kept for ever.
+    pub kept: Vec<u32>,
     nodes: Vec<Node>,
     node_ids: HashMap<(u8, u64), u32>,
     messages: Vec<Message>,
@@ -165,6 +171,7 @@ impl Group {
             hosts,
             schedule,
             lifetime,
+            kept: Vec::new(),
             nodes: Vec::new(),
             node_ids: HashMap::new(),
             messages: Vec::new(),
@@ -186,6 +193,22 @@ impl Group {
 
     pub fn node(&self, state: &State, host: u8) -> &Node {
         &self.nodes[state.nodes[usize::from(host)] as usize]
+    }
+
+    /// Keeps what a life said that led and then resigned: the last declaration of that term, and the
+    /// resignation.
+    pub fn keep_first_reign(&mut self) {
+        let number = |at: usize| at as u32;
+        let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });
+        let Some(end) = self.messages.iter().position(resigns) else { return };
+        let resignation = self.messages[end];
+        let declares = |message: &Message| {
+            matches!(message.body, Body::Declaration { .. })
+                && message.life() == resignation.life()
+                && message.term == resignation.term
+        };
+        let declaration = self.messages.iter().rposition(declares);
+        self.kept = declaration.into_iter().chain([end]).map(number).collect();
     }
 
     pub fn message(&self, message: u32) -> &Message {
@@ -235,7 +258,9 @@ impl Group {
             Action::Mend => next.cut = 0,
             Action::PutOff(matter, delay) => next.put_off(matter, delay),
             Action::Wake(host) => self.put_in(&mut next, host, Input::Wake)?,
-            Action::Deliver(message, host) | Action::Repeat(message, host) => {
+            Action::Deliver(message, host)
+            | Action::Repeat(message, host)
+            | Action::Recall(message, host) => {
                 self.deliver(&mut next, message, host)?;
             }
             Action::Written(host, index) => {
@@ -448,6 +473,7 @@ impl Budget {
             Action::Yield(_) => self.yields -= 1,
             Action::Cut(_) | Action::Mend => self.cuts -= 1,
             Action::Lose(..) | Action::Repeat(..) => self.slips -= 1,
+            Action::Recall(..) => self.recalls -= 1,
             Action::PutOff(Matter::Start(_), _) => self.downtime -= 1,
             Action::PutOff(..) => self.slips -= 1,
             Action::Tick

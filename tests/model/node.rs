@@ -232,9 +232,12 @@ impl Node {
                         effects.elected = Some(run.term);
                     }
                 }
+                // There is no fence command here: it never runs.
+                Output::Fence { .. } => {
+                    self.ask(|election| election.handle_fence_finished(now, HookOutcome::NotRun));
+                }
                 Output::Bequeath
                 | Output::CutHookShort { .. }
-                | Output::Fence { .. }
                 | Output::Notify(_)
                 | Output::Stopped(_) => {}
             }

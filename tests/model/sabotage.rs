@@ -24,4 +24,15 @@ impl Sabotage {
         Sabotage::AnswerWithoutClock,
         Sabotage::WrongClocks,
     ];
+
+    /// The scenario in which it shows soonest.
+    pub const fn scenario(self) -> &'static str {
+        match self {
+            Sabotage::LoseVotes | Sabotage::LosePledges | Sabotage::ReportWritesEarly => {
+                "failover: a crash, a cut"
+            }
+            Sabotage::AnswerWithoutClock => "failover: a cut, two slips",
+            Sabotage::WrongClocks => "grace: a crash, a slip",
+        }
+    }
 }

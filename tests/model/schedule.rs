@@ -144,6 +144,9 @@ fn blows(group: &Group, state: &State, host: u8, actions: &mut Vec<Action>) {
     if state.budget.crashes > 0 {
         actions.push(Action::Crash(host));
     }
+    if state.budget.recalls > 0 {
+        actions.extend(group.kept.iter().map(|message| Action::Recall(*message, host)));
+    }
     if state.budget.lost_disks > 0 {
         actions.push(Action::LoseDisk(host));
     }

@@ -26,6 +26,9 @@ impl fmt::Display for InWords<'_> {
             Action::Repeat(message, host) => {
                 write!(f, "{} hears again or late {}", name(host), said(message))
             }
+            Action::Recall(message, host) => {
+                write!(f, "{} hears long after {}", name(host), said(message))
+            }
             Action::Lose(message, host) => write!(f, "{} misses {}", name(host), said(message)),
             Action::Written(host, _) => write!(f, "{}'s disk has written", name(host)),
             Action::HookEnds(host) => write!(f, "{}'s hook ends", name(host)),

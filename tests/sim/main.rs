@@ -1,59 +1,70 @@
 //! The simulator: the very election core of the daemon, thousands of times faster than time.
 //!
 //! ```text
-//! cargo test --test sim                                  what CI runs
-//! cargo test --release --test sim -- --seeds 1000000     a long run
+//! cargo test --test sim                                  a fixed range, and one of this commit
+//! cargo test --release --test sim -- --seeds 200000      a long run, of seeds that nobody has run
+//! cargo test --release --test sim -- --minutes 60        as many as there is time for
+//! cargo test --test sim -- --seeds 200000 --from 1000    the same seeds each time
 //! cargo test --test sim -- --seed 42 --trace             one run again, with everything it does
 //! cargo test --test sim -- --seed 42 --model --trace     one comparison with the model again
-//! cargo test --release --test sim -- --quorum --seeds 200000    a long run of quorum mode alone
-//! cargo test --test sim -- --seed 42 --quorum --trace    one run of it again
+//! cargo test --test sim -- --seed 42 --quorum --trace    one run of quorum mode again
 //! cargo test --release --test sim -- --speed             simulated time per wall-clock time
 //! ```
+//!
+//! `--quorum` runs quorum mode alone and `--available` available mode alone; without either both
+//! run. A failing seed does not end a run: all of them are listed at its end, each with the command
+//! that replays it, and the exit status is not 0.
 
 #![expect(clippy::expect_used, reason = "a test may fail where its own footing gives way")]
 
 mod available;
+mod fresh;
 mod quorum;
 mod speed;
+mod sweep;
 mod watch;
 mod world;
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use crate::available::model;
-use crate::available::swarm::{self, Tally};
+use crate::available::{model, swarm};
+use crate::sweep::{Seeds, sweep};
 use crate::watch::Violation;
 use crate::world::Sabotage;
-
-/// How many seeds CI runs, of available and of quorum mode.
-const SEEDS: u64 = 3000;
-const QUORUM_SEEDS: u64 = 5000;
 
 /// Runs random groups under random faults and checks what must hold.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many seeds to run.
+    /// How many seeds to run of each kind.
     #[arg(long)]
     seeds: Option<u64>,
-    /// The first seed.
-    #[arg(long, default_value_t = 1)]
-    from: u64,
+    /// For how long to run, all kinds together.
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<f64>,
+    /// The first seed; without it a long run begins at the fresh range of this commit.
+    #[arg(long)]
+    from: Option<u64>,
     /// Run just this seed.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["seeds", "minutes", "from"])]
     seed: Option<u64>,
-    /// Print everything that happens.
+    /// End at the first failing seed.
     #[arg(long)]
+    first: bool,
+    /// Print everything that happens.
+    #[arg(long, requires = "seed")]
     trace: bool,
     /// With a seed: compare with the reference model instead of running the swarm.
     #[arg(long, requires = "seed")]
     model: bool,
-    /// Quorum mode alone.
+    /// Quorum mode.
     #[arg(long, conflicts_with = "model")]
     quorum: bool,
+    /// Available mode.
+    #[arg(long)]
+    available: bool,
     /// Measure simulated time per wall-clock time instead.
     #[arg(long)]
     speed: bool,
@@ -62,155 +73,191 @@ struct Arguments {
     ignored: Vec<String>,
 }
 
+/// What a seed determines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A group in available mode under faults.
+    Swarm,
+    /// A group in available mode beside the reference model.
+    Model,
+    /// A group in quorum mode under faults.
+    Quorum,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Swarm, Kind::Model, Kind::Quorum];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Swarm => "swarm",
+            Kind::Model => "model",
+            Kind::Quorum => "quorum",
+        }
+    }
+
+    /// How many seeds `cargo test` runs of the fixed range, and as many of the fresh one.
+    const fn usual(self) -> u64 {
+        match self {
+            Kind::Swarm => 1000,
+            Kind::Model => 250,
+            Kind::Quorum => 1500,
+        }
+    }
+
+    fn replay(self, seed: u64) -> String {
+        let mode = match self {
+            Kind::Swarm => "--available",
+            Kind::Model => "--model",
+            Kind::Quorum => "--quorum",
+        };
+        format!("cargo test --test sim -- --seed {seed} {mode} --trace")
+    }
+
+    /// Runs `seeds`, and tells what came of them in words.
+    fn run(self, seeds: &Seeds, trace: bool) -> Outcome {
+        match self {
+            Kind::Swarm => Outcome::of(
+                sweep(seeds, |seed| swarm::run(seed, trace, None), swarm::Tally::add),
+                swarm::Tally::summary,
+            ),
+            Kind::Model => Outcome::of(
+                sweep(seeds, |seed| model::run(seed, trace), swarm::Tally::add),
+                model::summary,
+            ),
+            Kind::Quorum => Outcome::of(
+                sweep(seeds, |seed| quorum::run(seed, trace, None), quorum::Tally::add),
+                quorum::Tally::summary,
+            ),
+        }
+    }
+}
+
+/// What came of many seeds of one kind.
+struct Outcome {
+    count: u64,
+    summary: String,
+    failures: Vec<(u64, Violation)>,
+}
+
+impl Outcome {
+    fn of<T>(sweep: sweep::Sweep<T>, summary: impl Fn(&T) -> String) -> Self {
+        let sweep::Sweep { total, count, failures } = sweep;
+        Outcome { count, summary: summary(&total), failures }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.speed {
         speed::measure();
         return ExitCode::SUCCESS;
     }
-    let mut passed = 0;
-    let mut failed = 0;
-    for (name, check) in checks(&arguments) {
-        match check() {
-            Ok(summary) => {
-                passed += 1;
-                println!("{name}: ok, {summary}");
-            }
-            Err(failure) => {
-                failed += 1;
-                println!("{name}: FAILED\n{failure}");
-            }
-        }
+    let failures = run(&arguments);
+    if failures.is_empty() {
+        println!("no violation");
+        return ExitCode::SUCCESS;
     }
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("\n{} failed:", failures.len());
+    for failure in failures {
+        println!("  {failure}");
+    }
+    ExitCode::FAILURE
 }
 
-type Check<'a> = (&'static str, Box<dyn Fn() -> Result<String, String> + 'a>);
-
-/// What is asked for.
-fn checks(arguments: &Arguments) -> Vec<Check<'_>> {
-    let Arguments { from, trace, .. } = *arguments;
-    let seeds = move |count: u64| match arguments.seed {
-        Some(seed) => seed..seed + 1,
-        None => from..from + arguments.seeds.unwrap_or(count),
+/// Runs what is asked for, and returns what failed.
+fn run(arguments: &Arguments) -> Vec<String> {
+    let kinds = arguments.kinds();
+    if let Some(seed) = arguments.seed {
+        let range = seed..seed + 1;
+        return run_kind(kinds[0], &Seeds { range, until: None, first: true }, arguments.trace);
+    }
+    if arguments.is_long() {
+        let from = arguments.from.unwrap_or_else(|| announce_fresh().from);
+        let end = arguments.seeds.map_or(u64::MAX, |seeds| from.saturating_add(seeds));
+        let share = arguments.minutes.map(|minutes| {
+            Duration::from_secs_f64((minutes * 60.0 / kinds.len() as f64).clamp(0.0, 1e9))
+        });
+        let first = arguments.first;
+        let run = |kind: &Kind| {
+            let until = share.map(|share| now() + share);
+            run_kind(*kind, &Seeds { range: from..end, until, first }, false)
+        };
+        return kinds.iter().flat_map(run).collect();
+    }
+    let fresh = announce_fresh().from;
+    let run = |kind: &Kind| {
+        let seeds = |from: u64| {
+            let range = from..from + kind.usual();
+            Seeds { range, until: None, first: arguments.first }
+        };
+        let mut failures = run_kind(*kind, &seeds(1), false);
+        failures.append(&mut run_kind(*kind, &seeds(fresh), false));
+        failures
     };
-    let swarm: Check = ("swarm", Box::new(move || run_swarm(seeds(SEEDS), trace)));
-    let quorum: Check = ("quorum", Box::new(move || run_quorum(seeds(QUORUM_SEEDS), trace)));
-    let bite: Check = ("quorum sabotage", Box::new(quorum_checkers_bite));
-    match (arguments.seed, arguments.quorum) {
-        (Some(_), true) => vec![quorum],
-        (Some(seed), _) if arguments.model => {
-            vec![("model", Box::new(move || run_model(seed, trace)))]
+    let mut failures: Vec<_> = kinds.iter().flat_map(run).collect();
+    failures.extend(check_that_checkers_bite(&kinds));
+    failures
+}
+
+impl Arguments {
+    /// Whether it is a run of its own, and not what `cargo test` runs.
+    const fn is_long(&self) -> bool {
+        self.seeds.is_some() || self.minutes.is_some() || self.from.is_some()
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let both = self.quorum == self.available;
+        if self.model {
+            return vec![Kind::Model];
         }
-        (Some(_), false) => vec![swarm],
-        (None, true) => vec![quorum, bite],
-        (None, false) => {
-            let halved = from..from + arguments.seeds.unwrap_or(SEEDS) / 2;
-            let model: Check = ("model", Box::new(move || model::compare(halved.clone())));
-            vec![swarm, model, ("sabotage", Box::new(check_that_checkers_bite)), quorum, bite]
-        }
+        let wanted = |kind: &Kind| match kind {
+            Kind::Quorum => self.quorum || (both && self.seed.is_none()),
+            Kind::Swarm | Kind::Model => self.available || both,
+        };
+        Kind::ALL.into_iter().filter(wanted).collect()
     }
 }
 
-/// Runs every seed, on as many threads as there are processors.
-fn run_swarm(seeds: std::ops::Range<u64>, trace: bool) -> Result<String, String> {
-    let count = seeds.end - seeds.start;
-    let total = for_all(seeds, |seed| swarm::run(seed, trace, None), Tally::add)
-        .map_err(|(seed, violation)| explain(seed, &violation))?;
-    Ok(format!(
-        "{count} seeds, {:.1} simulated hours, {} datagrams, {} faults and commands",
-        total.simulated as f64 / 3.6e12,
-        total.sent,
-        total.disturbances,
-    ))
+fn announce_fresh() -> fresh::Fresh {
+    let fresh = fresh::of_this_commit();
+    println!("fresh seeds begin at {}, derived from {}", fresh.from, fresh.origin);
+    fresh
 }
 
-/// The same for quorum mode.
-fn run_quorum(seeds: std::ops::Range<u64>, trace: bool) -> Result<String, String> {
-    let count = seeds.end - seeds.start;
-    let run = |seed| quorum::run(seed, trace, None);
-    let total = for_all(seeds, run, quorum::Tally::add).map_err(|(seed, violation)| {
-        let replay = format!("cargo test --test sim -- --seed {seed} --quorum --trace");
-        format!("  seed {seed}: {violation}\n  replay: {replay}")
-    })?;
-    Ok(total.summary(count))
+#[expect(clippy::disallowed_methods, reason = "it ends when the time is up that really passes")]
+fn now() -> Instant {
+    Instant::now()
 }
 
-fn run_model(seed: u64, trace: bool) -> Result<String, String> {
-    let tally = model::run(seed, trace).map_err(|violation| format!("  {violation}"))?;
-    Ok(format!("{} events, the same leaders after each", tally.disturbances))
-}
-
-fn explain(seed: u64, violation: &Violation) -> String {
-    format!("  seed {seed}: {violation}\n  replay: cargo test --test sim -- --seed {seed} --trace")
+fn run_kind(kind: Kind, seeds: &Seeds, trace: bool) -> Vec<String> {
+    let Outcome { count, summary, failures } = kind.run(seeds, trace);
+    let (name, from) = (kind.name(), seeds.range.start);
+    let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
+    println!("{name}: {verdict}, {count} seeds from {from} on, {summary}");
+    let explain = |(seed, violation): (u64, Violation)| {
+        format!("{name}, seed {seed}: {violation}\n    {}", kind.replay(seed))
+    };
+    failures.into_iter().map(explain).collect()
 }
 
 /// Breaks the world on purpose, in each way, and demands that some seed shows it.
-fn check_that_checkers_bite() -> Result<String, String> {
-    let ways = [
-        Sabotage::IgnoreBetterLeaders,
-        Sabotage::ForgetPersisted,
-        Sabotage::ReportHooksEarly,
-        Sabotage::SpeakAfterStop,
-    ];
-    for sabotage in ways {
-        let caught = (1..200).any(|seed| swarm::run(seed, false, Some(sabotage)).is_err());
-        if !caught {
-            return Err(format!("  {sabotage:?} went unnoticed in 200 seeds"));
-        }
-    }
-    Ok(format!("{} ways to break the world, all noticed", ways.len()))
-}
-
-/// The same for quorum mode.
-fn quorum_checkers_bite() -> Result<String, String> {
-    let ways = [
-        Sabotage::ForgetPersisted,
-        Sabotage::ReportHooksEarly,
-        Sabotage::SpeakAfterStop,
-        Sabotage::ReportWritesEarly,
-        Sabotage::SendDeadDeclarations,
-    ];
-    for sabotage in ways {
-        let caught = (1..500).any(|seed| quorum::run(seed, false, Some(sabotage)).is_err());
-        if !caught {
-            return Err(format!("  {sabotage:?} went unnoticed in 500 seeds"));
-        }
-    }
-    Ok(format!("{} ways to break the world, all noticed", ways.len()))
-}
-
-/// Runs `run` for each seed on every processor; the first violation ends it all.
-pub fn for_all<T: Default + Send>(
-    seeds: std::ops::Range<u64>,
-    run: impl Fn(u64) -> Result<T, Violation> + Sync,
-    add: impl Fn(&mut T, &T) + Sync,
-) -> Result<T, (u64, Violation)> {
-    let next = AtomicU64::new(seeds.start);
-    let over = AtomicBool::new(false);
-    let worker = || {
-        let mut total = T::default();
-        while !over.load(Ordering::Relaxed) {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                break;
-            }
-            let tally = run(seed).map_err(|violation| {
-                over.store(true, Ordering::Relaxed);
-                (seed, violation)
-            })?;
-            add(&mut total, &tally);
-        }
-        Ok(total)
+fn check_that_checkers_bite(kinds: &[Kind]) -> Vec<String> {
+    let bite = |kind: &Kind| {
+        let (ways, seeds): (&[Sabotage], u64) = match kind {
+            Kind::Swarm => (&Sabotage::OF_AVAILABLE_MODE, 200),
+            Kind::Model => (&[], 0),
+            Kind::Quorum => (&Sabotage::OF_QUORUM_MODE, 500),
+        };
+        let notices = |seed: u64, sabotage: Sabotage| match kind {
+            Kind::Swarm | Kind::Model => swarm::run(seed, false, Some(sabotage)).is_err(),
+            Kind::Quorum => quorum::run(seed, false, Some(sabotage)).is_err(),
+        };
+        let unnoticed = |way: &&Sabotage| !(1..seeds).any(|seed| notices(seed, **way));
+        let unnoticed: Vec<_> = ways.iter().filter(unnoticed).collect();
+        let name = kind.name();
+        println!("{name}, sabotage: {} of {} ways unnoticed", unnoticed.len(), ways.len());
+        let explain = |way| format!("{name}: {way:?} went unnoticed in {seeds} seeds");
+        unnoticed.into_iter().map(explain).collect::<Vec<_>>()
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let mut total = T::default();
-        for handle in workers {
-            add(&mut total, &handle.join().expect("a worker panicked")?);
-        }
-        Ok(total)
-    })
+    kinds.iter().filter(|kind| **kind != Kind::Model).flat_map(bite).collect()
 }

@@ -13,6 +13,7 @@ pub fn measure() {
     let hooks = HookHabit::of_length(0);
     let settings = vec![(Params::default(), hooks); 5];
     let mut world = World::new(1, settings, 0, Checkers::new(5));
+    world.keeps_datagrams = false;
     for host in 0..5 {
         world.start(host).expect("no violation");
     }

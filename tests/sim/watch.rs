@@ -67,7 +67,12 @@ pub trait Watch {
     fn note_stranger(&mut self, _index: usize, _message: &Message) {}
 
     /// What news have led to.
-    fn check_reaction(&self, _message: &Message, _election: &Election) -> Result<(), Violation> {
+    fn check_reaction(
+        &self,
+        _index: usize,
+        _message: &Message,
+        _election: &Election,
+    ) -> Result<(), Violation> {
         Ok(())
     }
 
@@ -108,16 +113,24 @@ pub trait Watch {
         hosts: &[Host],
     ) -> Result<(), Violation>;
 
+    /// A datagram is lost between two hosts that reach each other.
+    fn note_lost(&mut self, _from: usize, _to: usize) {}
+
     /// A hook starts.
     fn note_hook_start(
         &mut self,
         index: usize,
+        now: u64,
         run: &HookRun,
         hosts: &[Host],
     ) -> Result<(), Violation>;
 
     /// A hook has ended, though its daemon may not know.
-    fn note_hook_end(&mut self, index: usize, event: HookEvent);
+    /// `repeats` says that it is missing, so that it runs again.
+    fn note_hook_end(&mut self, index: usize, event: HookEvent, repeats: bool);
+
+    /// The fence command has made a host's scripts let go.
+    fn note_fenced(&mut self, _index: usize) {}
 
     /// The election tells something.
     fn note_event(

@@ -56,6 +56,31 @@ fn what_a_hook_prints_is_in_the_journal_line_by_line_with_the_event() {
 }
 
 #[test]
+fn journal_keeps_the_unit_of_a_hook_that_has_ended_before_it_reads() {
+    scenario(|site, [h1]| {
+        h1.install("");
+        h1.configure(&format!(
+            "hook = {:?}",
+            format!("echo out of $LANELECT_EVENT; {}", h1.hook())
+        ));
+        h1.enable();
+        site.wait_for_leader(h1);
+        let journal = |signal: &str| {
+            let signal = format!("--kill-who=main --signal={signal}");
+            h1.systemctl(&format!("kill {signal} systemd-journald.service"));
+        };
+        journal("STOP");
+        h1.run("lanelect yield --group lan0");
+        wait_until("the hook has run", || {
+            h1.hooks().last().unwrap() == "demoted yield" && h1.status()["hook"]["running"] == false
+        });
+        journal("CONT");
+        let lines = format!("journalctl -t lanelect-demoted --unit={HOOK_RUNNER} --output=cat");
+        assert_eq!(h1.run(&format!("journalctl --sync; {lines}")), "out of demoted\n");
+    });
+}
+
+#[test]
 fn attempts_to_lead_thin_out_where_every_hook_fails() {
     scenario(|_, hosts: [_; 2]| {
         for host in hosts {

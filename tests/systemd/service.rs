@@ -58,18 +58,30 @@ fn the_restart_of_a_follower_disturbs_nobody() {
 }
 
 #[test]
-fn a_reload_changes_priority_and_hook_and_keeps_the_leader() {
+fn a_reload_changes_the_priority_and_keeps_the_leader() {
     scenario(|site, [h1, h2]| {
         site.start_led_by_first(&[h1, h2], "");
         let before = [h1, h2].map(view);
-        h1.configure(&format!("priority = 50\nhook = \"touch /run/new-hook; {}\"", h1.hook()));
+        h1.configure("priority = 50");
         h1.systemctl(&format!("reload {DAEMON}"));
         wait_until("both see its priority", || {
             [h1, h2].iter().all(|host| priority_of_first(host) == 50)
         });
         assert_eq!([h1, h2].map(view), before);
-        h1.run("lanelect yield --group lan0");
+    });
+}
+
+#[test]
+fn a_reload_that_changes_the_hook_hands_over_and_lets_go_by_the_old_one() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.configure(&format!("hook = \"touch /run/new-hook; {}\"", h1.hook()));
+        h1.systemctl(&format!("reload {DAEMON}"));
         site.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().map(String::as_str), Some("demoted reconfigured"));
+        assert!(!h1.file("/run/new-hook").exists(), "the new hook let go of what the old one took");
+        h2.run("lanelect yield --group lan0");
+        site.wait_for_leader(h1);
         assert!(h1.file("/run/new-hook").exists(), "the hook-runner has the old hook");
     });
 }
@@ -135,12 +147,10 @@ fn a_bad_file_changes_nothing_and_is_told_by_line() {
         let good = good.replace("priority = 50", "priority = 60");
         fs::write(&file, format!("hartbeat_interval = \"1s\"\n{good}")).unwrap();
         h1.systemctl(&format!("reload {DAEMON}"));
-        for unit in [DAEMON, HOOK_RUNNER] {
-            wait_until(&format!("{unit} names the key and its line"), || {
-                let log = h1.run(&format!("journalctl --no-pager --unit={unit}"));
-                log.contains("hartbeat_interval") && log.contains("lan0.toml:1")
-            });
-        }
+        wait_until("it names the key and its line", || {
+            let log = h1.run(&format!("journalctl --no-pager --unit={DAEMON}"));
+            log.contains("hartbeat_interval") && log.contains("lan0.toml:1")
+        });
         assert_eq!(priority_of_first(h1), 50);
         assert_eq!(view(h1), before);
         fs::write(&file, good).unwrap();
@@ -162,4 +172,112 @@ fn priority_of_first(host: &Host) -> u64 {
     let members = status["members"].as_array().cloned().unwrap_or_default();
     let first = members.iter().find(|member| member["node_id"] == "h1");
     first.and_then(|member| member["priority"].as_u64()).unwrap_or_default()
+}
+
+/// A hook that besides the usual notes `word`.
+fn hook_noting(host: &Host, word: &str) -> String {
+    format!("hook = \"echo {word} $LANELECT_EVENT >> /run/noted; {}\"", host.hook())
+}
+
+#[test]
+fn a_restart_brings_the_new_hook_and_a_stop_takes_the_hook_runner_along() {
+    scenario(|site, [h1]| {
+        h1.install("");
+        h1.configure(&hook_noting(h1, "old"));
+        h1.enable();
+        site.wait_for_leader(h1);
+        h1.configure(&hook_noting(h1, "new"));
+        h1.systemctl(&format!("restart {DAEMON}"));
+        site.wait_for_leader(h1);
+        let noted = "old started\nold elected\nold demoted\nnew started\nnew elected\n";
+        assert_eq!(h1.run("cat /run/noted"), noted);
+        h1.systemctl(&format!("stop {DAEMON}"));
+        assert_eq!(h1.run("cat /run/noted"), format!("{noted}new demoted\n"));
+        assert_eq!(h1.show(HOOK_RUNNER, "ActiveState"), "inactive");
+        h1.configure("");
+        h1.systemctl(&format!("start {DAEMON}"));
+        site.wait_for_leader(h1);
+        assert_eq!(h1.run("cat /run/noted"), format!("{noted}new demoted\n"));
+    });
+}
+
+#[test]
+fn a_check_that_is_added_counts_after_a_restart_and_somebody_leads() {
+    scenario(|site, hosts: [_; 2]| {
+        site.start_led_by_first(&hosts, "");
+        for host in hosts {
+            host.configure("check = \"touch /run/checked\"");
+            host.systemctl(&format!("restart {DAEMON}"));
+        }
+        let leader = site.sole_leader();
+        assert!(leader.file("/run/checked").exists());
+    });
+}
+
+#[test]
+fn a_fence_that_is_added_fences_after_a_restart() {
+    scenario(|site, hosts: [_; 3]| {
+        let voters = hosts.map(|host| host.name.as_str());
+        let lines = format!("mode = \"quorum\"\nvoters = {voters:?}");
+        hosts.iter().for_each(|host| host.install(&lines));
+        hosts.iter().for_each(|host| host.enable());
+        site.sole_leader();
+        site.wait_until_all_vote();
+        for host in hosts {
+            host.configure(&format!("{lines}\nfence = \"systemctl poweroff --force --force\""));
+            host.systemctl(&format!("restart {DAEMON}"));
+        }
+        let old = site.sole_leader();
+        site.wait_until_all_vote();
+        old.slow_hook_on("demoted", "600");
+        site.cut_off(old);
+        old.wait_until_off();
+    });
+}
+
+#[test]
+fn a_node_whose_hook_runner_refuses_its_file_does_not_lead_and_says_why() {
+    scenario(|site, [h1, h2]| {
+        h1.install("priority = 200");
+        h2.install("");
+        // The daemon may believe its own user, the hook-runner must not.
+        h1.run("chown lanelect /etc/lanelect/lan0.toml");
+        h1.enable();
+        wait_until("it is not eligible", || h1.status()["ineligible_reason"] == "no-hook-runner");
+        h2.enable();
+        wait_until("the other leads", || h2.leads());
+        assert_eq!(h1.show(HOOK_RUNNER, "NRestarts"), "0");
+        let log = h1.run(&format!("journalctl --no-pager --unit={DAEMON}"));
+        assert!(log.contains("chown 0 /etc/lanelect/lan0.toml"), "{log}");
+        h1.run("chown root /etc/lanelect/lan0.toml");
+        wait_until("it may lead", || h1.status()["eligible"] == true);
+        site.wait_for_leader(h2);
+    });
+}
+
+#[test]
+fn a_shutdown_beside_a_dead_hook_runner_lets_go() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.systemctl(&format!("kill --signal=SIGKILL {HOOK_RUNNER}"));
+        wait_until("it is back", || h1.show(HOOK_RUNNER, "SubState") == "running");
+        h1.shut_down();
+        site.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted shutdown");
+    });
+}
+
+#[test]
+fn who_is_in_the_daemons_group_cannot_have_hooks_run() {
+    scenario(|site, [h1]| {
+        site.start_led_by_first(&[h1], "");
+        let mode = h1.run("stat -c '%a %U' /run/lanelect-hook/lan0.sock");
+        assert_eq!(mode, "600 lanelect\n");
+        // Neither a reload that comes early nor a hook out of memory ends it.
+        assert_eq!(h1.show(HOOK_RUNNER, "OOMPolicy"), "continue");
+        h1.systemctl(&format!("kill --signal=SIGHUP {HOOK_RUNNER}"));
+        h1.run("lanelect yield --group lan0");
+        wait_until("its hook has run", || h1.hooks().last().unwrap() == "demoted yield");
+        assert_eq!(h1.show(HOOK_RUNNER, "NRestarts"), "0");
+    });
 }

@@ -52,8 +52,8 @@ fn listen(socket: &UdpSocket, all: &Mutex<Vec<Heard>>) {
     let codec = Codec::new("default".parse().unwrap(), None);
     let mut buffer = [0; 2048];
     loop {
-        let length = socket.recv(&mut buffer).unwrap();
-        let message = codec.decode(&buffer[..length]).unwrap();
+        let (length, from) = socket.recv_from(&mut buffer).unwrap();
+        let message = codec.decode(from.ip(), &buffer[..length]).unwrap();
         all.lock().unwrap().push(Heard { at: now(), kind: kind(&message.body) });
     }
 }

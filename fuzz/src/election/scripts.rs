@@ -46,13 +46,15 @@ impl Scripts {
     }
 
     /// A run that did not happen comes again, and so does one of which nobody knows whether the
-    /// scripts have let go.
-    pub(super) fn end(&mut self, outcome: HookOutcome) {
+    /// scripts have let go; in quorum mode one that failed to let go, too.
+    pub(super) fn end(&mut self, outcome: HookOutcome, in_quorum_mode: bool) {
         let Some((event, before)) = self.running.take() else { return };
+        let lets_go = matches!(event, Started | Demoted);
         let comes_again = match outcome {
             HookOutcome::NotRun => true,
-            HookOutcome::Lost => event == Demoted,
-            HookOutcome::Succeeded | HookOutcome::Failed => false,
+            HookOutcome::Lost => lets_go,
+            HookOutcome::Failed => lets_go && in_quorum_mode,
+            HookOutcome::Succeeded => false,
         };
         if comes_again {
             self.last = before;

@@ -99,11 +99,31 @@ impl Election {
         });
     }
 
+    /// The hook-runner has said whether it runs by this node's configuration. Where nobody says so, it
+    /// does.
+    pub fn handle_hook_runner(&mut self, now: Time, agrees: bool) {
+        if self.state == State::Stopped {
+            return;
+        }
+        self.act(now, |election| {
+            election.change_exclusions(now, Reason::Reconfigured, |exclusions| {
+                exclusions.no_hook_runner = !agrees;
+            });
+        });
+    }
+
     /// Goes on under new settings, without giving up leadership unless they forbid it. The mode and
     /// the voters stay what they were when it started.
     pub fn reconfigure(&mut self, now: Time, params: Params) {
         if self.state != State::Stopped {
             self.act(now, |election| election.take_params(now, params));
+        }
+    }
+
+    /// Other scripts are to run from now on. Those that have taken over let go first: a leader hands over.
+    pub fn replace_hook(&mut self, now: Time) {
+        if self.hooks.hold() {
+            self.act(now, |election| election.hand_over(now, Reason::Reconfigured, None));
         }
     }
 

@@ -17,10 +17,8 @@ impl Election {
             return;
         }
         if message.life() == self.life() {
-            // Its own, come back by multicast loopback.
-            return;
+            return self.receive_from_own_life(now, from, message);
         }
-        let term = self.term;
         let is_fresh = self.is_fresh(now, message);
         if !is_fresh {
             self.meet_stranger(now, message);
@@ -34,7 +32,6 @@ impl Election {
         if is_fresh {
             self.note_shown(now, message);
         }
-        self.note_rise(term);
     }
 
     fn receive_from_member(&mut self, now: Time, from: IpAddr, message: &Message) {
@@ -79,7 +76,8 @@ impl Election {
             self.members.note_declaration(now, &sender, interval);
             return self.handle_declaration(now, from, rank, message);
         }
-        self.settle_term(now, message);
+        self.learn_term(message.term);
+        self.handle_concession(now, message);
         self.notice_fall(now, message);
         match message.body {
             Body::Heartbeat { interval_us, .. } => self.handle_heartbeat(now, message, interval_us),
@@ -102,7 +100,9 @@ impl Election {
     /// sides agree.
     fn take_in_for_quorum(&mut self, now: Time, rank: Rank, message: &Message, agrees: bool) {
         let sender = message.sender;
-        if message.standing.voters.is_some() {
+        // A node that is no voter takes part in no term, and must not move one either. A voter that
+        // names other voters may have taken part in a change that this node has yet to make.
+        if self.has_vote(&sender) && message.standing.voters.is_some() {
             self.learn_term_in_quorum(now, message.term);
         }
         if agrees {
@@ -116,8 +116,8 @@ impl Election {
                 self.handle_heartbeat(now, message, interval_us);
             }
             Body::Probe { leader } => self.handle_probe(now, leader),
-            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
             _ if !self.has_vote(&sender) => {}
+            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
                 self.handle_proposal(now, sender, rank);
@@ -128,7 +128,10 @@ impl Election {
             }
             Body::Vote { .. } => self.handle_vote(now, message),
             Body::Claim => self.handle_claim(now, sender, rank),
-            Body::Resignation { successor } => self.handle_resignation(now, message, successor),
+            Body::Resignation { successor } => {
+                let successor = successor.filter(|successor| self.has_vote(successor));
+                self.handle_resignation(now, message, successor);
+            }
             Body::Inquiry => self.handle_inquiry(now, message),
             Body::Objection { .. } | Body::Challenge => {}
         }
@@ -161,13 +164,16 @@ impl Election {
         if self.leader == Some(sender) {
             self.watch_leader();
             self.consider_claim(now);
+            let concedes = self.concession().is_some();
+            self.learn_reign(reign);
+            if !concedes {
+                self.concede_soon(now);
+            }
             self.use_the_wake(now);
         } else if current.is_none_or(|current| rank > current) {
+            self.learn_reign(reign);
             self.follow(now, sender);
-            if reign < self.term {
-                // It has missed another's reign, and is to hear of that now.
-                self.report_soon(now);
-            }
+            self.concede_soon(now);
         }
     }
 
@@ -203,44 +209,36 @@ impl Election {
         self.check_visible_candidates(now);
     }
 
-    /// A leader that learns of a higher term has missed another leader's reign, and takes a term
-    /// above it; everyone else just remembers it.
-    ///
-    /// Not so where the term comes from the follower of another leader, which this node does not
-    /// hear: the two would outbid each other for ever by way of that follower. Nor do two static
-    /// leaders outbid each other.
-    fn settle_term(&mut self, now: Time, message: &Message) {
-        if self.state != State::Leading {
-            return self.learn_term(message.term);
-        }
-        if self.has_static_rival(now) {
+    /// A follower of this leader knows of a leadership that has ended and that this one has to be
+    /// above. Nothing else that is heard of higher terms moves a leader: a third node would carry
+    /// the terms of two leaders that do not hear each other from one to the other, and each would
+    /// outbid the other for ever.
+    fn handle_concession(&mut self, now: Time, message: &Message) {
+        let Body::Heartbeat { leader: Some(leader), conceded: Some(term), .. } = message.body
+        else {
             return;
-        }
-        let (leader, conceded) = match message.body {
-            Body::Heartbeat { leader, conceded, .. } => (leader, conceded),
-            _ => (None, None),
         };
-        if leader.is_some_and(|leader| leader != self.node_id) {
-            return;
+        let leads = self.state == State::Leading && leader == self.node_id;
+        if leads && term > self.term && self.may_reaffirm(now) {
+            self.reaffirm(now, term);
         }
-        let term_before = self.term;
-        if let Some(reign) = conceded {
-            self.settle(now, message.sender, reign);
-        }
-        if message.term > self.term {
-            self.reaffirm(now, message.term);
-        }
-        if self.term != term_before {
-            self.declare_soon(now);
-        }
-    }
-
-    fn has_static_rival(&self, now: Time) -> bool {
-        self.rank().is_fixed() && self.members.best_active_leader(now).is_some_and(Rank::is_fixed)
     }
 
     pub(super) fn report_resignation(&mut self, leader: NodeId) {
         self.notify(Event::LeaderResigned { leader });
+    }
+
+    /// A datagram of this very life: its own, come back by multicast loopback. Not so if this node
+    /// never gave its number: then another daemon has a copy of this one's memory, as with a virtual
+    /// machine. Nobody can tell the two apart, and what one of them says it says for both; so whoever
+    /// notices it says nothing more in this life, and ends. If it is started again it has a life of
+    /// its own.
+    fn receive_from_own_life(&mut self, now: Time, from: IpAddr, message: &Message) {
+        if message.sequence > self.sequence && !self.shares_life() {
+            let cause = StopCause::LifeShared { with: from };
+            self.stop_because(now, cause);
+            self.stop_cause = Some(cause);
+        }
     }
 
     /// A datagram of another daemon that was given this node's id. The one that is past its start-up stays, of two alike

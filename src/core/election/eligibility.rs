@@ -16,8 +16,12 @@ use crate::types::NodeId;
 /// The time out after a failed hook doubles up to this, or is as long as configured.
 const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
 
-/// How long to wait before a hook that could not be started is tried again.
+/// How long to wait before a hook that could not be started is tried again. After a run that failed or was
+/// lost the pause doubles with every further one, up to [`HOOK_RETRY_MAX`].
 const HOOK_RETRY: Duration = Duration::from_secs(1);
+
+/// Longest pause before a hook that failed is run again.
+const HOOK_RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// What keeps a node from standing. Any of them is enough.
 #[derive(Debug, Clone, Copy, Hash)]
@@ -27,6 +31,8 @@ pub(super) struct Exclusions {
     pub(super) stopping: bool,
     pub(super) maintenance: bool,
     pub(super) interface_down: bool,
+    /// The hook-runner has not agreed to run by the same configuration.
+    pub(super) no_hook_runner: bool,
     /// None where there is no check.
     pub(super) health: Option<Health>,
     pub(super) held_off: bool,
@@ -50,6 +56,7 @@ impl Exclusions {
             stopping: false,
             maintenance: persisted.maintenance,
             interface_down: !links_up,
+            no_hook_runner: false,
             health: params.check.map(Health::pending),
             held_off: false,
             yielding: false,
@@ -67,6 +74,7 @@ impl Exclusions {
             self.static_follower.then_some(Ineligible::StaticFollower),
             self.maintenance.then_some(Ineligible::Maintenance),
             self.interface_down.then_some(Ineligible::InterfaceDown),
+            self.no_hook_runner.then_some(Ineligible::NoHookRunner),
             self.health.and_then(unhealthy),
             self.held_off.then_some(Ineligible::HookFailed),
             self.yielding.then_some(Ineligible::Yielding),
@@ -151,7 +159,7 @@ impl Election {
         self.await_leader_for(now, self.params.leader_alive_threshold + turn);
     }
 
-    /// A yield counts from the resignation on.
+    /// A yield counts from the end of the leadership on, however that ends.
     pub(super) fn begin_yield_time(&mut self, now: Time) {
         if self.exclusions.yielding {
             let end = now + self.params.yield_time();
@@ -175,23 +183,52 @@ impl Election {
         self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = false);
     }
 
-    /// A run that never started is tried again, so that the scripts miss nothing; and so is a demote
-    /// hook that may not have ended, because what it undoes is undone twice rather than not. Only a
-    /// daemon that stops does not wait for it.
-    pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
-        let is_missing = match outcome {
-            HookOutcome::NotRun => true,
-            HookOutcome::Lost => run.event == HookEvent::Demoted,
-            HookOutcome::Succeeded | HookOutcome::Failed => false,
-        };
-        if is_missing && self.exclusions.stopping {
+    /// Takes in how `run` ended, by which the scripts may have let go. A run that is missing is repeated;
+    /// only a daemon that stops does not wait for it.
+    /// `held` says whether the scripts held anything until then.
+    pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
+        if !self.is_missing(&run, outcome, held) {
+            self.hook_failures = 0;
+        } else if self.exclusions.stopping {
             self.hooks.do_without(run);
-        } else if is_missing {
-            self.timers.set(Timer::HookRetry, now + HOOK_RETRY);
-            self.hooks.put_back(run);
+        } else {
+            self.repeat_hook(now, run, outcome);
         }
         if run.event == HookEvent::Elected {
             self.judge_elected_hook(now, outcome);
+        }
+    }
+
+    /// Whether the scripts miss a run that ended so. They miss each that never started. What lets go they
+    /// miss where it may not have ended, because it is done twice rather than not; and in quorum mode,
+    /// where others rely on it, until it succeeds.
+    fn is_missing(&self, run: &HookRun, outcome: HookOutcome, held: bool) -> bool {
+        let lets_go = match run.event {
+            HookEvent::Started => true,
+            // Where the fence command has succeeded meanwhile, there is nothing left to let go of.
+            HookEvent::Demoted => held,
+            HookEvent::Elected | HookEvent::Reaffirmed => false,
+        };
+        match outcome {
+            HookOutcome::Succeeded => false,
+            HookOutcome::Failed => lets_go && self.in_quorum_mode(),
+            HookOutcome::Lost => lets_go,
+            HookOutcome::NotRun => lets_go || run.event != HookEvent::Demoted,
+        }
+    }
+
+    fn repeat_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
+        let mut retry_in = HOOK_RETRY;
+        if outcome != HookOutcome::NotRun {
+            retry_in = doubled(HOOK_RETRY, self.hook_failures).min(HOOK_RETRY_MAX);
+            self.hook_failures = self.hook_failures.saturating_add(1);
+        }
+        self.timers.set(Timer::HookRetry, now + retry_in);
+        self.hooks.put_back(run);
+        if self.in_quorum_mode() && matches!(run.event, HookEvent::Started | HookEvent::Demoted) {
+            let HookRun { event, term, .. } = run;
+            self.notify(Event::NotLetGo { event, term, retry_in });
+            self.begin_grace(now);
         }
     }
 
@@ -216,8 +253,13 @@ impl Election {
 
     fn next_holdoff(&mut self) -> Duration {
         let base = self.params.failure_holdoff;
-        let doubled = base.saturating_mul(1 << self.failures_in_a_row.min(20));
+        let holdoff = doubled(base, self.failures_in_a_row);
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        doubled.min(HOLDOFF_MAX.max(base))
+        holdoff.min(HOLDOFF_MAX.max(base))
     }
+}
+
+/// `base`, doubled `times`, within reason.
+pub(super) fn doubled(base: Duration, times: u32) -> Duration {
+    base.saturating_mul(1 << times.min(20))
 }

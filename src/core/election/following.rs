@@ -57,6 +57,7 @@ impl Election {
     /// The leader is gone; another that declares is followed, the best-ranked one first.
     pub(super) fn lose_leader(&mut self, now: Time, leader: NodeId) {
         self.members.note_resigned(&leader);
+        self.note_ended(self.reign);
         self.set_leader(None);
         self.forget_leader();
         if self.in_quorum_mode() {
@@ -64,8 +65,7 @@ impl Election {
         }
         if let Some(active) = self.members.best_active_leader(now) {
             self.follow(now, active.node_id());
-            // It may have missed the reign that has ended.
-            self.report_soon(now);
+            self.concede_soon(now);
         }
     }
 
@@ -104,7 +104,7 @@ impl Election {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
-        let conceded = self.concession(now);
+        let conceded = self.concession();
         let acknowledged = self.take_acknowledgement();
         let interval = self.schedule_heartbeat(now);
         let interval_us = whole_micros(interval);
@@ -132,10 +132,10 @@ impl Election {
         }
     }
 
-    /// Between this node's heartbeats. A voter's are as frequent as the declarations it acknowledges, and
-    /// whoever leads is to hear soon of a reign that was given up.
+    /// Between this node's heartbeats. A voter's are as frequent as the declarations it
+    /// acknowledges, and a leader is to hear soon of a leadership that it has missed.
     pub(super) fn report_interval(&self, now: Time) -> Duration {
-        let interval = if self.is_voter() || self.concession(now).is_some() {
+        let interval = if self.is_voter() || self.concession().is_some() {
             self.params.heartbeat_interval
         } else {
             self.params.report_interval(self.members.visible(now))
@@ -143,9 +143,31 @@ impl Election {
         at_least_a_millisecond(interval)
     }
 
-    /// The reign that was given up lately.
-    fn concession(&self, now: Time) -> Option<Term> {
-        self.conceded.filter(|(_, until)| now < *until).map(|(reign, _)| reign)
+    /// A leadership in `reign` has ended that this node knew: the next leader has to be above it.
+    pub(super) fn note_ended(&mut self, reign: Term) {
+        if !self.in_quorum_mode() {
+            self.conceded = self.conceded.max(reign);
+        }
+    }
+
+    /// The leader that this node follows declares in the term `reign`. It may be another one than
+    /// before, or have lost its disk, and has to be above the term that was followed before.
+    pub(super) fn learn_reign(&mut self, reign: Term) {
+        self.note_ended(self.reign);
+        self.reign = reign;
+    }
+
+    /// The leader hears soon where it has missed a leadership.
+    pub(super) fn concede_soon(&mut self, now: Time) {
+        if self.concession().is_some() {
+            self.report_soon(now);
+        }
+    }
+
+    /// The term that the leader has yet to get past.
+    pub(super) fn concession(&self) -> Option<Term> {
+        let is_behind = self.leader.is_some() && self.reign < self.conceded;
+        is_behind.then_some(self.conceded)
     }
 
     /// A better candidate under a worse leader asks for the leadership, once it may.
@@ -195,7 +217,6 @@ impl Election {
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
         self.move_on(now);
-        self.catch_up(now);
         let outputs = &mut self.outputs;
         self.members.sweep(now, self.leader, |Fading { node_id, state, silence }| {
             let event = match state {

@@ -26,7 +26,7 @@ use crate::core::output::Event;
 use crate::core::strangers::{Encounter, Patience, Recent, Strangers};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{Life, NodeId, Role, Sequence};
+use crate::types::{Life, Role, Sequence};
 use crate::wire::echo::{Echo, Echoes};
 use crate::wire::message::{Body, DatagramId, Message};
 
@@ -175,7 +175,8 @@ impl Election {
     /// Takes in that `message` was heard, whoever sent it, for others to know that this node has.
     pub(super) fn overhear(&mut self, message: &Message) {
         let is_needed = self.params.authenticated && self.leader.is_none();
-        if is_needed && self.freshness.strangers.may_live(&message.sender) {
+        let may_live = || self.freshness.strangers.may_live(&message.sender);
+        if is_needed && (self.members.knows(message.life()) || may_live()) {
             self.freshness.overheard.put_first(Echo::of(message));
         }
     }
@@ -220,7 +221,7 @@ impl Election {
                 if message.sender == self.node_id {
                     self.begin_doubt(now);
                 }
-                let wait = self.wait_to_challenge(message.sender);
+                let wait = self.wait_to_challenge(message.life());
                 self.challenge_soon(now, wait);
             }
         }
@@ -243,12 +244,15 @@ impl Election {
         last.map_or(at, |last| at.max(last + self.params.declaration_gap()))
     }
 
-    /// How long this node leaves a stranger to others. A namesake it does not: until that has had the time
-    /// to answer, this node's own vote does not count.
-    fn wait_to_challenge(&mut self, stranger: NodeId) -> Duration {
+    /// How long this node leaves a stranger to others. A namesake it does not: until that has had
+    /// the time to answer, this node's own vote does not count. Of a life before the one that is
+    /// known each node has to ask itself, so all have the same chance to be first.
+    fn wait_to_challenge(&mut self, stranger: Life) -> Duration {
         let slot = self.params.candidacy_slot();
+        let is_former = self.members.later_life_met_at(stranger).is_some();
         match self.state {
-            _ if stranger == self.node_id => Duration::ZERO,
+            _ if stranger.node_id == self.node_id => Duration::ZERO,
+            _ if is_former => self.chance(self.params.heartbeat_interval),
             State::Leading | State::HandingOver { .. } => Duration::ZERO,
             State::Starting { .. } => self.chance(self.params.time_to_meet()),
             State::Following if self.leader.is_some() => slot + self.chance(slot),
@@ -290,7 +294,7 @@ impl Election {
             let life = Life { node_id, incarnation };
             if life == self.life() {
                 self.answer_soon(now, challenge);
-            } else if self.members.later_life_met_at(life).is_none() {
+            } else {
                 self.freshness.strangers.note_asked(now, echo, patience);
                 if node_id == self.node_id {
                     self.limit_doubt(now);

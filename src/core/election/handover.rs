@@ -1,7 +1,7 @@
 //! Giving leadership up in an orderly way: the demote hook first, then the resignation, so that
 //! the successor's `elected` never starts before this node's `demoted` has ended.
 
-use super::{Election, State};
+use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::output::{Output, StopCause};
 use crate::core::rank::Rank;
@@ -33,7 +33,7 @@ impl Election {
             return;
         }
         if self.in_quorum_mode() && self.hooks.hold() {
-            self.leave_unreleased();
+            self.leave_unreleased(now);
         } else {
             self.resign(now, successor);
         }
@@ -43,20 +43,48 @@ impl Election {
     /// around it there may be no majority to elect one.
     fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
         let may_name = self.holds_leadership();
-        self.leave_office();
-        self.begin_yield_time(now);
+        self.leave_office(now);
         let successor = self.choose_successor(now, asked_for_it).filter(|_| may_name);
         self.send(Body::Resignation { successor });
+        self.resigned_at = Some(now);
+        self.pause_before_resigning_again(now, now);
         self.schedule_heartbeat(now);
         self.await_successor(now, successor);
     }
 
-    /// No longer acts as the leader.
-    pub(super) fn leave_office(&mut self) {
+    /// Resigns once more: a voter that missed it is bound for as long as it promised, and in available
+    /// mode a follower waits until the leader counts as gone. It names nobody, so that the successor
+    /// asks only once.
+    pub(super) fn resign_again(&mut self, now: Time) {
+        let Some(resigned_at) = self.resigned_at else { return };
+        let in_doubt = self.params.declaration_hold().max(self.params.leader_alive_threshold);
+        let may_matter = self.in_quorum_mode() || self.leader.is_none();
+        if !may_matter || now.since(resigned_at) >= in_doubt {
+            self.resigned_at = None;
+            return;
+        }
+        // A candidate asks the same voters for votes, which it would set free.
+        if self.state == State::Following {
+            self.send(Body::Resignation { successor: None });
+        }
+        self.pause_before_resigning_again(now, resigned_at);
+    }
+
+    /// Each pause is as long as all before it.
+    fn pause_before_resigning_again(&mut self, now: Time, resigned_at: Time) {
+        let gap = at_least_a_millisecond(self.params.repetition_gap());
+        self.timers.set(Timer::Resignation, now + now.since(resigned_at).max(gap));
+    }
+
+    /// No longer acts as the leader, for whatever reason.
+    pub(super) fn leave_office(&mut self, now: Time) {
+        self.note_ended(self.reign);
+        self.begin_yield_time(now);
         self.timers.clear(Timer::Declare);
         self.timers.clear(Timer::Lease);
         self.quorum.lease = None;
         self.state = State::Following;
+        self.learn_term(self.heard_term);
     }
 
     /// The candidate that asked for the leadership, if it is still there, or else the best one.
@@ -65,8 +93,11 @@ impl Election {
         now: Time,
         asked_for_it: Option<NodeId>,
     ) -> Option<NodeId> {
-        let best = || self.members.rivals(now).max().map(Rank::node_id);
-        asked_for_it.filter(|id| self.members.is_rival(now, id)).or_else(best)
+        let may_lead = |id: &NodeId| !self.in_quorum_mode() || self.has_vote(id);
+        let best = || self.members.rivals(now).filter(|rival| may_lead(&rival.node_id())).max();
+        asked_for_it
+            .filter(|id| self.members.is_rival(now, id))
+            .or_else(|| best().map(Rank::node_id))
     }
 
     /// A node has resigned in favour of `successor`.
@@ -78,13 +109,19 @@ impl Election {
     ) {
         let resigned = message.sender;
         self.members.note_resigned(&resigned);
-        if self.voter.release(message.life(), message.term) {
+        let was_bound = self.voter.bound_until(now, self.life()).is_some();
+        let is_freed = self.voter.release(message.life(), message.term) && was_bound;
+        if is_freed {
             self.answer_postponed(now);
         }
         let leaderless = self.leader.is_none_or(|leader| leader == resigned);
         let takes_part =
             matches!(self.state, State::Starting { .. } | State::Following | State::Standing);
         if !leaderless || !takes_part {
+            return;
+        }
+        let is_repeated = self.leader.is_none() && !is_freed;
+        if is_repeated && successor.is_none() {
             return;
         }
         if self.leader.is_some() {
@@ -138,7 +175,7 @@ impl Election {
             self.fall_silent(now);
         }
         let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
-        if in_office || !self.hooks.is_idle() {
+        if in_office || !self.hooks.is_idle() || self.is_fencing() {
             return;
         }
         if !self.in_quorum_mode() || !self.hooks.hold() {

@@ -2,9 +2,11 @@
 //!
 //! Two leaders meet after a partition heals. The better-ranked one stays, takes a term above both
 //! and is `reaffirmed`, because the other's scripts may have taken things over meanwhile. The worse
-//! one steps down when it hears a better declaration; its heartbeats then tell the winner, which may
-//! never have heard of it, which reign it gave up. Each reign is settled once, however it is heard
-//! of and however often.
+//! one steps down when it hears a better declaration. Its heartbeats then concede, until the winner
+//! declares in a higher term: the winner may never have heard of it.
+//!
+//! So two things move a leader's term: the first declaration of a worse leader in a term, and a
+//! follower's concession. Both together do so once an interval at the most, whatever others say.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -28,13 +30,13 @@ impl Election {
             return self.await_leader_for(now, self.params.heartbeat_interval);
         }
         self.forget_leader();
-        for timer in [Timer::Candidacy, Timer::Heartbeat] {
+        for timer in [Timer::Candidacy, Timer::Heartbeat, Timer::Resignation] {
             self.timers.clear(timer);
         }
+        self.resigned_at = None;
         self.state = State::Leading;
         self.set_leader(Some(self.node_id));
         self.reported_rival = None;
-        self.conceded = None;
         self.answers_owed = 0;
         self.cause = Some(reason);
         if !self.in_quorum_mode() {
@@ -48,7 +50,12 @@ impl Election {
 
     /// Tells the group and the scripts of a reign whose term is on disk.
     pub(super) fn open_reign(&mut self, now: Time) {
-        if self.timers.get(Timer::Declare).is_none() {
+        let leads_in_available_mode = self.state == State::Leading && !self.in_quorum_mode();
+        let is_new = leads_in_available_mode && self.term_is_kept() && self.reign < self.term;
+        if is_new {
+            self.reign = self.term;
+        }
+        if is_new || self.timers.get(Timer::Declare).is_none() {
             self.declare_soon(now);
         }
         self.tell_scripts();
@@ -59,10 +66,11 @@ impl Election {
         self.durable.term >= self.term
     }
 
-    /// Tells the group who leads, and again an interval later. A reign whose term is not on disk yet
-    /// is told of once it is.
+    /// Tells the group who leads, and again an interval later. A leadership whose first term is not
+    /// on disk yet is told of once it is; one that is to get a higher term goes on in its old one
+    /// until then.
     pub(super) fn declare(&mut self, now: Time) {
-        if !self.holds_leadership() || !self.term_is_kept() {
+        if !self.holds_leadership() || self.durable.term < self.reign {
             return self.timers.clear(Timer::Declare);
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
@@ -123,34 +131,39 @@ impl Election {
         if self.reported_rival.replace(rival) != Some(rival) {
             self.notify(Event::RivalLeader { rival, address });
         }
-        self.settle(now, rival, term);
         self.declare_soon(now);
-    }
-
-    /// Takes a term above `reign`, in which `rival` led or leads, unless this was done for it.
-    pub(super) fn settle(&mut self, now: Time, rival: NodeId, reign: Term) {
-        if self.members.settle(&rival, reign) {
-            self.reaffirm(now, reign);
+        if self.may_reaffirm(now) && self.members.settle(&rival, term) {
+            self.reaffirm(now, term);
         }
     }
 
-    /// Leads on, under a term above `term`.
+    /// Whether this leader may take a higher term now: once an interval, whoever asks for it, and
+    /// not before the last one is on disk.
+    pub(super) fn may_reaffirm(&self, now: Time) -> bool {
+        if self.state != State::Leading {
+            // The look at the members that came with a declaration may have ended the leadership.
+            return false;
+        }
+        let interval = self.params.heartbeat_interval;
+        let is_due = self.last_reaffirmed.is_none_or(|last| now.since(last) >= interval);
+        is_due && self.term_is_kept()
+    }
+
+    /// Leads on, in a term above `term`.
     pub(super) fn reaffirm(&mut self, now: Time, term: Term) {
-        self.term = self.term.max(term);
+        self.last_reaffirmed = Some(now);
+        self.term = self.term.max(term).max(self.heard_term);
         self.take_next_term();
-        self.reign = self.term;
         self.cause = Some(Reason::Conflict);
         self.untold.get_or_insert((HookEvent::Reaffirmed, Reason::Conflict));
-        self.timers.clear(Timer::Declare);
         self.open_reign(now);
     }
 
     /// A leader that this one gives way to has declared under `term`: follow it at once.
     pub(super) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
         let led = self.state == State::Leading;
-        let reign = self.term;
-        self.timers.clear(Timer::Declare);
-        self.state = State::Following;
+        self.leave_office(now);
+        self.reign = term;
         self.follow(now, leader);
         if led {
             self.cause = Some(Reason::BetterLeader);
@@ -158,26 +171,25 @@ impl Election {
         if led && self.retract_elected() {
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
         }
-        self.concede(now, reign, term);
+        self.concede(term);
         self.send_heartbeat(now);
     }
 
-    /// The winner, which leads under `term`, is to hear of this node's `reign` from its heartbeats;
-    /// and is to see a term above that reign even if this node restarts before it has.
-    fn concede(&mut self, now: Time, reign: Term, term: Term) {
-        self.conceded = Some((reign, now + self.params.concession_time()));
-        if reign >= term {
-            self.take_next_term();
-        } else {
-            self.learn_term(term);
-        }
+    /// The winner, which leads in `term`, has to get past both terms, also where this node restarts
+    /// before it has: its hook ran before the scripts of this node let go.
+    fn concede(&mut self, term: Term) {
+        self.term = self.term.max(term);
+        self.take_next_term();
+        self.note_ended(self.term);
     }
 
-    /// Takes in a term that another node knows.
+    /// Takes in a term that another node knows. A leader keeps it for the time after its leadership.
     pub(super) fn learn_term(&mut self, term: Term) {
-        let rules_by_lease = self.in_quorum_mode()
-            && matches!(self.state, State::Leading | State::HandingOver { .. });
-        if term > self.term && !rules_by_lease {
+        if matches!(self.state, State::Leading | State::HandingOver { .. }) {
+            if !self.in_quorum_mode() {
+                self.heard_term = self.heard_term.max(term);
+            }
+        } else if term > self.term {
             self.term = term;
             self.persist();
         }

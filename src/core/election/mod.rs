@@ -61,7 +61,6 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
 use eligibility::Exclusions;
-use far_terms::FarTerms;
 use freshness::Freshness;
 use probing::{Probing, Telling};
 use quorum::Quorum;
@@ -120,8 +119,9 @@ enum State {
 /// * In `Following`, one of these holds: there is a leader and `Timer::Silence` is set; there is
 ///   none and `Timer::Candidacy` is set; or the node is not eligible.
 /// * `term` never shrinks, and no datagram shows one that is not on disk.
-/// * In quorum mode this node acts as the leader only while it has a lease, and a leader does not
-///   learn of higher terms: until it has resigned, `term` is that of its reign.
+/// * A leader does not learn of higher terms: until it has resigned, `term` is that of its reign,
+///   or in available mode the next one, which it takes once that is on disk.
+/// * In quorum mode this node acts as the leader only while it has a lease.
 #[derive(Debug, Clone)]
 pub struct Election {
     node_id: NodeId,
@@ -131,9 +131,11 @@ pub struct Election {
     state: State,
     exclusions: Exclusions,
     term: Term,
-    /// The term in which the leader that this node follows, or is, was elected; of the last one where
-    /// there is none (quorum mode, where it may be lower than the highest known one).
+    /// The term that the leader which this node follows, or is, declared last, or will declare
+    /// first; of the last leader where there is none. It may be lower than the highest known one.
     reign: Term,
+    /// The highest term that this node heard of while it led, and does not lead in (available mode).
+    heard_term: Term,
     /// What is on disk, as far as this node was told.
     durable: PersistentState,
     /// What it asked for last to be put on disk.
@@ -145,27 +147,31 @@ pub struct Election {
     /// What this node promised as a voter.
     voter: Voter,
     quorum: Quorum,
-    /// The reign that this node gave up in a conflict, and until when it tells so: whoever leads
-    /// meanwhile has to hear of it.
-    conceded: Option<(Term, Time)>,
+    /// A leader in a lower term than this has missed a leadership that has ended, and hears of it
+    /// from this node (available mode).
+    conceded: Term,
+    /// When it last took a higher term while it led.
+    last_reaffirmed: Option<Time>,
     /// Why leadership last changed hands here; goes into the next [`Transition`].
     cause: Option<Reason>,
     since: Time,
     members: Members,
     /// Whom it does not know to be there.
     freshness: Freshness,
-    /// What was told of terms beyond reason.
-    far_terms: FarTerms,
     timers: Timers,
     hooks: HookSchedule,
     /// `elected` hooks that failed since one last succeeded.
     failures_in_a_row: u32,
+    /// Runs that failed or were lost, and are repeated, since one last ended as it should.
+    hook_failures: u32,
     /// Who is to lead where this leader dies.
     heir: Option<NodeId>,
     /// What the will that was asked to be kept depends on.
     bequeathed: Option<Estate>,
     /// A better candidate that yielded leaves the successor alone until then.
     no_claim_before: Time,
+    /// When it resigned, as long as it repeats that.
+    resigned_at: Option<Time>,
     /// Whether it was reported that too few candidates are visible.
     reported_short: bool,
     /// The rival leader that was reported last.
@@ -201,11 +207,11 @@ impl Election {
             quorum: Quorum::default(),
             durable: persisted,
             reign: Term::default(),
+            heard_term: Term::default(),
             asked_to_keep: None,
             untold: None,
             members: Members::new(&params),
             freshness: Freshness::default(),
-            far_terms: FarTerms::default(),
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
             rng: fastrand::Rng::with_seed(seed),
@@ -213,15 +219,18 @@ impl Election {
             term: persisted.term,
             leader: None,
             previous_leader: None,
-            conceded: None,
+            conceded: Term::default(),
+            last_reaffirmed: None,
             cause: None,
             since: now,
             timers: Timers::default(),
             hooks: HookSchedule::default(),
             failures_in_a_row: 0,
+            hook_failures: 0,
             heir: None,
             bequeathed: None,
             no_claim_before: now,
+            resigned_at: None,
             reported_short: false,
             reported_rival: None,
             probing: Probing::default(),
@@ -235,6 +244,8 @@ impl Election {
             ignored: Ignored::default(),
             outputs: VecDeque::new(),
         };
+        // It may have led in that term.
+        election.note_ended(persisted.term);
         election.persist();
         election.schedule_hook(HookEvent::Started, Reason::Startup);
         election.begin_startup(now);
@@ -331,14 +342,29 @@ impl Election {
     /// The hook run that was asked for last has ended.
     pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
+            let held = election.hooks.hold();
             if let Some(run) = election.hooks.finish() {
-                election.judge_hook(now, run, outcome);
+                election.judge_hook(now, run, outcome, held);
             }
-            election.note_scripts();
-            election.start_next_hook();
-            election.advance_handover(now);
-            election.advance_stop(now);
+            election.go_on_without_hook(now);
         });
+    }
+
+    /// The fence command that was asked for last has ended. Where it succeeded, the scripts hold nothing any
+    /// more; otherwise it runs again.
+    pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
+        self.act(now, |election| {
+            election.judge_fence(now, outcome);
+            election.go_on_without_hook(now);
+        });
+    }
+
+    /// Does what waited for the scripts.
+    fn go_on_without_hook(&mut self, now: Time) {
+        self.note_scripts();
+        self.start_next_hook();
+        self.advance_handover(now);
+        self.advance_stop(now);
     }
 
     /// `state`, which was asked for, or a newer one, is on disk.
@@ -395,13 +421,21 @@ impl Election {
             Timer::Sighting => self.tell_sighting(now),
             Timer::Challenge => self.challenge(now),
             Timer::Answer => self.answer_challenge(now),
+            Timer::Resignation => self.resign_again(now),
         }
     }
 
     /// Nothing is sent once the election is over, nor before this life's number is on disk: a later
-    /// life might take it again.
+    /// life might take it again. Nor is anything if another daemon speaks in this life.
     fn may_send(&self) -> bool {
-        self.state != State::Stopped && self.durable.incarnation == self.incarnation
+        self.state != State::Stopped
+            && self.durable.incarnation == self.incarnation
+            && !self.shares_life()
+    }
+
+    /// Whether another daemon runs in this very life.
+    const fn shares_life(&self) -> bool {
+        matches!(self.stop_cause, Some(StopCause::LifeShared { .. }))
     }
 
     /// Sends `body` with the next sequence number, where anything may be sent.

@@ -19,6 +19,7 @@ impl Hash for Election {
             exclusions,
             term,
             reign,
+            heard_term,
             durable,
             asked_to_keep,
             leader,
@@ -27,17 +28,19 @@ impl Hash for Election {
             voter,
             quorum,
             conceded,
+            last_reaffirmed,
             cause: _,
             since: _,
             members,
             freshness,
-            far_terms,
             timers,
             hooks,
             failures_in_a_row,
+            hook_failures,
             heir: _,
             bequeathed: _,
             no_claim_before,
+            resigned_at,
             reported_short: _,
             reported_rival: _,
             probing,
@@ -52,9 +55,10 @@ impl Hash for Election {
             outputs: _,
         } = self;
         (node_id, incarnation, params, state, exclusions).hash(hasher);
-        (term, reign, durable, asked_to_keep, leader, untold).hash(hasher);
-        (voter, quorum, conceded, members, freshness, far_terms, timers, hooks).hash(hasher);
-        (failures_in_a_row, no_claim_before, probing, telling, sequence).hash(hasher);
+        (term, reign, heard_term, durable, asked_to_keep, leader, untold).hash(hasher);
+        (voter, quorum, conceded, last_reaffirmed, members, freshness, timers, hooks).hash(hasher);
+        (failures_in_a_row, hook_failures, no_claim_before, resigned_at).hash(hasher);
+        (probing, telling, sequence).hash(hasher);
         (answers_owed, last_declared, last_proposed, last_objected, stop_cause).hash(hasher);
     }
 }

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::persist::Enrolment;
 use crate::types::{NodeId, Sequence};
 
 /// What another voter says about its own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Answer {
-    /// It has none either.
-    Nothing,
-    /// It has none, and has seen that nobody has: the group is new.
-    Founding,
-    /// It has one, and may not speak yet: a pledge that the one who asks has forgotten could still be
-    /// in force.
-    Remembers,
-    /// It has one, and the datagram's term is the highest that it knows.
-    Testifies,
+pub struct Answer {
+    /// How far it is whole.
+    pub memory: Enrolment,
+    /// Whether the datagram's term is the highest that it knows, and it has voted in none that it has
+    /// forgotten. It does not say so as long as a pledge that the voter which asks has forgotten could
+    /// still be in force.
+    pub testifies: bool,
 }
 
 /// The answers to the inquiries of one life, each voter's newest. Only answers count, because an
@@ -56,16 +54,16 @@ impl Census {
 
     /// How many voters testify.
     pub fn testimonies(&self) -> usize {
-        self.answers.values().filter(|answer| **answer == Answer::Testifies).count()
+        self.answers.values().filter(|answer| answer.testifies).count()
     }
 
-    /// Whether each of `voters` has answered in a way that `fits`.
+    /// Whether each of `voters` has answered that it has a memory that `fits`.
     pub fn all(
         &self,
         mut voters: impl Iterator<Item = NodeId>,
-        fits: impl Fn(Answer) -> bool,
+        fits: impl Fn(Enrolment) -> bool,
     ) -> bool {
-        voters.all(|voter| self.answers.get(&voter).is_some_and(|answer| fits(*answer)))
+        voters.all(|voter| self.answers.get(&voter).is_some_and(|answer| fits(answer.memory)))
     }
 }
 
@@ -77,18 +75,21 @@ mod tests {
         text.parse().unwrap()
     }
 
+    const NOTHING: Answer = Answer { memory: Enrolment::None, testifies: false };
+    const TESTIMONY: Answer = Answer { memory: Enrolment::Founding, testifies: true };
+
     #[test]
     fn the_newest_answer_of_each_voter_counts() {
         let mut census = Census::new(Sequence(3));
         let both = || [id("a"), id("b")].into_iter();
         assert!(!census.all(both(), |_| true));
-        census.note(id("a"), Answer::Nothing);
-        census.note(id("b"), Answer::Testifies);
+        census.note(id("a"), NOTHING);
+        census.note(id("b"), TESTIMONY);
         assert!(census.all(both(), |_| true));
-        assert!(!census.all(both(), |answer| answer == Answer::Nothing));
+        assert!(!census.all(both(), |memory| memory == Enrolment::None));
         assert_eq!(census.testimonies(), 1);
-        census.note(id("a"), Answer::Testifies);
-        census.note(id("a"), Answer::Testifies);
+        census.note(id("a"), TESTIMONY);
+        census.note(id("a"), TESTIMONY);
         assert_eq!(census.testimonies(), 2);
     }
 

@@ -9,8 +9,9 @@ use crate::types::{Life, Term};
 /// A voter's conscience. What of it must outlive the daemon is in its fields that
 /// [`PersistentState`](crate::core::persist::PersistentState) has too.
 ///
-/// Invariants: of two pledges to different nodes, the second is given only once the first has run
-/// out or was released; in no term are two ballots cast.
+/// Invariants: of two pledges to different lives, the second is given only once the first has run
+/// out or was released; within one life of its holder a pledge only grows; in no term are two
+/// ballots cast.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Voter {
     enrolment: Enrolment,
@@ -76,15 +77,18 @@ impl Voter {
     /// in `term`. To be called only where [`bound_until`](Self::bound_until) says
     /// that nobody else has a claim.
     ///
-    /// What is remembered of it is the longest hold, so that renewing a pledge changes nothing there:
-    /// `least_kept` is remembered even where a shorter one is asked for.
+    /// Within one life of its holder a pledge only grows: its term, its length and its end. The
+    /// network may deliver what that life asked for long ago, and how that ended, after what it
+    /// asks for now.
+    ///
+    /// Renewing a pledge changes nothing that has to be on disk: `least_kept` is remembered even if
+    /// a shorter hold is asked for.
     pub fn give(&mut self, now: Time, to: Life, term: Term, hold: Duration, least_kept: Duration) {
-        let held = self.pledge.filter(|pledge| pledge.to == to && pledge.term == term);
-        let kept = hold.max(least_kept).max(held.map_or(Duration::ZERO, |pledge| pledge.hold()));
-        let renewed = self.pledge.is_some_and(|pledge| pledge.to == to);
-        let until = now + hold;
-        self.pledged_until = if renewed { until.max(self.pledged_until) } else { until };
-        self.pledge = Some(Pledge::new(to, term, kept));
+        let asked = Pledge::new(to, term, hold.max(least_kept));
+        let held = self.pledge.filter(|held| held.to == to);
+        let earlier_end = held.map_or(Time::ZERO, |_| self.pledged_until);
+        self.pledged_until = earlier_end.max(now + hold);
+        self.pledge = Some(held.map_or(asked, |held| held.grown_by(asked)));
     }
 
     /// Takes in that `holder` has ended whatever it led or stood for up to `term`. Returns whether
@@ -100,6 +104,9 @@ impl Voter {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::types::Incarnation;
 
@@ -140,6 +147,17 @@ mod tests {
         let mut voter = pledged_to_a();
         voter.give(at(11), life("a"), Term(6), Duration::from_secs(1), Duration::ZERO);
         assert_eq!(voter.bound_until(at(12), life("b")), Some(at(18)));
+    }
+
+    #[test]
+    fn an_earlier_term_and_a_shorter_hold_of_the_same_life_change_nothing() {
+        let mut voter = pledged_to_a();
+        let remembered = voter.pledge();
+        voter.give(at(11), life("a"), Term(3), Duration::from_secs(1), Duration::ZERO);
+        assert_eq!(voter.pledge(), remembered);
+        assert!(!voter.release(life("a"), Term(3)));
+        voter.give(at(12), life("a"), Term(6), Duration::from_secs(1), Duration::ZERO);
+        assert_eq!(voter.pledge(), Some(Pledge::new(life("a"), Term(6), HOLD)));
     }
 
     #[test]
@@ -195,5 +213,90 @@ mod tests {
         }
         voter.give(at(14), life("a"), Term(5), HOLD * 2, Duration::ZERO);
         assert_ne!(voter.pledge(), remembered);
+    }
+
+    /// What one life of a node sends: it asks for pledges, and now and then says that all it asked
+    /// for is over.
+    #[derive(Debug, Clone, Copy)]
+    enum Sent {
+        Ask { term: Term, hold: Duration },
+        End { term: Term },
+    }
+
+    /// In the order in which a life sends it: terms never fall, and after an end a higher one is
+    /// taken.
+    fn history() -> impl Strategy<Value = Vec<Sent>> {
+        vec((any::<bool>(), 1..20u64), 1..12).prop_map(|steps| {
+            let mut term = 1;
+            let mut next = |(ends, seconds)| {
+                let sent = Term(term);
+                term += u64::from(ends);
+                let hold = Duration::from_secs(seconds);
+                if ends { Sent::End { term: sent } } else { Sent::Ask { term: sent, hold } }
+            };
+            steps.into_iter().map(&mut next).collect()
+        })
+    }
+
+    /// What the network and the voter's host do next, and after how many seconds.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Deliver { sender: usize, datagram: prop::sample::Index },
+        Restart,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+        let deliver = (0..2usize, any::<prop::sample::Index>())
+            .prop_map(|(sender, datagram)| Step::Deliver { sender, datagram });
+        vec((0..4u64, prop_oneof![4 => deliver, 1 => Just(Step::Restart)]), 1..60)
+    }
+
+    proptest! {
+        /// The network delivers any datagram of two lives at any time, in any order and as often as
+        /// it likes, also after the voter has restarted. Only what a life sent after it had asked
+        /// for a pledge ends that pledge early.
+        #[test]
+        fn no_order_of_old_datagrams_ends_a_pledge_early(
+            histories in [history(), history()],
+            steps in steps(),
+        ) {
+            let lives = [life("a"), life("b")];
+            let mut voter = fresh();
+            let mut seconds = 10;
+            // By whom, as which of its datagrams, and until when it was asked for.
+            let mut given: Vec<(usize, usize, Time)> = Vec::new();
+            for (pause, step) in steps {
+                seconds += pause;
+                let now = at(seconds);
+                match step {
+                    Step::Restart => {
+                        voter = Voter::restored(now, Enrolment::Enrolled, None, voter.pledge());
+                    }
+                    Step::Deliver { sender, datagram } => {
+                        let number = datagram.index(histories[sender].len());
+                        match histories[sender][number] {
+                            Sent::Ask { term, hold }
+                                if voter.bound_until(now, lives[sender]).is_none() =>
+                            {
+                                voter.give(now, lives[sender], term, hold, Duration::ZERO);
+                                given.push((sender, number, now + hold));
+                            }
+                            Sent::Ask { .. } => {}
+                            Sent::End { term } => {
+                                voter.release(lives[sender], term);
+                                given.retain(|(to, asked, _)| *to != sender || *asked > number);
+                            }
+                        }
+                    }
+                }
+                for (to, asked, until) in given.iter().filter(|(.., until)| now < *until) {
+                    let bound = voter.bound_until(now, life("c"));
+                    prop_assert!(
+                        bound >= Some(*until) && voter.bound_until(now, lives[*to]).is_none(),
+                        "datagram {} of {:?} asked until {:?}, and {:?}", asked, to, until, voter
+                    );
+                }
+            }
+        }
     }
 }

@@ -66,10 +66,11 @@ impl Voters {
         self.ids.len() / 2 + 1
     }
 
-    /// How many of the others it takes so that every majority with a certain voter in it has one of
-    /// them in it too.
+    /// How many others have to tell a voter without a memory the term: a majority, so that one of them
+    /// has voted in every term that was won with its help, be it under these voters or under a set
+    /// that differs by one. Of two voters there is only one other.
     pub fn needed_to_testify(&self) -> usize {
-        self.ids.len() - self.needed() + 1
+        if self.ids.len() == 2 { 1 } else { self.needed() }
     }
 
     /// What stands for them on the wire.
@@ -113,15 +114,65 @@ mod tests {
         }
     }
 
-    #[test]
-    fn those_who_testify_are_in_every_majority_besides_the_one_that_asks() {
-        for (count, needed) in [(2, 1), (3, 2), (4, 2), (5, 3), (31, 16)] {
-            let names: Vec<_> = (0..count).map(|n| format!("n{n}").parse().unwrap()).collect();
-            let voters = Voters::new(names).unwrap();
-            assert_eq!(voters.needed_to_testify(), needed);
-            let others = count - 1;
-            assert!(needed + voters.needed() - 1 > others && needed <= others);
+    /// Sets of voters as bits: voter `i` is in the set where bit `i` is 1.
+    type Bits = u32;
+
+    const fn all(count: u32) -> Bits {
+        (1 << count) - 1
+    }
+
+    fn subsets(of: Bits) -> impl Iterator<Item = Bits> {
+        (0..=of).filter(move |bits| bits & !of == 0)
+    }
+
+    fn subsets_of_size(of: Bits, size: usize) -> Vec<Bits> {
+        subsets(of).filter(|bits| bits.count_ones() as usize == size).collect()
+    }
+
+    fn fewer_than_half(lost: Bits, of: Bits) -> bool {
+        2 * (lost & of).count_ones() < of.count_ones()
+    }
+
+    fn of_size(set: Bits) -> Voters {
+        Voters::new((0..set.count_ones()).map(|n| format!("n{n}").parse().unwrap())).unwrap()
+    }
+
+    /// Checks that of those who testify to one of the `forgetful` under `current` somebody has voted in
+    /// every term that was won under `earlier`. Voters that only one of the two sets has may remember
+    /// any other time.
+    fn check_testimonies(earlier: Bits, current: Bits, forgetful: Bits) {
+        let testifying = of_size(current).needed_to_testify();
+        let remember = current & !forgetful;
+        assert!(remember.count_ones() as usize >= testifying, "{forgetful:b} stay out for ever");
+        for majority in subsets_of_size(earlier, of_size(earlier).needed()) {
+            for testify in subsets_of_size(remember, testifying) {
+                let what = format!("{majority:b} of {earlier:b}, {testify:b} of {current:b}");
+                assert!(majority & testify != 0, "{what}, {forgetful:b} forget");
+            }
         }
+    }
+
+    /// The same for everyone who may forget: fewer than half of the voters of either set.
+    fn check_whoever_forgets(earlier: Bits, current: Bits) {
+        for forgetful in subsets(earlier | current).filter(|forgetful| forgetful & current != 0) {
+            if fewer_than_half(forgetful, earlier) && fewer_than_half(forgetful, current) {
+                check_testimonies(earlier, current, forgetful);
+            }
+        }
+    }
+
+    #[test]
+    fn those_who_testify_know_every_term_that_was_won_before_or_since_the_last_change() {
+        for count in 1..=7 {
+            check_whoever_forgets(all(count), all(count));
+            check_whoever_forgets(all(count + 1), all(count));
+            check_whoever_forgets(all(count), all(count + 1));
+        }
+    }
+
+    #[test]
+    fn a_lone_voter_can_take_in_a_second() {
+        check_testimonies(0b1, 0b11, 0b10);
     }
 
     #[test]

@@ -74,7 +74,7 @@ struct CommandGroup {
 }
 
 impl Access {
-    /// Looks the group up. This may block: call it at start and at reload, not in between.
+    /// Looks the group up. This may block: call it at start, and later on another thread.
     ///
     /// # Errors
     ///

@@ -5,8 +5,9 @@
 //! election knew when it asked for it.
 
 use super::Daemon;
+use crate::config::Config;
 use crate::core::Election;
-use crate::core::hook::{HookOutcome, HookRun};
+use crate::core::hook::{HookEvent, HookOutcome, HookRun};
 use crate::core::output::{Event, Output, Transition};
 use crate::daemon::clock;
 use crate::daemon::report;
@@ -29,7 +30,10 @@ impl Daemon {
                     self.hooks.cut_short(by, clock::now());
                     self.report_finished_hooks();
                 }
-                Output::Fence { term } => self.hooks.fence(term, clock::now()),
+                Output::Fence { term } => {
+                    self.hooks.fence(term, clock::now());
+                    self.report_finished_hooks();
+                }
                 Output::Bequeath => self.keep_will(),
                 Output::Notify(event) => self.tell(&event),
                 Output::Stopped(cause) => {
@@ -50,10 +54,13 @@ impl Daemon {
         }
     }
 
-    /// The ends of hook runs go back to the election. What that asks for is carried out by the caller.
+    /// The ends of hook and fence go back to the election. What that asks for is carried out by the caller.
     pub(super) fn report_finished_hooks(&mut self) {
         while let Some(finished) = self.hooks.poll_finished() {
             self.election.handle_hook_finished(clock::now(), finished.outcome);
+        }
+        while let Some(finished) = self.hooks.poll_fenced() {
+            self.election.handle_fence_finished(clock::now(), finished.outcome);
         }
     }
 
@@ -68,8 +75,16 @@ impl Daemon {
 
     /// While there is a will, a daemon that hangs is soon to be ended, so that it is carried out.
     pub(super) fn keep_will(&mut self) {
+        // What has to let go is the hook that took over.
+        let hook = self.hooks.hook_that_took_over().unwrap_or(&self.config.hook).clone();
+        self.keep_will_by(hook);
+    }
+
+    /// `hook` is what lets go.
+    fn keep_will_by(&mut self, hook: Option<String>) {
         let will = self.election.will();
-        self.will.keep(will.as_ref(), &self.config, self.hooks.interfaces());
+        let config = Config { hook, ..self.config.clone() };
+        self.will.keep(will.as_ref(), &config, self.hooks.interfaces());
         let limit = will.and_then(|_| self.election.params().leader_watchdog());
         if self.notifier.tighten_watchdog(limit) {
             self.feed_watchdog_from(clock::now());
@@ -77,12 +92,13 @@ impl Daemon {
     }
 
     pub(super) fn transmit(&mut self, message: &Message) {
-        if let Err(error) = self.codec.encode(message, &mut self.outgoing) {
-            log::error!("cannot encode {message:?}: {error}");
-            return;
-        }
-        let may_send = || may_show(&self.election, message.standing.role, clock::now());
-        self.transport.send_while(&self.outgoing, may_send);
+        self.transport.send(|source, datagram| {
+            if let Err(error) = self.codec.encode(source, message, datagram) {
+                log::error!("cannot encode {message:?}: {error}");
+                return false;
+            }
+            may_show(&self.election, message.standing.role, clock::now())
+        });
     }
 
     /// Scripts do not take over for a lease that is over: that run has not begun.
@@ -93,6 +109,12 @@ impl Daemon {
         }
         if run.leader == Some(self.config.node_id) {
             run.leader_address = self.transport.source_address();
+        }
+        let took_over = self.hooks.hook_that_took_over();
+        if run.event == HookEvent::Elected
+            && took_over.is_some_and(|hook| *hook != self.config.hook)
+        {
+            self.keep_will_by(self.config.hook.clone());
         }
         self.hooks.start(&run, now);
         self.report_finished_hooks();
@@ -106,6 +128,7 @@ impl Daemon {
                 self.tell_watchers(transition);
                 self.show_headline();
             }
+            Event::GraceOverrun { .. } => self.fences += 1,
             Event::LeaderSilent { .. } | Event::MemberSuspect { .. } => {
                 self.transport.announce_anew(clock::now());
             }

@@ -1,7 +1,15 @@
 //! Reading the configuration again, on HUP.
+//!
+//! Its files may lie on a server that hangs, and a group be looked up in a directory that does not
+//! answer. So a thread reads them, one reload at a time, and what was in force stays until it is done.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 
 use super::Daemon;
-use crate::config::{Config, keys};
+use crate::config::{Config, ConfigSource, keys};
 use crate::daemon::RunError;
 use crate::daemon::clock;
 use crate::daemon::control::Access;
@@ -9,11 +17,79 @@ use crate::daemon::hooks::HookSettings;
 use crate::daemon::hooks::schedule::CheckSettings;
 use crate::wire::auth::Keyring;
 
+/// What a reload reads. The files whose names take a restart to change are read anew under their
+/// old names: keys rotate, and groups get members.
+#[derive(Debug)]
+pub(super) struct Order {
+    source: ConfigSource,
+    socket_group: Option<String>,
+    key_file: Option<PathBuf>,
+}
+
+/// All of it, or why there is none: nothing is taken over then.
+pub(super) type Loaded = Result<(Config, Access, Option<Keyring>), RunError>;
+
+impl Order {
+    /// May take any time.
+    pub(super) fn carry_out(self) -> Loaded {
+        let config = self.source.load_for_daemon()?;
+        let access = Access::resolve(self.socket_group.as_deref())?;
+        let keyring = self.key_file.as_deref().map(keys::load).transpose()?;
+        Ok((config, access, keyring))
+    }
+}
+
+/// The thread that reads. One reload is under way at most, and one more waits for it.
+#[derive(Debug)]
+pub(super) struct Reloads {
+    orders: Sender<Order>,
+    results: Receiver<Loaded>,
+    is_reading: bool,
+    again: bool,
+}
+
+impl Reloads {
+    /// Reads with `load`, such as [`Order::carry_out`], and calls `wake` after each.
+    pub(super) fn start(
+        load: impl Fn(Order) -> Loaded + Send + 'static,
+        wake: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (orders, to_read) = mpsc::channel::<Order>();
+        let (read, results) = mpsc::channel();
+        let serve = move || {
+            for order in to_read {
+                // Fails only where the daemon ends.
+                let _ = read.send(load(order));
+                wake();
+            }
+        };
+        thread::Builder::new().name("reload".to_owned()).spawn(serve)?;
+        Ok(Reloads { orders, results, is_reading: false, again: false })
+    }
+
+    /// Whether a reload is under way.
+    #[cfg(test)]
+    pub(super) const fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+}
+
 impl Daemon {
-    /// Takes over what can change while the daemon runs; a bad configuration changes nothing.
+    /// Begins to read the configuration, or has it read once more where that is under way.
     pub(super) fn reload(&mut self) {
+        if self.reloads.is_reading {
+            self.reloads.again = true;
+            return;
+        }
         self.notifier.reloading();
-        match self.load_anew() {
+        self.read_configuration();
+    }
+
+    /// Takes over what was read, if it was; a bad configuration changes nothing.
+    pub(super) fn take_reloaded(&mut self) {
+        let Ok(loaded) = self.reloads.results.try_recv() else { return };
+        self.reloads.is_reading = false;
+        match loaded {
             Ok((config, access, keyring)) => {
                 self.codec.set_keyring(keyring);
                 self.rejections.tell_anew();
@@ -22,16 +98,23 @@ impl Daemon {
             }
             Err(error) => log::error!("{error}\nthe configuration from before stays in force"),
         }
-        self.notifier.ready();
+        if std::mem::take(&mut self.reloads.again) {
+            self.read_configuration();
+        } else {
+            self.notifier.ready();
+        }
     }
 
-    /// Reads everything before anything is taken over. The files whose names take a restart to
-    /// change are read anew under their old names: keys rotate, and groups get members.
-    fn load_anew(&self) -> Result<(Config, Access, Option<Keyring>), RunError> {
-        let config = self.source.load()?;
-        let access = Access::resolve(self.config.socket_group.as_deref())?;
-        let keyring = self.config.key_file.as_deref().map(keys::load).transpose()?;
-        Ok((config, access, keyring))
+    fn read_configuration(&mut self) {
+        let order = Order {
+            source: self.source.clone(),
+            socket_group: self.config.socket_group.clone(),
+            key_file: self.config.key_file.clone(),
+        };
+        self.reloads.is_reading = true;
+        if self.reloads.orders.send(order).is_err() {
+            log::error!("the thread that reads the configuration has ended; restart the daemon");
+        }
     }
 
     fn apply(&mut self, new: Config, access: Access) {
@@ -39,9 +122,13 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
         }
+        let replaced = self.config.hook.clone();
         self.config = self.config.taking_over(new);
         self.control.set_access(access);
-        self.hooks.reconfigure(HookSettings::from(&self.config));
+        self.hooks.reconfigure(HookSettings::from(&self.config), clock::now());
+        if self.config.hook != replaced {
+            self.election.replace_hook(clock::now());
+        }
         self.election.reconfigure(clock::now(), self.config.election.clone());
         self.carry_out();
         self.keep_will();

@@ -10,7 +10,9 @@ use std::time::Duration;
 use mio::Events;
 
 use super::Daemon;
-use crate::control_api::{Counters, Done, Refusal, RefusalKind, Request, Response, StatusReport};
+use crate::control_api::{
+    Counters, Done, HookReport, Refusal, RefusalKind, Request, Response, StatusReport,
+};
 use crate::core::election::{YieldError, Yielding};
 use crate::daemon::clock;
 use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
@@ -149,6 +151,10 @@ impl Daemon {
         }
     }
 
+    fn hook_report(&self) -> HookReport {
+        HookReport { overdue_term: self.election.overdue_term(), ..self.hooks.report().clone() }
+    }
+
     fn status_at(&self, now: Time) -> StatusReport {
         let mut rejected = self.rejections.counts();
         rejected.replayed = self.election.ignored().stale;
@@ -161,7 +167,7 @@ impl Daemon {
                 own_address: self.transport.source_address(),
                 uptime: now.since(self.started_at),
                 interfaces: self.transport.reports(),
-                hook: self.hooks.report().clone(),
+                hook: self.hook_report(),
                 check: self.check_report(),
                 state_failure: self.writer.failure().map(str::to_owned),
                 counters: Counters {
@@ -171,7 +177,7 @@ impl Daemon {
                     rejected,
                     transitions: self.transitions,
                     state_saves: self.writer.saves(),
-                    fences: self.hooks.fences(),
+                    fences: self.fences,
                 },
             },
         )

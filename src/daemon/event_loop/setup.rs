@@ -1,13 +1,15 @@
 //! Putting the daemon together. What cannot work refuses here, before anything is sent or run.
 
 use std::io;
+use std::sync::Arc;
 
-use mio::{Interest, Poll, Registry, Waker};
+use mio::{Interest, Poll, Waker};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use super::checks::Check;
-use super::{ALARM, CONTROL, Daemon, HOOKS, SIGNALS, STORE, TRANSPORT, rescan};
+use super::reload::{Order, Reloads};
+use super::{AGREEMENT, ALARM, CONTROL, Daemon, HOOKS, SIGNALS, THREADS, TRANSPORT, rescan};
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
 use crate::core::election::Setup;
@@ -25,7 +27,7 @@ use crate::daemon::transport::{Settings, Transport};
 use crate::daemon::will::WillFile;
 use crate::types::{Incarnation, Life};
 use crate::wire::auth::Keyring;
-use crate::wire::frame::{Codec, DATAGRAM_MAX};
+use crate::wire::frame::Codec;
 
 impl Daemon {
     pub(in crate::daemon) fn new(
@@ -41,6 +43,8 @@ impl Daemon {
         let registry = poll.registry();
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD])?;
         registry.register(&mut signals, SIGNALS, Interest::READABLE)?;
+        let waker = Arc::new(Waker::new(registry, THREADS)?);
+        // Nothing waits for a slow directory yet.
         let access = Access::resolve(config.socket_group.as_deref())?;
         let control = ControlServer::bind(&config.socket, access, registry, CONTROL)?;
         let codec = Codec::new(config.group, keyring);
@@ -65,16 +69,20 @@ impl Daemon {
             group: config.group,
             interfaces: config.interfaces.clone(),
         };
+        let hooks = Hooks::configured(&config, node, registry, HOOKS, Some(AGREEMENT), now)?;
+        let mut election = Election::new(setup, now);
+        election.handle_hook_runner(now, !hooks.needs_agreement());
         let mut will = WillFile::of(&source, &config);
         // An earlier life's is void: what its scripts hold, the hook for `started` lets go.
         will.keep(None, &config, &[]);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
-            hooks: Hooks::configured(&config, node, registry, HOOKS, now)?,
+            hooks,
             check: Check::new(CheckSchedule::new(CheckSettings::new(&config), now)),
-            writer: writer(store, &config, registry, on_disk)?,
-            election: Election::new(setup, now),
+            writer: writer(store, &config, &waker, on_disk)?,
+            reloads: Reloads::start(Order::carry_out, waking(&waker))?,
+            election,
             will,
             codec,
             narration: Narration::new(config.node_id, now),
@@ -90,8 +98,8 @@ impl Daemon {
             source,
             received: 0,
             transitions: 0,
+            fences: 0,
             started_at: now,
-            outgoing: Vec::with_capacity(DATAGRAM_MAX),
             stopped: None,
         })
     }
@@ -129,18 +137,22 @@ fn save_first(
 fn writer(
     mut store: Store,
     config: &Config,
-    registry: &Registry,
+    waker: &Arc<Waker>,
     on_disk: Option<PersistentState>,
 ) -> io::Result<Writer> {
-    let waker = Waker::new(registry, STORE)?;
-    let wake = move || {
-        if let Err(error) = waker.wake() {
-            log::error!("the event loop cannot be told that the state is saved: {error}");
-        }
-    };
     let on_failure = match config.election.quorum {
         Some(_) => OnFailure::Retry,
         None => OnFailure::GoOn,
     };
-    Writer::start(move |state| store.save(state), wake, on_failure, on_disk)
+    Writer::start(move |state| store.save(state), waking(waker), on_failure, on_disk)
+}
+
+/// Wakes the event loop, for a thread that has something to tell it. There can be one waker alone.
+fn waking(waker: &Arc<Waker>) -> impl Fn() + Send + 'static {
+    let waker = Arc::clone(waker);
+    move || {
+        if let Err(error) = waker.wake() {
+            log::error!("a thread cannot wake the event loop: {error}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use std::thread::sleep;
 use mio::Interest;
 use tempfile::TempDir;
 
+use super::reload::{Order, Reloads};
 use super::*;
 use crate::control_api::{Done, RefusalKind, Response};
 use crate::core::output::Output;
@@ -104,7 +105,7 @@ struct Node {
     daemon: Daemon,
     events: Events,
     dir: TempDir,
-    /// What a held disk wakes the event loop by.
+    /// What a held disk or directory wakes the event loop by.
     waker: Option<mio::net::UnixStream>,
 }
 
@@ -114,7 +115,10 @@ impl Node {
     }
 
     fn start_in(plan: &Plan, dir: TempDir) -> Result<Self, RunError> {
-        let config = plan.config(dir.path());
+        Node::start_by(plan.config(dir.path()), dir)
+    }
+
+    fn start_by(config: Config, dir: TempDir) -> Result<Self, RunError> {
         let mut daemon = Daemon::new(ConfigSource::default(), config, None)?;
         daemon.rescan();
         let events = Events::with_capacity(EVENTS_PER_TURN);
@@ -155,16 +159,33 @@ impl Node {
             let _ = begin.send(*state);
             to_answer.recv().unwrap_or(Ok(()))
         };
-        let (far, mut near) = mio::net::UnixStream::pair().unwrap();
-        self.daemon.poll.registry().register(&mut near, STORE, Interest::READABLE).unwrap();
-        let wake = move || {
-            // The test may be over.
-            let _ = (&far).write_all(&[0]);
-        };
         self.settle_disk();
-        self.waker = Some(near);
+        let wake = self.waker();
         self.daemon.writer = Writer::start(save, wake, on_failure, None).unwrap();
         Disk { begun, answers }
+    }
+
+    /// Has the configuration read only when the test says so, as often as it does.
+    fn hold_directory(&mut self) -> Sender<()> {
+        let (answer, answers) = mpsc::channel();
+        let load = move |order: Order| {
+            // The test may be over.
+            let _ = answers.recv();
+            order.carry_out()
+        };
+        self.daemon.reloads = Reloads::start(load, self.waker()).unwrap();
+        answer
+    }
+
+    /// What wakes the event loop.
+    fn waker(&mut self) -> impl Fn() + Send + 'static {
+        let (far, mut near) = mio::net::UnixStream::pair().unwrap();
+        self.daemon.poll.registry().register(&mut near, THREADS, Interest::READABLE).unwrap();
+        self.waker = Some(near);
+        move || {
+            // The test may be over.
+            let _ = (&far).write_all(&[0]);
+        }
     }
 
     /// Has everything that was asked of the disk done, without any other turn of the loop.
@@ -261,7 +282,7 @@ impl Listener {
         }
         let mut messages = Vec::new();
         while let Some(received) = self.transport.receive() {
-            messages.push(self.codec.decode(received.datagram.unwrap()).unwrap());
+            messages.push(self.codec.decode(received.source, received.datagram.unwrap()).unwrap());
         }
         messages
     }
@@ -459,6 +480,36 @@ fn a_slow_disk_delays_no_declaration() {
 }
 
 #[test]
+fn a_slow_directory_delays_no_declaration() {
+    alone("a_slow_directory_delays_no_declaration", || {
+        let mut node = Node::start(&Plan::of("a", &[]));
+        node.lead();
+        let directory = node.hold_directory();
+        let (mut listener, mut declared) = (Listener::new(&node), 0);
+        let hook = node.daemon.config.hook.clone().unwrap();
+        for priority in [7, 8] {
+            let file = node.dir.path().join("new.toml");
+            fs::write(&file, format!("priority = {priority}\nhook = '{hook}'\n")).unwrap();
+            node.daemon.source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+            node.daemon.reload();
+        }
+        let priority = |node: &Node| node.daemon.election.params().priority.0;
+        let before = priority(&node);
+        node.turn_until("it declares on and on", |_| {
+            declared += listener.heard_as_leader();
+            declared >= 20
+        });
+        assert_eq!(priority(&node), before, "nothing was read yet");
+        // Once for all that was asked for meanwhile.
+        directory.send(()).unwrap();
+        directory.send(()).unwrap();
+        node.turn_until("it was reloaded", |node| priority(node) == 8);
+        node.turn_until("the second reload is over", |node| !node.daemon.reloads.is_reading());
+        assert_eq!(node.hooks().len(), 2, "it never stopped leading");
+    });
+}
+
+#[test]
 fn a_settled_group_saves_nothing() {
     alone("a_settled_group_saves_nothing", || {
         let mut nodes = two(Plan::of("a", PAIR));
@@ -532,7 +583,7 @@ fn a_lost_lease_cuts_a_slow_elected_hook_short_and_lets_the_demote_hook_run() {
             node.hooks().last().is_some_and(|run| run == "demoted lease-lost")
                 && !node.daemon.hooks.report().running
         });
-        assert_eq!(node.daemon.hooks.fences(), 0);
+        assert_eq!(node.daemon.fences, 0);
         drop(silent);
     });
 }
@@ -552,7 +603,7 @@ fn a_demote_hook_that_overruns_its_grace_is_fenced() {
         assert!(node.daemon.hooks.report().running, "beside the hook that hangs");
         let hooks = node.hooks();
         assert_eq!(hooks[hooks.len() - 2], "demoted lease-lost");
-        assert_eq!(node.daemon.hooks.fences(), 1);
+        assert_eq!(node.daemon.fences, 1);
         drop(silent);
     });
 }
@@ -718,7 +769,7 @@ fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
         pass_until("the grace is over", || clock::now() > end);
         node.turn_until("its end is noticed", |node| !node.daemon.hooks.report().running);
         node.turn();
-        assert_eq!(node.daemon.hooks.fences(), 0);
+        assert_eq!(node.daemon.fences, 0);
         drop(silent);
     });
 }
@@ -737,8 +788,8 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
         node.daemon.source = ConfigSource { file: Some(file), ..ConfigSource::default() };
         let before = node.daemon.config.clone();
         node.daemon.reload();
+        node.turn_until("it was reloaded", |node| node.daemon.election.params().priority.0 == 7);
         let (params, config) = (node.daemon.election.params(), &node.daemon.config);
-        assert_eq!(params.priority.0, 7, "it was reloaded");
         assert!(!params.authenticated, "there is no key");
         assert_eq!(params, &config.election);
         assert_eq!(before.changes_needing_restart(config), [""; 0]);
@@ -750,32 +801,111 @@ fn post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_
     let test =
         "post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_fences";
     alone(test, || {
-        let fence = Some("echo fenced >> $LOG");
-        let lets_go = Plan { grace: Duration::from_secs(1), fence, ..Plan::of("a", &["a"]) };
-        let hook = "[ $LANELECT_EVENT != demoted ] || exec sleep 100; echo $LANELECT_EVENT >> $LOG";
-        for (plan, is_resigned_for) in [(Plan { hook, ..lets_go }, false), (lets_go, true)] {
-            let mut node = Node::start(&plan);
+        let hangs =
+            "[ $LANELECT_EVENT != demoted ] || exec sleep 100; echo $LANELECT_EVENT >> $LOG";
+        let fails = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != demoted ]";
+        let lets_go = "echo $LANELECT_EVENT >> $LOG";
+        // Fails the first time.
+        let fence = Some("echo fenced >> $LOG; [ $(grep -c fenced $LOG) = 2 ]");
+        // The disk is no longer busy some time after the grace.
+        let fails_at_first = "[ $LANELECT_EVENT != demoted ] || grep fenced $LOG || exit 1; \
+                              echo $LANELECT_EVENT >> $LOG";
+        let fails_longer = Some("echo fenced >> $LOG; [ $(grep -c fenced $LOG) = 4 ]");
+        let grace = Duration::from_secs(1);
+        for (hook, fence, is_resigned_for, last) in [
+            (fails_at_first, fails_longer, true, "fenced\ndemoted\n"),
+            (hangs, fence, true, "fenced\nfenced\n"),
+            (fails, fence, true, "fenced\n"),
+            (fails, None, false, "demoted\n"),
+            (lets_go, fence, true, "demoted\n"),
+        ] {
+            let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
             node.lead();
             let mut listener = Listener::new(&node);
-            // Dropped without a word, as by KILL.
             let Node { daemon, dir, .. } = node;
-            drop(daemon);
             let (file, log) = (Some(dir.path().join("lanelect.toml")), dir.path().join("log"));
             let source = ConfigSource { file, ..ConfigSource::default() };
-            let mut outcome = post_stop::run(&source);
-            // Its other thread may hold the lock for a moment longer.
-            pass_until("the daemon is gone", || {
-                let runs = matches!(outcome, Err(PostStopError::Running(_)));
-                if runs {
-                    outcome = post_stop::run(&source);
-                }
-                !runs
-            });
+            let outcome = post_stop_after(daemon, &source);
             let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });
             assert_eq!(listener.heard().iter().any(resigns), is_resigned_for, "{outcome:?}");
             assert_eq!(outcome.is_ok(), is_resigned_for, "{outcome:?}");
-            let is_fenced = fs::read_to_string(log).unwrap().ends_with("fenced\n");
-            assert_eq!(is_fenced, !is_resigned_for);
+            let ran = fs::read_to_string(log).unwrap();
+            assert!(ran.ends_with(last), "{ran:?}");
         }
     });
+}
+
+#[test]
+fn a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first() {
+    alone("a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first", || {
+        let mut node =
+            Node::start(&Plan { hook: "echo old $LANELECT_EVENT >> $LOG", ..Plan::of("a", &[]) });
+        node.turn_until("it leads", |node| node.hooks() == ["old started", "old elected"]);
+        let dir = node.dir.path().to_owned();
+        let left = || fs::read_to_string(dir.join("control.will")).unwrap_or_default();
+        let config = fs::read_to_string(dir.join("lanelect.toml")).unwrap();
+        let file = dir.join("new.toml");
+        fs::write(&file, config.replace("echo old", "echo new")).unwrap();
+        node.daemon.source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+        node.daemon.reload();
+        node.turn_until("the old hook has let go", |node| {
+            let wills = left();
+            assert!(wills.is_empty() || wills.contains("echo old") || node.hooks().len() > 2);
+            node.hooks().len() == 3
+        });
+        node.turn_until("the new one took over", |node| node.hooks().len() == 4);
+        let hooks = node.hooks();
+        assert_eq!(hooks, ["old started", "old elected", "old demoted", "new elected"]);
+        assert!(left().contains("echo new"), "{}", left());
+    });
+}
+
+#[test]
+fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_runner() {
+    let test = "post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_runner";
+    alone(test, || {
+        let hook = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT = elected ] || exit 0; \
+                    trap : TERM; while :; do sleep 0.1; done";
+        let grace = Duration::from_secs(3);
+        for has_runner in [false, true] {
+            let plan = Plan { hook, grace, ..Plan::of("a", LONE) };
+            let dir = TempDir::new().unwrap();
+            let mut config = plan.config(dir.path());
+            let file = dir.path().join("lanelect.toml");
+            if has_runner {
+                let path = dir.path().join("hook.sock");
+                let text = fs::read_to_string(&file).unwrap();
+                fs::write(&file, format!("{text}hook_socket = '{}'\n", path.display())).unwrap();
+                config.hook_socket = Some(path);
+            }
+            let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+            if has_runner {
+                let source = source.clone();
+                // Runs for as long as this process does.
+                std::thread::spawn(move || crate::hook_runner::run(source));
+            }
+            let mut node = Node::start_by(config, dir).unwrap();
+            node.lead();
+            let Node { daemon, dir, .. } = node;
+            let outcome = post_stop_after(daemon, &source);
+            let ran = fs::read_to_string(dir.path().join("log")).unwrap();
+            assert!(outcome.is_ok(), "runner: {has_runner} {outcome:?} {ran:?}");
+            assert!(ran.ends_with("elected\ndemoted\n"), "{ran:?}");
+        }
+    });
+}
+
+/// Drops `daemon` without a word, as by KILL, and has `post-stop` clean up after it.
+fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStopError> {
+    drop(daemon);
+    let mut outcome = post_stop::run(source);
+    // Its other thread may hold the lock for a moment longer.
+    pass_until("the daemon is gone", || {
+        let runs = matches!(outcome, Err(PostStopError::Running(_)));
+        if runs {
+            outcome = post_stop::run(source);
+        }
+        !runs
+    });
+    outcome
 }

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use log::Level;
@@ -11,7 +12,7 @@ use mio::{Interest, Registry, Token};
 
 use super::group::{KILL_GRACE, KILL_WAIT, Subject};
 use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
-use super::{HookFinished, HookNode, Task, run};
+use super::{HookFinished, run};
 use crate::time::Time;
 
 /// How long a run waits for a hook-runner that cannot be reached, where the hook's own time limit
@@ -27,21 +28,36 @@ const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// Longest pause between attempts to connect.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// Has the commands of one lane run by the hook-runner, one run at a time. Never blocks.
+/// Where connections to a hook-runner come from.
+#[derive(Debug)]
+pub enum Door {
+    /// The socket of a hook-runner that is a process of its own.
+    Socket {
+        /// Where it is.
+        path: PathBuf,
+        /// Connections are registered here.
+        registry: Registry,
+        /// And show up under this token.
+        token: Token,
+    },
+    /// A hook-runner in this process takes the other end of each connection from here.
+    Own(Sender<UnixStream>),
+}
+
+/// Has the commands of one lane run by a hook-runner, one run at a time. Never blocks.
 ///
-/// Its connection shows up under the token that it was given; each event there goes to
-/// [`handle_socket`](Self::handle_socket). Otherwise it is used as a
-/// [`HookProcess`](super::HookProcess) is.
+/// Call [`handle_socket`](Self::handle_socket) when its connection is ready, and
+/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout); after each of its
+/// methods drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
 #[derive(Debug)]
 pub struct HookClient {
-    path: PathBuf,
-    registry: Registry,
-    token: Token,
+    door: Door,
     timeout: Duration,
     exchange: Option<Exchange>,
     finished: Option<HookFinished>,
     /// Whether the last run came to nothing, and why was told.
     is_in_vain: bool,
+    is_refused: bool,
 }
 
 /// A run that the hook-runner is asked for.
@@ -76,6 +92,8 @@ enum Step {
 enum ClientError {
     #[error("the hook-runner cannot be reached at {path}: {source}; is its unit running?")]
     Unreachable { path: PathBuf, source: io::Error },
+    #[error("the daemon cannot reach its own hook-runner: {0}")]
+    NoPair(#[source] io::Error),
     #[error("the hook-runner {0}")]
     Reply(#[from] LineError),
     #[error("the hook-runner hung up; its log may say why")]
@@ -94,17 +112,15 @@ enum ClientError {
 }
 
 impl HookClient {
-    /// For the hook-runner that listens at `path`. Connections are registered with `registry` under
-    /// `token`. `timeout` is the time limit of a run.
-    pub fn new(path: PathBuf, timeout: Duration, registry: Registry, token: Token) -> Self {
+    /// For the hook-runner behind `door`. `timeout` is the time limit of a run.
+    pub const fn new(door: Door, timeout: Duration) -> Self {
         HookClient {
-            path,
-            registry,
-            token,
+            door,
             timeout,
             exchange: None,
             finished: None,
             is_in_vain: false,
+            is_refused: false,
         }
     }
 
@@ -113,16 +129,15 @@ impl HookClient {
         self.timeout = timeout;
     }
 
-    /// Starts `task`. Only to be called when the run before is finished.
-    pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
+    /// Asks for the run. Only to be called when the run before is finished.
+    pub fn start(&mut self, request: RunRequest, now: Time) {
         if let Some(exchange) = &self.exchange {
-            log::error!("{task} was asked for while {} still runs: dropped", exchange.subject);
-            return;
+            let (task, subject) = (request.task, &exchange.subject);
+            return log::error!("{task} was asked for while {subject} still runs: dropped");
         }
-        let request = Box::new(RunRequest { task: *task, node: node.clone() });
         self.exchange = Some(Exchange {
-            subject: Subject::from(task),
-            request: Request::Run(request),
+            subject: Subject::from(&request.task),
+            request: Request::Run(Box::new(request)),
             started: now,
             cut_off: None,
             step: Step::Connecting {
@@ -193,13 +208,17 @@ impl HookClient {
         self.finished.take()
     }
 
+    /// Whether the hook-runner refused a run, once.
+    pub fn poll_refused(&mut self) -> bool {
+        std::mem::take(&mut self.is_refused)
+    }
+
     fn connect(&mut self, now: Time) {
         let longest_run = self.longest_run();
         let Some(exchange) = &mut self.exchange else { return };
         let Step::Connecting { retry_at, pause, give_up_at } = &mut exchange.step else { return };
-        match hand_over(&self.path, &self.registry, self.token, &exchange.request) {
+        match self.door.hand_over(&exchange.request) {
             Ok(stream) => {
-                exchange.subject.log(Level::Debug, "is handed to the hook-runner");
                 exchange.step = Step::Asked {
                     stream,
                     reader: LineReader::default(),
@@ -214,8 +233,8 @@ impl HookClient {
                 *pause = (*pause * 2).min(RETRY_MAX);
             }
             Err(source) => {
-                let path = self.path.clone();
-                self.give_up(&ClientError::Unreachable { path, source }, now);
+                let error = self.door.unreachable(source);
+                self.give_up(&error, now);
             }
         }
     }
@@ -246,7 +265,10 @@ impl HookClient {
 
     fn finish(&mut self, finished: HookFinished) {
         if let Some(exchange) = self.exchange.take() {
-            run::log_end(&exchange.subject, &finished);
+            // A hook-runner in this process has logged it.
+            if matches!(self.door, Door::Socket { .. }) {
+                run::log_end(&exchange.subject, &finished);
+            }
             self.is_in_vain = false;
             self.finished = Some(finished);
         }
@@ -267,6 +289,7 @@ impl HookClient {
             log::error!("{} {predicate}", exchange.subject);
         }
         self.is_in_vain = true;
+        self.is_refused = matches!(error, ClientError::Refused(_));
         self.finished = Some(finished);
     }
 }
@@ -286,6 +309,7 @@ impl Exchange {
                 RunReply::Started => (*has_begun, *give_up_at) = (true, run_end),
                 RunReply::Finished(finished) => return Ok(Some(finished)),
                 RunReply::Refused(reason) => return Err(ClientError::Refused(reason)),
+                RunReply::Agreed => return Err(LineError::OutOfTurn.into()),
             }
         }
         match connection? {
@@ -303,17 +327,31 @@ impl Exchange {
     }
 }
 
-/// Connects and sends the request. Where either fails, the hook-runner did not get it.
-fn hand_over(
-    path: &Path,
-    registry: &Registry,
-    token: Token,
-    request: &Request,
-) -> io::Result<UnixStream> {
-    let mut stream = UnixStream::connect(path)?;
-    registry.register(&mut stream, token, Interest::READABLE)?;
-    protocol::send(&stream, request)?;
-    Ok(stream)
+impl Door {
+    /// Connects and sends the request. Where either fails, the hook-runner did not get it.
+    pub(super) fn hand_over(&self, request: &Request) -> io::Result<UnixStream> {
+        let stream = match self {
+            Door::Socket { path, registry, token } => {
+                let mut stream = UnixStream::connect(path)?;
+                registry.register(&mut stream, *token, Interest::READABLE)?;
+                stream
+            }
+            Door::Own(server) => {
+                let (ours, theirs) = UnixStream::pair()?;
+                server.send(theirs).map_err(io::Error::other)?;
+                ours
+            }
+        };
+        protocol::send(&stream, request)?;
+        Ok(stream)
+    }
+
+    fn unreachable(&self, source: io::Error) -> ClientError {
+        match self {
+            Door::Socket { path, .. } => ClientError::Unreachable { path: path.clone(), source },
+            Door::Own(_) => ClientError::NoPair(source),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -324,7 +362,8 @@ mod tests {
     use mio::{Events, Poll};
     use tempfile::TempDir;
 
-    use super::super::testing::{demoted, elected, node};
+    use super::super::Task;
+    use super::super::testing::{demoted, elected, request};
     use super::*;
     use crate::core::hook::HookOutcome;
 
@@ -344,7 +383,8 @@ mod tests {
             let (poll, dir) = (Poll::new().unwrap(), TempDir::new().unwrap());
             let registry = poll.registry().try_clone().unwrap();
             let path = dir.path().join("hook.sock");
-            Bench { poll, client: HookClient::new(path, LIMIT, registry, Token(3)), dir }
+            let door = Door::Socket { path, registry, token: Token(3) };
+            Bench { poll, client: HookClient::new(door, LIMIT), dir }
         }
 
         fn listen(&self) -> UnixListener {
@@ -393,9 +433,9 @@ mod tests {
         let mut bench = Bench::new();
         let listener = bench.listen();
         for (run, exit) in [(elected(7), 0), (demoted(8), 3)] {
-            bench.client.start(&Task::Hook(run), &node(), START);
-            let (stream, request) = accept(&listener);
-            assert_eq!(request, RunRequest { task: Task::Hook(run), node: node() });
+            bench.client.start(request(run), START);
+            let (stream, asked) = accept(&listener);
+            assert_eq!(asked, request(run));
             let told = HookFinished {
                 outcome: HookOutcome::Succeeded,
                 exit: Some(exit),
@@ -415,14 +455,14 @@ mod tests {
     fn a_hook_runner_that_hangs_up_mid_run_failed_it_and_the_next_one_has_a_new_chance() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         drop(stream);
         let now = START + Duration::from_millis(40);
         assert_eq!(bench.finish(now), HookFinished::lost(Duration::from_millis(40)));
 
-        bench.client.start(&Task::Hook(demoted(8)), &node(), now);
+        bench.client.start(request(demoted(8)), now);
         assert_eq!(accept(&listener).1.task, Task::Hook(demoted(8)));
     }
 
@@ -430,7 +470,7 @@ mod tests {
     fn a_hook_runner_that_hangs_up_before_it_said_that_the_hook_starts_did_not_run_it() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         drop(accept(&listener));
         let now = START + Duration::from_millis(40);
         assert_eq!(bench.finish(now), HookFinished::not_run(Duration::from_millis(40)));
@@ -440,7 +480,7 @@ mod tests {
     fn a_hook_runner_that_hangs_up_on_an_unread_request_did_not_run_it() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         drop(listener.accept().unwrap());
         assert_eq!(bench.finish(START), HookFinished::not_run(Duration::ZERO));
     }
@@ -455,7 +495,7 @@ mod tests {
             ("\n", HookOutcome::Lost),
             ("{}\n{}\n", HookOutcome::Lost),
         ] {
-            bench.client.start(&Task::Hook(elected(7)), &node(), START);
+            bench.client.start(request(elected(7)), START);
             let (mut stream, _) = accept(&listener);
             stream.write_all(reply.as_bytes()).unwrap();
             assert_eq!(bench.finish(START).outcome, outcome, "{reply:?}");
@@ -466,7 +506,7 @@ mod tests {
     fn an_endless_reply_is_cut_off() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (mut stream, _) = accept(&listener);
         stream.write_all(&[b' '; protocol::LINE_MAX + 1]).unwrap();
         assert_eq!(bench.finish(START).outcome, HookOutcome::Lost);
@@ -475,7 +515,7 @@ mod tests {
     #[test]
     fn a_hook_runner_that_stays_away_is_given_up_within_the_bound() {
         let mut bench = Bench::new();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         assert_eq!(bench.client.poll_finished(), None);
         let (finished, now) = bench.time_out();
         assert_eq!(finished, HookFinished::not_run(CONNECT_WAIT));
@@ -487,14 +527,14 @@ mod tests {
         let mut bench = Bench::new();
         let short = Duration::from_millis(70);
         bench.client.set_timeout(short);
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         assert_eq!(bench.time_out().1, START + short);
     }
 
     #[test]
     fn a_hook_runner_that_comes_up_late_is_found() {
         let mut bench = Bench::new();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let listener = bench.listen();
         // A wake before the time changes nothing.
         bench.client.handle_timeout(START);
@@ -511,7 +551,7 @@ mod tests {
     fn a_run_whose_turn_does_not_come_is_taken_back_and_did_not_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (stream, _) = accept(&listener);
         assert_eq!(bench.client.poll_timeout(), Some(START + LONGEST_RUN));
         bench.client.handle_timeout(START + LIMIT);
@@ -525,7 +565,7 @@ mod tests {
     fn a_run_that_began_unnoticed_before_it_was_taken_back_is_not_said_not_to_have_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         assert_eq!(bench.time_out().0, HookFinished::lost(LONGEST_RUN));
@@ -535,7 +575,7 @@ mod tests {
     fn the_wait_for_ones_turn_does_not_count_against_the_run() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (stream, _) = accept(&listener);
         let begin = START + LIMIT;
         protocol::send(&stream, &RunReply::Started).unwrap();
@@ -565,7 +605,7 @@ mod tests {
     fn a_run_that_is_cut_short_is_told_so_and_its_end_is_waited_for() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         let by = START + Duration::from_secs(2);
@@ -584,7 +624,7 @@ mod tests {
     fn a_hook_runner_that_does_not_cut_a_run_short_is_given_up() {
         let mut bench = Bench::new();
         let listener = bench.listen();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         bench.client.cut_short(START, START + LIMIT / 2);
@@ -596,7 +636,7 @@ mod tests {
     #[test]
     fn a_run_that_is_cut_short_before_the_hook_runner_was_reached_did_not_run() {
         let mut bench = Bench::new();
-        bench.client.start(&Task::Hook(elected(7)), &node(), START);
+        bench.client.start(request(elected(7)), START);
         bench.client.cut_short(START + LIMIT, START);
         assert_eq!(bench.client.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
         assert_eq!(bench.client.poll_timeout(), None);

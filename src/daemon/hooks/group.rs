@@ -9,14 +9,15 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid};
 
+use super::stat;
 use super::task::{Lane, Task};
 use crate::time::Time;
 
 /// From TERM to KILL for a group that is to end.
 pub const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// From KILL until a group is given up that even KILL did not end: stuck in the kernel, or another
-/// user's.
+/// From KILL until a group counts as one that KILL does not end: stuck in the kernel, or another user's.
+/// Afterwards, between looks at it.
 pub const KILL_WAIT: Duration = Duration::from_secs(2);
 
 /// Between looks at whether a group is gone: its orphans are not our children, so no signal tells
@@ -57,8 +58,8 @@ impl From<&Task> for Subject {
     }
 }
 
-/// A process group on its way out: TERM, then KILL, and [`KILL_WAIT`] after that it is given up; but a
-/// check is waited for as long as it takes, unless it is hastened.
+/// A process group on its way out: TERM, then KILL. One that KILL does not end is reported after
+/// [`KILL_WAIT`], and waited for as long as it takes: what still runs still holds what it holds.
 ///
 /// A group's number is its first process's id, which the kernel hands out again only when neither
 /// that process nor the group needs it; between two looks it does not get round to that.
@@ -66,8 +67,6 @@ impl From<&Task> for Subject {
 pub(super) struct Ending {
     subject: Subject,
     group: Pid,
-    /// Whether it is never given up.
-    is_endless: bool,
     stage: Stage,
     stage_end: Time,
     /// None until somebody looks.
@@ -78,31 +77,37 @@ pub(super) struct Ending {
 enum Stage {
     Terminated,
     Killed,
+    Stuck,
 }
 
 /// Whether something is still to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Continues,
+    /// KILL has not ended it.
+    Stuck,
     Over,
 }
 
 impl Ending {
     /// Sends TERM to `group`. KILL follows at `kill_at`.
     pub(super) fn begin(subject: Subject, group: Pid, kill_at: Time) -> Self {
-        let (is_endless, stage) = (subject.lane == Lane::Check, Stage::Terminated);
-        let ending =
-            Ending { subject, group, is_endless, stage, stage_end: kill_at, next_look: None };
+        let stage = Stage::Terminated;
+        let ending = Ending { subject, group, stage, stage_end: kill_at, next_look: None };
         ending.signal(Signal::SIGTERM);
         ending
     }
 
-    /// Has KILL follow at `kill_at`, unless it was to come earlier, and gives up like any other.
+    /// Has KILL follow at `kill_at`, unless it was to come earlier.
     pub(super) fn hasten(&mut self, kill_at: Time) {
-        self.is_endless = false;
         if self.stage == Stage::Terminated {
             self.stage_end = self.stage_end.min(kill_at);
         }
+    }
+
+    /// Whether KILL has not ended it.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.stage == Stage::Stuck
     }
 
     /// Looks whether the group is gone, else does what is due, and wants to look again soon.
@@ -123,7 +128,7 @@ impl Ending {
     /// Does what is due, without a look.
     pub(super) fn advance(&mut self, now: Time) -> Progress {
         if now < self.stage_end {
-            return Progress::Continues;
+            return if self.is_stuck() { Progress::Stuck } else { Progress::Continues };
         }
         match self.stage {
             Stage::Terminated => {
@@ -133,16 +138,19 @@ impl Ending {
                 self.signal(Signal::SIGKILL);
                 Progress::Continues
             }
-            Stage::Killed if self.is_endless => {
-                self.subject.log(Level::Error, "outlived KILL; still waiting for it");
+            Stage::Killed | Stage::Stuck if !stat::is_group_alive(self.group) => {
+                // Dead processes that their parents do not wait for hold nothing.
+                Progress::Over
+            }
+            Stage::Killed | Stage::Stuck => {
+                if !self.is_stuck() {
+                    let predicate = "cannot be ended by KILL; nothing else runs in its place until it has ended";
+                    self.subject.log(Level::Error, predicate);
+                }
+                self.stage = Stage::Stuck;
                 self.stage_end = now + KILL_WAIT;
                 self.next_look = Some(self.stage_end);
-                Progress::Continues
-            }
-            Stage::Killed => {
-                let predicate = "outlived KILL; no longer waiting for what is left of it";
-                self.subject.log(Level::Error, predicate);
-                Progress::Over
+                Progress::Stuck
             }
         }
     }

@@ -45,17 +45,23 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// The socket on standard input where there is a listening one, else one at `path`.
+    /// The socket on standard input, where there is a listening one.
     ///
     /// # Errors
     ///
-    /// Where neither can be listened on.
+    /// Where it cannot be listened on.
+    pub fn inherited() -> Result<Option<Self>, ListenError> {
+        let socket = inherited().map_err(ListenError::Inherited)?;
+        Ok(socket.map(|socket| Listener { socket, made: None }))
+    }
+
+    /// A socket at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Where there is none, or it cannot be listened on.
     pub fn open(path: Option<&Path>) -> Result<Self, ListenError> {
-        match (inherited().map_err(ListenError::Inherited)?, path) {
-            (Some(socket), _) => Ok(Listener { socket, made: None }),
-            (None, Some(path)) => Listener::bind(path),
-            (None, None) => Err(ListenError::NoSocket),
-        }
+        path.map_or(Err(ListenError::NoSocket), Listener::bind)
     }
 
     /// A socket at `path` that its owner and its group may connect to. One that a dead process left

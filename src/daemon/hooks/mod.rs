@@ -1,16 +1,19 @@
-//! Running hook, fence and check for the event loop, in one of two ways behind one face.
+//! Running hook, fence and check for the event loop.
 //!
 //! ```text
-//!             ┌─ process ───────────────  /bin/sh -c COMMAND        (the daemon's own child)
-//! Hooks ──────┤
-//!             └─ client ──── protocol ──  lanelect hook-runner ── process ── /bin/sh -c COMMAND
+//! Hooks ── client ── protocol ── server ── process ── /bin/sh -c COMMAND
 //! ```
+//!
+//! The server is in `lanelect hook-runner`; without `hook_socket` it is in the daemon, at the other end of
+//! a socket pair. So there is one way to run a command, whichever process does.
 //!
 //! The core decides which run of the hook happens when, and asks for the next one only when it was told how
 //! the last one ended. Here it is only carried out. Fence and check go the same way, each in a lane of its
 //! own; [`schedule`] says when the check is due.
 
+mod agreement;
 pub mod client;
+pub mod digest;
 pub mod group;
 pub mod listener;
 mod output;
@@ -19,16 +22,28 @@ pub mod protocol;
 mod record;
 pub mod run;
 pub mod schedule;
+pub mod server;
+mod stat;
 pub mod task;
+mod took_over;
 
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
+use mio::net::UnixStream;
 use mio::{Registry, Token};
 use serde::{Deserialize, Serialize};
 
-pub use self::client::HookClient;
+use self::agreement::Agreement;
+pub use self::client::{Door, HookClient};
+pub use self::digest::Digest;
+use self::group::KILL_GRACE;
 pub use self::process::{HookProcess, HookSettings};
+use self::protocol::RunRequest;
 pub use self::run::{Forced, HookFinished};
+pub use self::server::HookServer;
 pub use self::task::{Lane, Lanes, Task};
 use crate::config::Config;
 use crate::control_api::HookReport;
@@ -50,33 +65,38 @@ pub struct HookNode {
     pub interfaces: Vec<String>,
 }
 
-/// The commands as the event loop sees them, wherever they run. Never blocks.
+/// The commands as the event loop sees them, whichever process runs them. Never blocks.
 ///
-/// After each of `start`, `cut_short`, `start_check`, `end_check` and the `handle_*`, drain
-/// [`poll_finished`](Self::poll_finished) and [`poll_checked`](Self::poll_checked), and ask
+/// After each of `start`, `cut_short`, `fence`, `start_check`, `end_check` and the `handle_*`, drain
+/// [`poll_finished`](Self::poll_finished), [`poll_fenced`](Self::poll_fenced) and
+/// [`poll_checked`](Self::poll_checked), and ask
 /// [`poll_timeout`](Self::poll_timeout) anew. Spurious calls are harmless.
 #[derive(Debug)]
 pub struct Hooks {
     node: HookNode,
-    way: Way,
+    /// A connection for each lane, so that none waits for another.
+    clients: Lanes<HookClient>,
+    /// What serves the connections where no other process does.
+    own: Option<Box<OwnRunner>>,
+    /// Where another process does: whether it runs by the same configuration.
+    agreement: Option<Box<Agreement>>,
+    /// What this node runs by.
+    digest: Digest,
+    /// Whether the configuration has a fence command.
+    has_fence: bool,
     report: HookReport,
-    /// The reign that the running fence command is for.
-    fencing: Option<Term>,
-    /// A later one, which waits for it.
-    fence_next: Option<Term>,
-    fences: u64,
+    fenced: Option<HookFinished>,
 }
 
+/// The hook-runner of a daemon that asks no other process.
 #[derive(Debug)]
-enum Way {
-    Local(Box<HookProcess>),
-    /// A connection for each lane, so that none waits for another.
-    Remote(Box<Lanes<HookClient>>),
+struct OwnRunner {
+    server: HookServer,
+    arrivals: Receiver<UnixStream>,
 }
 
 impl Hooks {
-    /// Commands that run where the configuration says. Connections to the hook-runner show up under
-    /// `tokens`.
+    /// Commands that run where the configuration says.
     ///
     /// # Errors
     ///
@@ -86,33 +106,73 @@ impl Hooks {
         node: HookNode,
         registry: &Registry,
         tokens: Lanes<Token>,
+        agreement: Option<Token>,
         now: Time,
     ) -> io::Result<Self> {
         let settings = HookSettings::from(config);
         let Some(path) = &config.hook_socket else {
             let record = store::path_in(&config.state_dir, config.group, "hook");
-            return Ok(Hooks::local(HookProcess::new(settings, record, now), node));
+            return Ok(Hooks::own(settings, record, node, now));
+        };
+        let agreement = agreement.map(|token| (token, now));
+        Hooks::remote(path, &settings, node, registry, tokens, agreement)
+    }
+
+    /// Commands that run as children of this process. `record` tells the next life of one that runs.
+    pub fn own(settings: HookSettings, record: PathBuf, node: HookNode, now: Time) -> Self {
+        let (sender, arrivals) = mpsc::channel();
+        let client = |lane| HookClient::new(Door::Own(sender.clone()), settings.timeout(lane));
+        let clients = Lanes::of(client);
+        let server = HookServer::new(node.group, settings.clone(), record, Token(0), now);
+        let own = Some(Box::new(OwnRunner { server, arrivals }));
+        Hooks::new(clients, own, None, &settings, node)
+    }
+
+    /// Commands that the hook-runner at `path` runs. Connections to it show up under `tokens`. Where
+    /// there is a token `agreement`, it is asked whether it runs by the same configuration.
+    ///
+    /// # Errors
+    ///
+    /// Where `registry` cannot be shared.
+    pub fn remote(
+        path: &Path,
+        settings: &HookSettings,
+        node: HookNode,
+        registry: &Registry,
+        tokens: Lanes<Token>,
+        agreement: Option<(Token, Time)>,
+    ) -> io::Result<Self> {
+        let door = |token| {
+            let (path, registry) = (path.to_owned(), registry.try_clone()?);
+            Ok::<_, io::Error>(Door::Socket { path, registry, token })
         };
         let clients = Lanes::try_new(|lane| {
-            let registry = registry.try_clone()?;
-            Ok(HookClient::new(path.clone(), settings.timeout(lane), registry, tokens[lane]))
-        });
-        clients.map(|clients| Hooks::remote(clients, node))
+            Ok::<_, io::Error>(HookClient::new(door(tokens[lane])?, settings.timeout(lane)))
+        })?;
+        let digest = Digest::new(settings, node.group, node.node_id);
+        let ask = |(token, now)| {
+            Ok::<_, io::Error>(Box::new(Agreement::new(door(token)?, node.group, digest, now)))
+        };
+        Ok(Hooks::new(clients, None, agreement.map(ask).transpose()?, settings, node))
     }
 
-    /// Commands that run as children of this process.
-    pub fn local(process: HookProcess, node: HookNode) -> Self {
-        Hooks::new(Way::Local(Box::new(process)), node)
-    }
-
-    /// Commands that the hook-runner runs.
-    pub fn remote(clients: Lanes<HookClient>, node: HookNode) -> Self {
-        Hooks::new(Way::Remote(Box::new(clients)), node)
-    }
-
-    fn new(way: Way, node: HookNode) -> Self {
-        let report = HookReport::default();
-        Hooks { node, way, report, fencing: None, fence_next: None, fences: 0 }
+    fn new(
+        clients: Lanes<HookClient>,
+        own: Option<Box<OwnRunner>>,
+        agreement: Option<Box<Agreement>>,
+        settings: &HookSettings,
+        node: HookNode,
+    ) -> Self {
+        Hooks {
+            clients,
+            own,
+            agreement,
+            digest: Digest::new(settings, node.group, node.node_id),
+            has_fence: settings.fence.is_some(),
+            node,
+            report: HookReport::default(),
+            fenced: None,
+        }
     }
 
     /// What `status` tells about the hook.
@@ -123,95 +183,126 @@ impl Hooks {
     /// Starts `run`. Only to be called when [`poll_finished`](Self::poll_finished) gave the end of
     /// the run before.
     pub fn start(&mut self, run: &HookRun, now: Time) {
-        self.way.start(&Task::Hook(*run), &self.node, now);
-        if self.way.may_have_command(Lane::Hook) {
+        self.start_after_death(run, KILL_GRACE, now);
+    }
+
+    /// Starts `run`. A hook that a daemon which died left running is ended first: by force where it does not
+    /// end within `orphan_grace`.
+    pub fn start_after_death(&mut self, run: &HookRun, orphan_grace: Duration, now: Time) {
+        if self.may_have_command(Lane::Hook) {
             self.report.running = true;
             self.report.last_event = Some(run.event);
             self.report.last_reason = Some(run.reason);
         }
+        self.request(Task::Hook(*run), orphan_grace, now);
     }
 
     /// Ends the hook that runs, by force where it does not end by `by`. Its end is told as any other.
     pub fn cut_short(&mut self, by: Time, now: Time) {
-        self.way.cut_short(Lane::Hook, by, now);
+        self.clients.hook.cut_short(by, now);
+        self.exchange(now);
     }
 
-    /// Runs the fence command for the reign of `term`, beside the hook that still runs.
+    /// Runs the fence command for the reign of `term`, beside the hook that still runs. Only to be called when
+    /// [`poll_fenced`](Self::poll_fenced) gave the end of the one before.
     pub fn fence(&mut self, term: Term, now: Time) {
-        self.fences += 1;
-        if self.fencing.is_some() {
-            log::error!("the fence command runs for term {term} once the one before has ended");
-            self.fence_next = Some(term);
-        } else {
-            self.begin_fence(term, now);
+        if !self.has_fence {
+            log::error!(
+                "NO FENCE IS CONFIGURED: nothing ends what the scripts of term {term} still hold"
+            );
+            self.fenced = Some(HookFinished::not_run(Duration::ZERO));
+            return;
         }
+        log::error!("FENCING THIS NODE: the fence command runs for term {term}");
+        self.request(Task::Fence { term }, KILL_GRACE, now);
     }
 
-    /// How often the demote hook overran its grace.
-    pub const fn fences(&self) -> u64 {
-        self.fences
-    }
-
-    /// Whether a fence command runs or waits to.
-    pub const fn is_fencing(&self) -> bool {
-        self.fencing.is_some()
+    /// How the fence command ended, once.
+    pub fn poll_fenced(&mut self) -> Option<HookFinished> {
+        self.fenced.take().or_else(|| {
+            let finished = self.clients.fence.poll_finished()?;
+            match finished.outcome {
+                HookOutcome::Succeeded => log::warn!("this node is fenced off"),
+                HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
+                    "THE FENCE COMMAND DID NOT SUCCEED: what the scripts hold, another node may hold too"
+                ),
+            }
+            Some(finished)
+        })
     }
 
     /// Starts the check of a node of this role. Only to be called when
     /// [`poll_checked`](Self::poll_checked) gave the end of the check before.
     pub fn start_check(&mut self, role: Role, term: Term, now: Time) {
-        self.way.start(&Task::Check { role, term }, &self.node, now);
+        self.request(Task::Check { role, term }, KILL_GRACE, now);
     }
 
     /// Ends the check that runs, by force where it does not end by `by`. Its end is told as any other.
     pub fn end_check(&mut self, by: Time, now: Time) {
-        self.way.cut_short(Lane::Check, by, now);
+        self.clients.check.cut_short(by, now);
+        self.exchange(now);
     }
 
     /// Whether a check is under way.
-    pub fn is_checking(&self) -> bool {
-        self.way.is_running(Lane::Check)
+    pub const fn is_checking(&self) -> bool {
+        self.clients.check.is_running()
     }
 
     /// A SIGCHLD arrived.
     pub fn handle_child_signal(&mut self, now: Time) {
-        match &mut self.way {
-            Way::Local(process) => process.handle_child_signal(now),
-            Way::Remote(_) => group::reap_strays(&[]),
+        match &mut self.own {
+            Some(own) => own.server.handle_child_signal(now),
+            None => group::reap_strays(&[]),
         }
-        self.note_fenced(now);
+        self.exchange(now);
     }
 
     /// The connection of `lane` to the hook-runner is ready.
     pub fn handle_socket(&mut self, lane: Lane, now: Time) {
-        if let Way::Remote(clients) = &mut self.way {
-            clients[lane].handle_socket(now);
+        self.clients[lane].handle_socket(now);
+        self.note_refused(now);
+    }
+
+    /// Whether the hook-runner has yet to say that it runs by the same configuration. A node does not
+    /// lead before. Only where it is another process.
+    pub const fn needs_agreement(&self) -> bool {
+        self.agreement.is_some()
+    }
+
+    /// The connection that asks for agreement is ready.
+    pub fn handle_agreement(&mut self, now: Time) {
+        if let Some(agreement) = &mut self.agreement {
+            agreement.handle_socket(now);
         }
-        self.note_fenced(now);
+    }
+
+    /// Whether the hook-runner runs by the same configuration, whenever it has said so.
+    pub fn poll_agreement(&mut self) -> Option<bool> {
+        self.agreement.as_mut()?.poll_verdict()
     }
 
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
-        match &mut self.way {
-            Way::Local(process) => process.handle_timeout(now),
-            Way::Remote(clients) => {
-                clients.iter_mut().for_each(|client| client.handle_timeout(now));
-            }
+        if let Some(agreement) = &mut self.agreement {
+            agreement.handle_timeout(now);
         }
-        self.note_fenced(now);
+        if let Some(own) = &mut self.own {
+            own.server.handle_timeout(now);
+        }
+        self.clients.iter_mut().for_each(|client| client.handle_timeout(now));
+        self.exchange(now);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
     pub fn poll_timeout(&self) -> Option<Time> {
-        match &self.way {
-            Way::Local(process) => process.poll_timeout(),
-            Way::Remote(clients) => clients.iter().filter_map(HookClient::poll_timeout).min(),
-        }
+        let own = self.own.iter().filter_map(|own| own.server.poll_timeout());
+        let agreement = self.agreement.iter().filter_map(|agreement| agreement.poll_timeout());
+        self.clients.iter().filter_map(HookClient::poll_timeout).chain(own).chain(agreement).min()
     }
 
     /// How the run of the hook ended, once.
     pub fn poll_finished(&mut self) -> Option<HookFinished> {
-        let finished = self.way.poll_finished(Lane::Hook)?;
+        let finished = self.clients.hook.poll_finished()?;
         if self.report.running {
             self.report.running = false;
             self.report.last_exit = finished.exit;
@@ -222,20 +313,28 @@ impl Hooks {
 
     /// How the check ended, once.
     pub fn poll_checked(&mut self) -> Option<HookFinished> {
-        self.way.poll_finished(Lane::Check)
+        self.clients.check.poll_finished()
     }
 
-    /// Takes other commands and other time limits, from the next run on. The hook-runner's commands are
-    /// in its own configuration: there only the time limits count.
-    pub fn reconfigure(&mut self, settings: HookSettings) {
-        match &mut self.way {
-            Way::Local(process) => process.reconfigure(settings),
-            Way::Remote(clients) => {
-                for lane in Lane::ALL {
-                    clients[lane].set_timeout(settings.timeout(lane));
-                }
-            }
+    /// Takes other commands and other time limits, from the next run on. A hook-runner that is a process
+    /// of its own reads the commands from its own file, when it is first asked by other settings.
+    pub fn reconfigure(&mut self, settings: HookSettings, now: Time) {
+        self.digest = Digest::new(&settings, self.node.group, self.node.node_id);
+        self.has_fence = settings.fence.is_some();
+        if let Some(agreement) = &mut self.agreement {
+            agreement.ask(self.node.group, self.digest, now);
         }
+        for lane in Lane::ALL {
+            self.clients[lane].set_timeout(settings.timeout(lane));
+        }
+        if let Some(own) = &mut self.own {
+            own.server.reconfigure(settings);
+        }
+    }
+
+    /// The hook that took over last, where this process runs it.
+    pub fn hook_that_took_over(&self) -> Option<&Option<String>> {
+        self.own.as_ref()?.server.hook_that_took_over()
     }
 
     /// Takes other interfaces for the environment, from the next run on; returns whether they are.
@@ -250,70 +349,44 @@ impl Hooks {
         &self.node.interfaces
     }
 
-    fn begin_fence(&mut self, term: Term, now: Time) {
-        if !self.way.may_have_command(Lane::Fence) {
-            return log::error!(
-                "NO FENCE IS CONFIGURED: nothing ends what the scripts of term {term} still hold"
-            );
-        }
-        log::error!("FENCING THIS NODE: the fence command runs for term {term}");
-        self.way.start(&Task::Fence { term }, &self.node, now);
-        self.fencing = Some(term);
-        self.note_fenced(now);
+    fn request(&mut self, task: Task, orphan_grace: Duration, now: Time) {
+        let (node, settings) = (self.node.clone(), self.digest);
+        let request = RunRequest { task, node, settings, orphan_grace };
+        self.clients[task.lane()].start(request, now);
+        self.exchange(now);
     }
 
-    /// Tells how the fence command ended, and runs the next one that waits.
-    fn note_fenced(&mut self, now: Time) {
-        let Some(term) = self.fencing else { return };
-        let Some(finished) = self.way.poll_finished(Lane::Fence) else { return };
-        self.fencing = None;
-        match finished.outcome {
-            HookOutcome::Succeeded => log::warn!("this node is fenced off after term {term}"),
-            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
-                "THE FENCE COMMAND FAILED: what the scripts of term {term} hold, another node may hold too"
-            ),
+    /// Has both ends of the connections within this process take in what the other one sent.
+    fn exchange(&mut self, now: Time) {
+        if let Some(own) = &mut self.own {
+            own.serve(now);
+            self.clients.iter_mut().for_each(|client| client.handle_socket(now));
         }
-        if let Some(next) = self.fence_next.take() {
-            self.begin_fence(next, now);
+        self.note_refused(now);
+    }
+
+    /// A hook-runner that refuses a run may run by another configuration meanwhile.
+    fn note_refused(&mut self, now: Time) {
+        let is_refused = self.clients.iter_mut().any(HookClient::poll_refused);
+        if let Some(agreement) = self.agreement.as_mut().filter(|_| is_refused) {
+            agreement.ask_again(now);
         }
+    }
+
+    /// Whether a run is more than a formality. What another process has to run only that one knows.
+    fn may_have_command(&self, lane: Lane) -> bool {
+        self.own.as_ref().is_none_or(|own| own.server.has_command(lane))
     }
 }
 
-impl Way {
-    fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
-        match self {
-            Way::Local(process) => process.start(task, node, now),
-            Way::Remote(clients) => clients[task.lane()].start(task, node, now),
+impl OwnRunner {
+    fn serve(&mut self, now: Time) {
+        while let Ok(stream) = self.arrivals.try_recv() {
+            if let Err(error) = self.server.adopt(stream, None, now) {
+                log::error!("the daemon's own hook-runner takes no connection: {error}");
+            }
         }
-    }
-
-    fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
-        match self {
-            Way::Local(process) => process.cut_short(lane, by, now),
-            Way::Remote(clients) => clients[lane].cut_short(by, now),
-        }
-    }
-
-    fn is_running(&self, lane: Lane) -> bool {
-        match self {
-            Way::Local(process) => process.is_running(lane),
-            Way::Remote(clients) => clients[lane].is_running(),
-        }
-    }
-
-    fn poll_finished(&mut self, lane: Lane) -> Option<HookFinished> {
-        match self {
-            Way::Local(process) => process.poll_finished(lane),
-            Way::Remote(clients) => clients[lane].poll_finished(),
-        }
-    }
-
-    /// Whether a run is more than a formality. What the hook-runner has to run only it knows.
-    fn may_have_command(&self, lane: Lane) -> bool {
-        match self {
-            Way::Local(process) => process.has_command(lane),
-            Way::Remote(_) => true,
-        }
+        self.server.serve_all(now);
     }
 }
 
@@ -321,7 +394,11 @@ impl Way {
 pub(crate) mod testing {
     //! Runs and nodes for the tests of the modules below.
 
-    use super::HookNode;
+    use std::time::Duration;
+
+    use super::group::KILL_GRACE;
+    use super::protocol::RunRequest;
+    use super::{Digest, HookNode, HookSettings, Task};
     use crate::core::hook::{HookEvent, HookRun, Reason};
     use crate::types::{Role, Term};
 
@@ -331,6 +408,21 @@ pub(crate) mod testing {
             group: "blue".parse().unwrap(),
             interfaces: vec!["eth0".to_owned(), "bond0.7".to_owned()],
         }
+    }
+
+    pub(crate) fn settings(command: Option<&str>) -> HookSettings {
+        HookSettings {
+            command: command.map(str::to_owned),
+            fence: None,
+            check: None,
+            timeout: Duration::from_secs(30),
+            check_timeout: Duration::from_secs(1),
+        }
+    }
+
+    pub(crate) fn request(run: HookRun) -> RunRequest {
+        let settings = Digest::new(&settings(None), node().group, node().node_id);
+        RunRequest { task: Task::Hook(run), node: node(), settings, orphan_grace: KILL_GRACE }
     }
 
     pub(crate) fn elected(term: u64) -> HookRun {
@@ -360,30 +452,35 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::process::Command;
 
+    use nix::sys::signal::Signal;
+    use nix::unistd::Pid;
     use tempfile::TempDir;
 
-    use super::testing::{elected, node};
+    use super::group::KILL_WAIT;
+    use super::testing::{demoted, elected, node, settings};
     use super::*;
     use crate::core::hook::{HookEvent, HookOutcome, Reason};
 
     const NOW: Time = Time::from_millis(1_000);
 
-    fn settings(command: Option<&str>) -> HookSettings {
-        HookSettings {
-            command: command.map(str::to_owned),
-            fence: None,
-            check: None,
-            timeout: Duration::from_secs(30),
-            check_timeout: Duration::from_secs(1),
-        }
-    }
-
     fn local(command: Option<&str>) -> (Hooks, TempDir) {
         let dir = TempDir::new().unwrap();
-        let process = HookProcess::new(settings(command), dir.path().join("blue.hook"), NOW);
-        (Hooks::local(process, node()), dir)
+        let command = command.map(|text| text.replace("$DIR", dir.path().to_str().unwrap()));
+        (Hooks::own(settings(command.as_deref()), dir.path().join("blue.hook"), node(), NOW), dir)
+    }
+
+    #[test]
+    fn no_hook_runner_is_asked_for_a_fence_that_is_not_configured() {
+        let dir = TempDir::new().unwrap();
+        let poll = mio::Poll::new().unwrap();
+        let tokens = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
+        let path = dir.path().join("nobody-listens");
+        let mut hooks =
+            Hooks::remote(&path, &settings(None), node(), poll.registry(), tokens, None).unwrap();
+        hooks.fence(Term(7), NOW);
+        assert_eq!(hooks.poll_fenced().unwrap().outcome, HookOutcome::NotRun);
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
@@ -396,6 +493,19 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!("the hook did not end");
+    }
+
+    /// What a hook writes into the file `pid`.
+    #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
+    fn pid_in(dir: &TempDir) -> String {
+        for _ in 0..3000 {
+            let text = std::fs::read_to_string(dir.path().join("pid")).unwrap_or_default();
+            if let Some(pid) = text.strip_suffix('\n') {
+                return pid.to_owned();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the hook did not begin");
     }
 
     #[test]
@@ -420,6 +530,158 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_that_a_killed_life_left_running_is_ended_before_the_next_one_starts() {
+        let (mut killed, dir) = local(Some("echo $$ > $DIR/pid; exec sleep 100"));
+        killed.start(&elected(7), NOW);
+        let left = pid_in(&dir);
+        drop(killed);
+        let command = format!("! kill -0 {left}");
+        let mut hooks =
+            Hooks::own(settings(Some(&command)), dir.path().join("blue.hook"), node(), NOW);
+        hooks.start(&elected(8), NOW);
+        assert_eq!(hooks.poll_finished(), None);
+        assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
+    }
+
+    #[test]
+    fn a_run_that_waits_for_what_a_killed_life_left_and_is_cut_short_is_not_begun() {
+        let (mut killed, dir) = local(Some("trap '' TERM; echo $$ > $DIR/pid; sleep 100; sleep 1"));
+        killed.start(&elected(7), NOW);
+        pid_in(&dir);
+        drop(killed);
+        let mut hooks =
+            Hooks::own(settings(Some("exit 0")), dir.path().join("blue.hook"), node(), NOW);
+        hooks.start_after_death(&elected(8), Duration::from_secs(2), NOW);
+        hooks.cut_short(NOW, NOW);
+        assert_eq!(hooks.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
+        hooks.handle_timeout(NOW + Duration::from_secs(2));
+        hooks.start(&elected(9), NOW);
+        assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
+    }
+
+    #[test]
+    fn a_hook_that_kill_does_not_end_is_lost_and_nothing_runs_beside_it() {
+        let hook = "[ $LANELECT_EVENT = elected ] || exit 0; echo $$ > $DIR/pid; \
+                    exec unshare -Urpf sleep 100";
+        let (mut hooks, dir) = local(Some(hook));
+        hooks.start(&elected(7), NOW);
+        let Some(hold) = Hold::on_child_of(&pid_in(&dir)) else { return };
+        let killed = NOW + Duration::from_secs(1);
+        hooks.cut_short(killed, NOW);
+        hooks.handle_timeout(killed);
+        hooks.handle_timeout(killed + KILL_WAIT / 2);
+        assert_eq!(hooks.poll_finished(), None);
+        let given_up = killed + KILL_WAIT;
+        hooks.handle_timeout(given_up);
+        let lost = hooks.poll_finished().unwrap();
+        assert_eq!((lost.outcome, lost.forced), (HookOutcome::Lost, Some(Forced::CutShort)));
+
+        hooks.start(&demoted(7), given_up);
+        for second in 1..20 {
+            hooks.handle_timeout(given_up + Duration::from_secs(second));
+            hooks.handle_child_signal(given_up + Duration::from_secs(second));
+        }
+        assert_eq!(hooks.poll_finished(), None, "it waits");
+        drop(hold);
+        let finished = wait(&mut hooks, given_up + Duration::from_secs(20));
+        assert_eq!(finished.outcome, HookOutcome::Succeeded);
+    }
+
+    /// Keeps the first process of a process namespace from ending, whatever it is sent: that one waits for
+    /// each process of the namespace to be waited for, and here one has a parent elsewhere that does not.
+    struct Hold(std::process::Child);
+
+    impl Hold {
+        /// The namespace whose first process is the child of `pid`; none where that is forbidden here.
+        #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
+        fn on_child_of(pid: &str) -> Option<Self> {
+            let allowed = Command::new("unshare").args(["-Urpf", "true"]).output();
+            if !allowed.is_ok_and(|output| output.status.success()) {
+                eprintln!("skipped: no process namespaces here");
+                return None;
+            }
+            let children = |pid: &str| {
+                for _ in 0..3000 {
+                    let path = format!("/proc/{pid}/task/{pid}/children");
+                    let listed = std::fs::read_to_string(path).unwrap_or_default();
+                    if let Some(child) = listed.split_whitespace().next() {
+                        return child.to_owned();
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                panic!("{pid} has no child");
+            };
+            let first = children(pid);
+            // Until then it has not entered a namespace of its own.
+            while !std::fs::read_to_string(format!("/proc/{first}/cmdline"))
+                .unwrap()
+                .starts_with("sleep")
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let parent = Command::new("nsenter")
+                .args(["-t", &first, "-U", "-p", "--preserve-credentials", "sleep", "100"])
+                .spawn()
+                .unwrap();
+            children(&parent.id().to_string());
+            let hold = Hold(parent);
+            hold.signal(Signal::SIGSTOP);
+            // Until it has stopped it may still wait for its child.
+            let stat = format!("/proc/{}/stat", hold.0.id());
+            while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Some(hold)
+        }
+
+        fn signal(&self, signal: Signal) {
+            nix::sys::signal::kill(Pid::from_raw(self.0.id().cast_signed()), signal).unwrap();
+        }
+    }
+
+    impl Drop for Hold {
+        fn drop(&mut self) {
+            self.signal(Signal::SIGCONT);
+            self.0.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn another_hook_lets_go_of_nothing_that_the_one_before_it_took_over() {
+        let (mut hooks, dir) = local(Some("echo old $LANELECT_EVENT >> $DIR/runs"));
+        let new = format!("echo new $LANELECT_EVENT >> {}/runs", dir.path().display());
+        let run = |hooks: &mut Hooks, run| {
+            hooks.start(&run, NOW);
+            assert_eq!(wait(hooks, NOW).outcome, HookOutcome::Succeeded);
+        };
+        run(&mut hooks, elected(7));
+        hooks.reconfigure(settings(Some(&new)), NOW);
+        let took_over = hooks.hook_that_took_over().cloned().flatten();
+        assert!(took_over.is_some_and(|hook| hook.starts_with("echo old")));
+        run(&mut hooks, demoted(7));
+        run(&mut hooks, elected(8));
+        run(&mut hooks, demoted(8));
+        let runs = std::fs::read_to_string(dir.path().join("runs")).unwrap();
+        assert_eq!(runs, "old elected\nold demoted\nnew elected\nnew demoted\n");
+    }
+
+    #[test]
+    fn what_a_hook_took_over_it_lets_go_of_after_a_restart_of_what_runs_it_too() {
+        let (mut hooks, dir) = local(Some("echo old $LANELECT_EVENT >> $DIR/runs"));
+        hooks.start(&elected(7), NOW);
+        assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
+        drop(hooks);
+        let new = format!("echo new $LANELECT_EVENT >> {}/runs", dir.path().display());
+        let mut hooks = Hooks::own(settings(Some(&new)), dir.path().join("blue.hook"), node(), NOW);
+        for run in [demoted(7), elected(8), demoted(8)] {
+            hooks.start(&run, NOW);
+            assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
+        }
+        let runs = std::fs::read_to_string(dir.path().join("runs")).unwrap();
+        assert_eq!(runs, "old elected\nold demoted\nnew elected\nnew demoted\n");
+    }
+
+    #[test]
     fn without_a_hook_a_run_succeeds_and_there_is_nothing_to_report() {
         let (mut hooks, _dir) = local(None);
         hooks.start(&elected(7), NOW);
@@ -429,38 +691,11 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
-    fn a_fence_that_is_due_while_one_runs_follows_it() {
-        let (mut hooks, dir) = local(None);
-        let path = dir.path().display();
-        let fence = format!(
-            "echo $LANELECT_TERM >> {path}/fenced; while [ ! -e {path}/go ]; do sleep 0.05; done"
-        );
-        hooks.reconfigure(HookSettings { fence: Some(fence), ..settings(None) });
-        let fenced = || std::fs::read_to_string(dir.path().join("fenced")).unwrap_or_default();
-        for term in [7, 8, 9] {
-            hooks.fence(Term(term), NOW);
-        }
-        assert_eq!(hooks.fences(), 3);
-        std::fs::write(dir.path().join("go"), "").unwrap();
-        for _ in 0..3000 {
-            hooks.handle_child_signal(NOW);
-            if hooks.fencing.is_none() {
-                assert_eq!(fenced(), "7\n9\n", "the newest of those that waited");
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the fence did not end");
-    }
-
-    #[test]
-    fn without_a_fence_command_an_overrun_is_counted_and_nothing_runs() {
+    fn without_a_fence_command_it_did_not_run() {
         let (mut hooks, _dir) = local(None);
         hooks.fence(Term(7), NOW);
-        hooks.fence(Term(8), NOW);
-        assert_eq!((hooks.fences(), hooks.fencing), (2, None));
-        assert_eq!(hooks.poll_timeout(), None);
+        assert_eq!(hooks.poll_fenced(), Some(HookFinished::not_run(Duration::ZERO)));
+        assert_eq!((hooks.poll_fenced(), hooks.poll_timeout()), (None, None));
     }
 
     #[test]
@@ -468,7 +703,7 @@ mod tests {
         let (mut hooks, _dir) = local(Some("exit 4"));
         hooks.start(&elected(7), NOW);
         let timeout = Duration::from_secs(9);
-        hooks.reconfigure(HookSettings { timeout, ..settings(Some("exit 5")) });
+        hooks.reconfigure(HookSettings { timeout, ..settings(Some("exit 5")) }, NOW);
         assert_eq!(hooks.poll_timeout(), Some(NOW + Duration::from_secs(30)));
         assert_eq!(wait(&mut hooks, NOW).exit, Some(4));
         hooks.start(&elected(8), NOW);

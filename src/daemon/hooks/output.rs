@@ -3,7 +3,12 @@
 //! Where the log is the journal, each command gets a stream of its own to it. There every line it
 //! prints is an entry of its own, marked with the event: `journalctl -t lanelect-elected`. Elsewhere it shares
 //! this process's stderr.
+//!
+//! The journal looks up the unit of each line by the process that wrote it. A command that ends soon is
+//! gone by then, and its lines would belong to no unit: `journalctl --unit` would not show them. So
+//! the stream names the unit itself. The journal accepts that only from root.
 
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -41,7 +46,7 @@ impl Output {
             return Output::Stderr;
         }
         let identifier = format!("lanelect-{}", task.event());
-        match journal(Path::new(JOURNAL), &identifier) {
+        match journal(Path::new(JOURNAL), &identifier, &own_unit()) {
             Ok(stream) => Output::Journal(stream),
             Err(error) => {
                 log::debug!("what the {task} prints is not marked in the journal: {error}");
@@ -63,16 +68,35 @@ impl Output {
 }
 
 /// A stream into the journal. Never waits: a journal that is too busy to take it is an error.
-fn journal(path: &Path, identifier: &str) -> io::Result<UnixStream> {
+fn journal(path: &Path, identifier: &str, unit: &str) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.connect(&SockAddr::unix(path)?)?;
     let mut stream = UnixStream::from(OwnedFd::from(socket));
-    // The unit is left to the journal. Then: the priority of lines that name none, that they may name
-    // one, and that nothing is passed on elsewhere.
-    stream.write_all(format!("{identifier}\n\n6\n1\n0\n0\n0\n").as_bytes())?;
+    // After the unit: the priority of lines that name none, that they may name one, and that nothing
+    // is passed on elsewhere.
+    stream.write_all(format!("{identifier}\n{unit}\n6\n1\n0\n0\n0\n").as_bytes())?;
     // Whoever prints waits for the journal rather than losing lines.
     stream.set_nonblocking(false)?;
     Ok(stream)
+}
+
+/// The system unit of this process; empty where it has none.
+fn own_unit() -> String {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    unit_of(&groups).unwrap_or_default().to_owned()
+}
+
+/// The system unit in the text of `/proc/PID/cgroup`: what follows the slices in the hierarchy that
+/// systemd uses, either the only one or the one of its name.
+fn unit_of(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let named = || line.split_once(":name=systemd:").map(|(_, path)| path);
+        let path = line.strip_prefix("0::").or_else(named)?;
+        let unit = path.split('/').find(|part| !part.is_empty() && !part.ends_with(".slice"))?;
+        // A name that the kernel could mistake for a file of its own has this prefix there.
+        let unit = unit.strip_prefix('_').unwrap_or(unit);
+        (unit.ends_with(".service") || unit.ends_with(".scope")).then_some(unit)
+    })
 }
 
 #[cfg(test)]
@@ -90,27 +114,47 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("stdout");
         let listener = UnixListener::bind(&path).unwrap();
-        let output = Output::Journal(journal(&path, "lanelect-elected").unwrap());
+        let output = Output::Journal(journal(&path, "lanelect-elected", "web.service").unwrap());
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", "echo out; echo err >&2"]).stdout(output.stdio()).stderr(output.stdio());
         assert!(shell.status().unwrap().success());
         drop((output, shell));
         let mut taken = String::new();
         listener.accept().unwrap().0.read_to_string(&mut taken).unwrap();
-        assert_eq!(taken, "lanelect-elected\n\n6\n1\n0\n0\n0\nout\nerr\n");
+        assert_eq!(taken, "lanelect-elected\nweb.service\n6\n1\n0\n0\n0\nout\nerr\n");
     }
 
     #[test]
     fn a_journal_that_is_not_there_or_too_busy_is_not_waited_for() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("stdout");
-        assert!(journal(&path, "lanelect-elected").is_err());
+        assert!(journal(&path, "lanelect-elected", "").is_err());
         let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
         listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
         listener.listen(0).unwrap();
-        let first = journal(&path, "lanelect-elected");
-        let second = journal(&path, "lanelect-elected").unwrap_err();
+        let first = journal(&path, "lanelect-elected", "");
+        let second = journal(&path, "lanelect-elected", "").unwrap_err();
         assert!(first.is_ok());
         assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn unit_is_the_first_part_of_the_control_group_after_the_slices() {
+        for (groups, unit) in [
+            (
+                "0::/system.slice/system-lanelect\\x2dhook.slice/lanelect-hook@lan0.service\n",
+                Some("lanelect-hook@lan0.service"),
+            ),
+            ("0::/system.slice/a.service/sub\n", Some("a.service")),
+            ("0::/system.slice/_cpu.service\n", Some("cpu.service")),
+            ("0::/user.slice/user-0.slice/session-1.scope\n", Some("session-1.scope")),
+            ("2:cpu:/x\n1:name=systemd:/system.slice/a.service\n", Some("a.service")),
+            ("1:name=systemd:/\n0::/system.slice/a.service\n", Some("a.service")),
+            ("0::/\n", None),
+            ("0::/docker\n", None),
+            ("", None),
+        ] {
+            assert_eq!(unit_of(groups), unit, "{groups}");
+        }
     }
 }

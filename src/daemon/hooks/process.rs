@@ -15,11 +15,13 @@ use super::group::{self, Ending, KILL_GRACE, Progress, Subject};
 use super::record::Record;
 use super::run::{self, HookFinished, Running};
 use super::task::{Lane, Lanes, Task};
+use super::took_over::TookOver;
 use crate::config::Config;
+use crate::core::hook::HookEvent;
 use crate::time::Time;
 
 /// Which commands run, and for how long they may.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
     /// The hook's command line for `/bin/sh -c`; without one every run succeeds at once.
     pub command: Option<String>,
@@ -75,11 +77,9 @@ pub struct HookProcess {
     record: Record,
     /// A hook that an earlier life left running.
     leftover: Option<Ending>,
-    /// The run of the hook that starts when `leftover` has ended.
-    waiting: Option<(Task, HookNode)>,
     slots: Lanes<Slot>,
-    /// Shells that KILL did not end in time; reaped when they do end.
-    given_up: Vec<Child>,
+    /// The hook that took over: what it holds, only it can let go of.
+    took_over: TookOver,
 }
 
 /// What a lane is at.
@@ -93,14 +93,14 @@ impl HookProcess {
     /// With nothing running. Begins to end a hook that an earlier life left running, which it finds
     /// in the file `record`; the first run waits for that. The same file tells the next life.
     pub fn new(settings: HookSettings, record: PathBuf, now: Time) -> Self {
+        let took_over = TookOver::read(record.with_extension("took-over"));
         let record = Record::new(record);
         HookProcess {
             settings,
             leftover: leftover(&record, now),
             record,
-            waiting: None,
             slots: Lanes::default(),
-            given_up: Vec::new(),
+            took_over,
         }
     }
 
@@ -113,35 +113,76 @@ impl HookProcess {
         }
     }
 
+    /// Whether a run in `lane`, or an earlier life's, does not end although it was sent KILL.
+    pub fn is_stuck(&self, lane: Lane) -> bool {
+        let leftover = self.leftover.as_ref().filter(|_| lane == Lane::Hook);
+        leftover.is_some_and(Ending::is_stuck)
+            || self.slots[lane].running.as_ref().is_some_and(|running| running.is_lost)
+    }
+
+    /// The command that took over last, where it runs for what follows: it may no longer be the configured one.
+    pub const fn hook_that_took_over(&self) -> Option<&Option<String>> {
+        self.took_over.command()
+    }
+
     /// Whether there is anything to run in `lane`.
     pub fn has_command(&self, lane: Lane) -> bool {
         self.settings.command(lane).is_some()
     }
 
-    /// Takes new settings, from the next run on.
+    /// Takes new settings, from the next run on. Another hook runs from the next `elected` or `started` on:
+    /// what the one before it took over, that one lets go of.
     pub fn reconfigure(&mut self, settings: HookSettings) {
         self.settings = settings;
     }
 
-    /// Starts `task`. Only to be called when the run before it in its lane is finished; a second one is
-    /// dropped rather than run beside the first. Without a command it succeeds at once.
+    /// Starts `task`. Only to be called when nothing runs in its lane; otherwise it is dropped rather than
+    /// run beside that.
     pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
         let lane = task.lane();
-        let is_hook = lane == Lane::Hook;
-        if self.slots[lane].running.is_some() || is_hook && self.waiting.is_some() {
-            log::error!("{task} was asked for while another still runs: dropped");
-        } else if is_hook && self.leftover.is_some() {
-            log::info!("{task} waits for the end of the hook that was left running");
-            self.waiting = Some((*task, node.clone()));
-        } else {
-            self.begin(task, node, now);
+        if self.is_running(lane) {
+            return log::error!("{task} was asked for while another still runs: dropped");
+        }
+        let Some(command) = self.command_for(task) else {
+            log::debug!("nothing is configured to run as the {task}");
+            self.slots[lane].finished = Some(HookFinished::NOTHING_TO_DO);
+            return;
+        };
+        match Running::start(task, node, &command, self.settings.timeout(lane), now) {
+            Ok(running) => {
+                if lane == Lane::Hook {
+                    self.note(&running.child);
+                }
+                self.slots[lane].running = Some(running);
+            }
+            Err(error) => {
+                let predicate = format_args!("did not run: /bin/sh could not be started: {error}");
+                Subject::from(task).log(Level::Error, predicate);
+                self.slots[lane].finished = Some(HookFinished::not_run(Duration::ZERO));
+            }
         }
     }
 
-    /// Ends the run in `lane`: TERM now, KILL at `by`. One that still waits is not begun.
+    fn command_for(&mut self, task: &Task) -> Option<String> {
+        let configured = self.settings.command(task.lane()).map(str::to_owned);
+        let Task::Hook(run) = task else { return configured };
+        match run.event {
+            HookEvent::Started | HookEvent::Elected => {
+                self.took_over.set(configured.clone());
+                configured
+            }
+            HookEvent::Reaffirmed | HookEvent::Demoted => {
+                self.took_over.command().cloned().unwrap_or(configured)
+            }
+        }
+    }
+
+    /// Ends the run in `lane`: TERM now, KILL at `by`.
     pub fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
-        if lane == Lane::Hook {
-            self.hasten_leftover(by);
+        if lane == Lane::Hook
+            && let Some(leftover) = &mut self.leftover
+        {
+            leftover.hasten(by);
         }
         if let Some(running) = &mut self.slots[lane].running {
             running.cut_short(by);
@@ -151,10 +192,8 @@ impl HookProcess {
 
     /// A SIGCHLD arrived.
     pub fn handle_child_signal(&mut self, now: Time) {
-        self.given_up.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.handle_timeout(now);
-        let running = self.running().map(|running| &running.child);
-        let own: Vec<Pid> = self.given_up.iter().chain(running).map(run::pid).collect();
+        let own: Vec<Pid> = self.running().map(|running| run::pid(&running.child)).collect();
         group::reap_strays(&own);
     }
 
@@ -165,6 +204,7 @@ impl HookProcess {
             let Some(mut running) = self.slots[lane].running.take() else { continue };
             match running.advance(now) {
                 Progress::Continues => self.slots[lane].running = Some(running),
+                Progress::Stuck => self.lose(lane, running, now),
                 Progress::Over => self.finish(lane, running, now),
             }
         }
@@ -185,59 +225,38 @@ impl HookProcess {
         self.slots.iter().filter_map(|slot| slot.running.as_ref())
     }
 
-    fn begin(&mut self, task: &Task, node: &HookNode, now: Time) {
-        let lane = task.lane();
-        let Some(command) = self.settings.command(lane) else {
-            log::debug!("nothing is configured to run as the {task}");
-            self.slots[lane].finished = Some(HookFinished::NOTHING_TO_DO);
-            return;
-        };
-        match Running::start(task, node, command, self.settings.timeout(lane), now) {
-            Ok(running) => {
-                if lane == Lane::Hook {
-                    self.note(&running.child);
-                }
-                self.slots[lane].running = Some(running);
-            }
-            Err(error) => {
-                let predicate = format_args!("did not run: /bin/sh could not be started: {error}");
-                Subject::from(task).log(Level::Error, predicate);
-                self.slots[lane].finished = Some(HookFinished::not_run(Duration::ZERO));
-            }
-        }
-    }
-
-    fn hasten_leftover(&mut self, by: Time) {
-        if let Some(leftover) = &mut self.leftover {
-            leftover.hasten(by);
-        }
-        if let Some((task, _)) = self.waiting.take() {
-            log::info!("{task} is cut short before it began");
-            self.slots.hook.finished = Some(HookFinished::not_run(Duration::ZERO));
-        }
-    }
-
     fn end_leftover(&mut self, now: Time) {
         let Some(leftover) = &mut self.leftover else { return };
-        if leftover.look(now) == Progress::Continues {
+        if leftover.look(now) != Progress::Over {
             return;
         }
         log::info!("no longer waiting for the hook that was left running");
         self.leftover = None;
         self.clear_note();
-        if let Some((task, node)) = self.waiting.take() {
-            self.begin(&task, &node, now);
-        }
     }
 
     fn finish(&mut self, lane: Lane, running: Running, now: Time) {
-        let finished = running.finished(now);
-        run::log_end(&running.subject, &finished);
-        self.slots[lane].finished = Some(finished);
+        if running.is_lost {
+            running.subject.log(Level::Warn, "has ended after all");
+        } else {
+            let finished = running.finished(now);
+            run::log_end(&running.subject, &finished);
+            self.slots[lane].finished = Some(finished);
+        }
         if lane == Lane::Hook {
             self.clear_note();
         }
-        self.given_up.extend(running.into_survivor());
+    }
+
+    /// Reports a run that KILL does not end, once, and goes on to wait for it.
+    fn lose(&mut self, lane: Lane, mut running: Running, now: Time) {
+        if !running.is_lost {
+            running.is_lost = true;
+            let lost = running.lost(now);
+            run::log_end(&running.subject, &lost);
+            self.slots[lane].finished = Some(lost);
+        }
+        self.slots[lane].running = Some(running);
     }
 
     fn note(&self, shell: &Child) {
@@ -387,10 +406,6 @@ mod tests {
         variables.split_inclusive('\n').filter(is_new).collect()
     }
 
-    fn log(dir: &TempDir) -> PathBuf {
-        dir.path().join("log")
-    }
-
     fn kill(pid: u32) {
         nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
     }
@@ -523,24 +538,6 @@ mod tests {
         assert_eq!(process.poll_finished(Lane::Hook), None, "nothing runs");
     }
 
-    #[test]
-    fn a_hook_that_waits_and_is_cut_short_is_not_begun() {
-        let (killed, dir) = start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
-        pid_in(&dir);
-        drop(killed);
-        let mut process = process("echo ran > $DIR/ran", &dir);
-        process.start(&Task::Hook(elected(8)), &node(), START);
-        let by = START + Duration::from_secs(1);
-        process.cut_short(Lane::Hook, by, START);
-        assert_eq!(process.poll_finished(Lane::Hook), Some(HookFinished::not_run(Duration::ZERO)));
-        // What it waited for has no more time than it would have had.
-        wait_for("the end of what was left", || {
-            process.handle_timeout(by);
-            (!process.is_running(Lane::Hook)).then_some(())
-        });
-        assert!(!dir.path().join("ran").exists());
-    }
-
     /// Runs `fence`, in which `$DIR` stands for the directory, beside a hook that hangs.
     fn start_fence(fence: &str) -> (HookProcess, TempDir) {
         let (mut process, dir) = start("exec sleep 100");
@@ -648,34 +645,6 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_outlives_kill_is_given_up_only_where_it_is_cut_short() {
-        // A process whose parent left the group without ever waiting for it stays there, dead.
-        let (mut process, dir) = start_check(
-            "sh -c 'echo $$ > $DIR/pid; sleep 100 & echo $! > $DIR/unreaped; \
-             exec setsid sleep 100' & wait",
-        );
-        let parent = pid_in(&dir);
-        wait_for("the parent's leave", || (session(parent) == Some(parent)).then_some(()));
-        let overrun = START + CHECK_LIMIT;
-        process.handle_timeout(overrun);
-        wait_for("the end of the shell", || {
-            process.handle_child_signal(overrun);
-            (process.poll_timeout()? < overrun + KILL_GRACE).then_some(())
-        });
-        let mut now = overrun + KILL_GRACE;
-        process.handle_timeout(now);
-        for _ in 0..5 {
-            now += KILL_WAIT;
-            process.handle_timeout(now);
-            assert_eq!(process.poll_finished(Lane::Check), None);
-        }
-        process.cut_short(Lane::Check, now, now);
-        process.handle_timeout(now + KILL_WAIT);
-        assert_eq!(process.poll_finished(Lane::Check).unwrap().forced, Some(Forced::Overran));
-        kill(parent);
-    }
-
-    #[test]
     fn a_grandchild_that_ignores_term_holds_the_run_until_it_is_killed() {
         let (mut process, dir) =
             start("sh -c 'trap \"\" TERM; echo $$ > $DIR/pid; exec sleep 100' & wait");
@@ -699,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_whose_group_outlives_kill_is_given_up() {
+    fn a_run_of_which_only_the_dead_are_left_is_over() {
         // A process whose parent left the group without ever waiting for it stays there, dead.
         let (mut process, dir) = start(
             "sh -c 'echo $$ > $DIR/pid; sleep 100 & echo $! > $DIR/unreaped; \
@@ -720,7 +689,9 @@ mod tests {
         process.handle_timeout(killed);
         assert_eq!(process.poll_finished(Lane::Hook), None);
         process.handle_timeout(killed + KILL_WAIT);
-        assert_eq!(process.poll_finished(Lane::Hook).unwrap().forced, Some(Forced::Overran));
+        let finished = process.poll_finished(Lane::Hook).unwrap();
+        assert_eq!(finished.outcome, HookOutcome::Failed);
+        assert_eq!(finished.forced, Some(Forced::Overran));
         assert!(!process.is_running(Lane::Hook));
         kill(parent);
     }
@@ -740,44 +711,25 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_a_killed_life_left_running_is_ended_before_the_next_one_starts() {
-        let (killed, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
-        let left = pid_in(&dir);
-        drop(killed);
-        let alive = format!("if kill -0 {left}; then echo overlap; fi > {}", log(&dir).display());
-        let mut process = process(&alive, &dir);
-        assert!(process.is_running(Lane::Hook));
-        process.start(&Task::Hook(demoted(8)), &node(), START);
-        assert_eq!(process.poll_finished(Lane::Hook), None);
-        assert_eq!(finish(&mut process, START).outcome, HookOutcome::Succeeded);
-        assert_eq!(fs::read_to_string(log(&dir)).unwrap(), "");
-        assert!(!note_in(&dir).exists());
-        assert!(!process.is_running(Lane::Hook));
-    }
-
-    #[test]
-    fn a_hook_left_running_that_ignores_term_is_killed_and_the_next_run_has_all_its_time() {
+    fn a_hook_that_a_killed_life_left_running_is_ended_and_nothing_begins_beside_it() {
         let (killed, dir) = start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
         let left = pid_in(&dir);
         drop(killed);
-        let mut process = process("exec sleep 100", &dir);
-        process.start(&Task::Hook(demoted(8)), &node(), START);
-        process.start(&Task::Hook(elected(9)), &node(), START);
+        let mut process = process("exit 0", &dir);
         assert!(process.poll_timeout().unwrap() < START + KILL_GRACE, "it is looked at");
-        process.handle_timeout(START);
-        assert!(is_alive(left));
-        let later = START + KILL_GRACE;
-        wait_for("the next run", || {
+        process.start(&Task::Hook(elected(8)), &node(), START);
+        assert_eq!(process.poll_finished(Lane::Hook), None);
+        assert!(process.is_running(Lane::Hook) && is_alive(left));
+        // Whoever waits for the lane may shorten the time that it has.
+        let later = START + KILL_GRACE / 2;
+        process.cut_short(Lane::Hook, later, START);
+        wait_for("its end", || {
             process.handle_timeout(later);
-            process.slots.hook.running.as_ref().map(drop)
+            (!process.is_running(Lane::Hook)).then_some(())
         });
-        assert!(!is_alive(left));
-        assert_eq!(process.poll_timeout(), Some(later + LIMIT));
-        assert!(
-            process.slots.hook.running.as_ref().unwrap().subject.to_string().contains("term 8")
-        );
-        kill(process.slots.hook.running.as_ref().unwrap().child.id());
-        finish(&mut process, later);
+        assert!(!is_alive(left) && !note_in(&dir).exists());
+        process.start(&Task::Hook(elected(8)), &node(), later);
+        assert_eq!(finish(&mut process, later).outcome, HookOutcome::Succeeded);
     }
 
     #[test]

@@ -9,8 +9,11 @@
 //!       ◀────── RunReply::Finished    the command has ended, and the hook-runner hangs up
 //! ```
 //!
-//! A run waits behind those that were asked for before in its lane; the lanes run beside each other. The
-//! hook-runner starts a command only when its `Started` was sent: a daemon that hangs up before takes its
+//! On another connection the daemon asks `Request::Agree`, and is answered `RunReply::Agreed` or
+//! `RunReply::Refused`. A run whose settings differ is refused too, but for what lets go.
+//!
+//! A run waits behind those that were asked for before in its lane; the lanes run beside each other. A hook
+//! whose daemon hung up is ended when the next hook is asked for. The hook-runner starts a command only when its `Started` was sent: a daemon that hangs up before takes its
 //! run back, and one that is hung up on before knows that its hook did not run. A hook that has begun is
 //! carried through; a check is ended when nobody waits for it any more.
 
@@ -20,8 +23,9 @@ use std::time::Duration;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::digest::Digest;
 use super::{HookFinished, HookNode, Task};
-use crate::core::hook::Reason;
+use crate::types::GroupName;
 
 /// Longest line either side accepts, in bytes with its line feed: room for a request with
 /// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, every one of them escaped.
@@ -39,6 +43,13 @@ pub const INTERFACE_NAME_MAX: usize = 127;
 pub enum Request {
     /// To run a command.
     Run(Box<RunRequest>),
+    /// Whether it runs by these settings, and would run anything.
+    Agree {
+        /// The daemon's group.
+        group: GroupName,
+        /// What the daemon runs by.
+        settings: Digest,
+    },
     /// To end what was asked for on this connection: TERM at once, KILL after this time.
     CutShort(Duration),
 }
@@ -51,13 +62,11 @@ pub struct RunRequest {
     pub task: Task,
     /// The node it is for.
     pub node: HookNode,
-}
-
-impl RunRequest {
-    /// Whether it is made in the name of a daemon that died.
-    pub fn follows_a_death(&self) -> bool {
-        matches!(self.task, Task::Hook(run) if run.reason == Reason::Crashed)
-    }
+    /// What the daemon runs by.
+    pub settings: Digest,
+    /// Where a daemon that died left a hook running, how long that may go on after TERM before it gets
+    /// KILL. Only the run of a hook waits for it.
+    pub orphan_grace: Duration,
 }
 
 /// What the hook-runner answers.
@@ -68,7 +77,9 @@ pub enum RunReply {
     Started,
     /// The command ran, or could not be started.
     Finished(HookFinished),
-    /// The command is not run, for this reason.
+    /// It runs by these settings.
+    Agreed,
+    /// The command is not run, or would not be, for this reason.
     Refused(String),
 }
 
@@ -78,6 +89,9 @@ pub enum LineError {
     /// More than [`LINE_MAX`] bytes that nobody took.
     #[error("sent more than the {LINE_MAX} bytes that a message may have")]
     TooLong,
+    /// The connection ended before what was to come.
+    #[error("hung up")]
+    HungUp,
     /// A message that has no place after those before.
     #[error("sent a message out of turn")]
     OutOfTurn,
@@ -191,7 +205,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::testing::{demoted, elected, node};
+    use super::super::testing::{demoted, elected, node, request};
     use super::*;
     use crate::types::{Role, Term};
 
@@ -221,8 +235,7 @@ mod tests {
     #[test]
     fn a_request_arrives_as_it_was_sent_however_it_is_cut() {
         for run in [elected(7), demoted(u64::MAX)] {
-            let request =
-                Request::Run(Box::new(RunRequest { task: Task::Hook(run), node: node() }));
+            let request = Request::Run(Box::new(request(run)));
             for size in [1, 7, 1024] {
                 let mut reader = LineReader::default();
                 let connection = reader.read(Chunks::of(&line(&request), size)).unwrap();
@@ -285,7 +298,12 @@ mod tests {
         node.group = name.parse().unwrap();
         largest.leader = Some(node.node_id);
         largest.previous_leader = Some(node.node_id);
-        let largest = Request::Run(Box::new(RunRequest { task: Task::Hook(largest), node }));
+        let largest = Request::Run(Box::new(RunRequest {
+            task: Task::Hook(largest),
+            node,
+            settings: request(elected(7)).settings,
+            orphan_grace: Duration::MAX,
+        }));
         let mut reader = LineReader::default();
         reader
             .read(&[line(&largest), line(&Request::CutShort(Duration::MAX))].concat()[..])
@@ -295,8 +313,7 @@ mod tests {
 
     #[test]
     fn a_request_cannot_carry_what_a_hook_must_not_be_told() {
-        let good =
-            Request::Run(Box::new(RunRequest { task: Task::Hook(elected(7)), node: node() }));
+        let good = Request::Run(Box::new(request(elected(7))));
         let good = serde_json::to_value(good).unwrap();
         assert!(serde_json::from_value::<Request>(good.clone()).is_ok());
         let bad = |pointer: &str, value: serde_json::Value| {
@@ -316,13 +333,13 @@ mod tests {
         }
         bad("/node/interfaces", vec!["eth0"; INTERFACES_MAX + 1].into());
 
-        let mut request = good.clone();
-        request["run"]["command"] = "reboot".into();
-        assert!(serde_json::from_value::<Request>(request).is_err());
+        let mut bad = good.clone();
+        bad["run"]["command"] = "reboot".into();
+        assert!(serde_json::from_value::<Request>(bad).is_err());
         let tasks =
             [Task::Fence { term: Term(7) }, Task::Check { role: Role::Leader, term: Term(7) }];
         for (task, lane) in tasks.into_iter().zip(["fence", "check"]) {
-            let request = Request::Run(Box::new(RunRequest { task, node: node() }));
+            let request = Request::Run(Box::new(RunRequest { task, ..request(elected(7)) }));
             let good = serde_json::to_value(request).unwrap();
             assert!(serde_json::from_value::<Request>(good.clone()).is_ok());
             for place in [&["run"][..], &["run", "task", lane]] {

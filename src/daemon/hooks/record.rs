@@ -8,10 +8,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::stat::Stat;
 use crate::daemon::small_file;
 
 /// Largest note, in bytes. A larger one is not ours.
@@ -78,26 +78,13 @@ impl Shell {
         if pid.as_raw() <= 1 {
             return Err(io::Error::new(ErrorKind::InvalidData, "it names no hook's process"));
         }
-        let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-            Ok(stat) => stat,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            // It ended while the file was open.
-            Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(process) = Stat::of(pid)? else { return Ok(None) };
+        if process.is_dead || process.group != pid {
+            return Ok(None);
+        }
         let boot = fs::read_to_string(BOOT_ID)?.trim_end().to_owned();
-        Ok(started(&stat, pid).map(|started| Shell { pid: pid.as_raw(), started, boot }))
+        Ok(Some(Shell { pid: pid.as_raw(), started: process.started, boot }))
     }
-}
-
-/// Field 22 of proc_pid_stat(5), where by fields 3 and 5 the process lives and leads its group.
-fn started(stat: &str, pid: Pid) -> Option<u64> {
-    // The second field is the command's name, which may hold anything.
-    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-    let field = |number: usize| fields.get(number - 3).copied();
-    let is_living = !matches!(field(3)?, "Z" | "X");
-    let is_leading = field(5)?.parse() == Ok(pid.as_raw());
-    if is_living && is_leading { field(22)?.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -202,20 +189,5 @@ mod tests {
         record.write(sleeper.pid()).unwrap();
         assert_eq!(record.find().unwrap(), Some(sleeper.pid()));
         assert_eq!(fs::read_to_string(victim).unwrap(), "kept");
-    }
-
-    #[test]
-    fn the_start_is_read_whatever_the_command_is_called() {
-        let stat = |name: &str, state: &str, group: u32| {
-            let rest = "0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 99";
-            format!("12 ({name}) {state} 1 {group} 12 {rest}")
-        };
-        let pid = Pid::from_raw(12);
-        assert_eq!(started(&stat("sh", "S", 12), pid), Some(4711));
-        assert_eq!(started(&stat("a) S 1 (b", "R", 12), pid), Some(4711));
-        assert_eq!(started(&stat("sh", "Z", 12), pid), None);
-        assert_eq!(started(&stat("sh", "S", 11), pid), None);
-        assert_eq!(started("12 (sh) S 1 12", pid), None);
-        assert_eq!(started("", pid), None);
     }
 }

@@ -112,6 +112,8 @@ pub(super) struct Running {
     shell: Shell,
     /// Where it is being ended by force.
     ending: Option<(Forced, Ending)>,
+    /// Whether it was reported as one that KILL does not end.
+    pub(super) is_lost: bool,
 }
 
 /// The shell, the only process of the group that is our child for certain.
@@ -134,7 +136,8 @@ impl Running {
         let child = spawn(command, task.environment(node), &Output::of(task))?;
         let subject = Subject::from(task);
         subject.log(Level::Debug, format_args!("starts as process {}", child.id()));
-        Ok(Running { subject, child, started: now, timeout, shell: Shell::Running, ending: None })
+        let (shell, ending, is_lost) = (Shell::Running, None, false);
+        Ok(Running { subject, child, started: now, timeout, shell, ending, is_lost })
     }
 
     /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
@@ -176,6 +179,12 @@ impl Running {
             .map_or(self.started + self.timeout, |(_, ending)| ending.next_timeout())
     }
 
+    /// What is reported of it where KILL does not end it.
+    pub(super) fn lost(&self, now: Time) -> HookFinished {
+        let forced = self.ending.as_ref().map(|(forced, _)| *forced);
+        HookFinished { forced, ..HookFinished::lost(now.since(self.started)) }
+    }
+
     /// How it ended, once it is over.
     pub(super) fn finished(&self, now: Time) -> HookFinished {
         let exit = match self.shell {
@@ -188,11 +197,6 @@ impl Running {
             _ => HookOutcome::Failed,
         };
         HookFinished { outcome, exit, took: now.since(self.started), forced }
-    }
-
-    /// The shell, where even KILL did not end it: to be reaped when it does end.
-    pub(super) fn into_survivor(self) -> Option<Child> {
-        (self.shell == Shell::Running).then_some(self.child)
     }
 
     fn reap(&mut self) {

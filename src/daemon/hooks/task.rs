@@ -86,6 +86,11 @@ impl fmt::Display for Lane {
 
 impl<T> Lanes<T> {
     /// What `make` makes for each lane.
+    pub fn of(mut make: impl FnMut(Lane) -> T) -> Self {
+        Lanes { hook: make(Lane::Hook), fence: make(Lane::Fence), check: make(Lane::Check) }
+    }
+
+    /// What `make` makes for each lane.
     ///
     /// # Errors
     ///
@@ -141,6 +146,14 @@ impl Task {
             Task::Hook(_) => Lane::Hook,
             Task::Fence { .. } => Lane::Fence,
             Task::Check { .. } => Lane::Check,
+        }
+    }
+
+    /// `LANELECT_TERM`.
+    pub const fn term(&self) -> Term {
+        match self {
+            Task::Hook(run) => run.term,
+            Task::Fence { term } | Task::Check { term, .. } => *term,
         }
     }
 

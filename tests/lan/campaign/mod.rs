@@ -10,6 +10,9 @@
 //! Without `LANELECT_CAMPAIGN` a campaign is short. The seed, printed first, gives the same plan
 //! again.
 //!
+//! Hooks fail, hang, ignore TERM and cannot be killed. In quorum mode nobody takes over before such a hook
+//! has had its grace; afterwards anybody may, and the fence runs.
+//!
 //! In the variant with frozen processes the leadership is promised as ever, but the hooks only where
 //! a watchdog ends a frozen daemon's: there their overlaps are counted. In available mode one leader is
 //! promised where all hear each other: every now and then everything is healed, and there has to be one.
@@ -17,16 +20,22 @@
 mod plan;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::fs;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 use plan::{Deed, HOSTS, Plan, Target};
 
 use crate::harness::claims::{Claim, How, Interrogation, contradictions};
+use crate::harness::group::Overlap;
+use crate::harness::journal::{Entry, Fault, What};
 use crate::harness::keys::{KEY, give_key};
 use crate::harness::patience::{self, campaign_duration};
+use crate::harness::stuck::Stuck;
 use crate::harness::switch::Rule;
 use crate::harness::usage::Usage;
-use crate::harness::{Host, Lan, group, quorum_scenario, scenario, wait_until};
+use crate::harness::{Host, Lan, group, scenario, wait_until};
 
 /// The hooks of [`Deed::SlowHooks`], one after another, fit into the grace well, on a loaded machine
 /// too.
@@ -36,13 +45,24 @@ const QUORUM: &str = "\
     leader_alive_threshold = \"600ms\"\n\
     membership_sample_interval = \"100ms\"\n\
     demote_grace = \"1500ms\"\n\
+    hook_timeout = \"2s\"\n\
     failure_holdoff = \"1s\"\n";
+
+/// `demote_grace` in [`QUORUM`].
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// The same without a majority.
 const AVAILABLE: &str = "\
     leader_alive_threshold = \"600ms\"\n\
     membership_sample_interval = \"100ms\"\n\
+    hook_timeout = \"2s\"\n\
     failure_holdoff = \"1s\"\n";
+
+/// How long a service manager waits for a daemon whose hook cannot be killed. Then the kernel lets go.
+const STUCK_FOR: Duration = Duration::from_secs(5);
+
+/// By so much a hook may have started later than its line says.
+const HUNDREDTH: Duration = Duration::from_millis(10);
 
 /// The nodes to which things are done, and the one that follows.
 const ALL: usize = HOSTS + 1;
@@ -55,7 +75,7 @@ const STEPS_PER_CHECK: usize = 25;
 
 #[test]
 fn crashes_stops_and_cuts_break_no_promise() {
-    quorum_scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::Quorum).run());
+    scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::Quorum).run());
 }
 
 #[test]
@@ -66,6 +86,14 @@ fn frozen_processes_break_no_leadership() {
 #[test]
 fn whatever_happened_available_mode_has_one_leader_afterwards() {
     scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::Available).run());
+}
+
+/// When the hook of who took over started.
+fn started_at(overlap: &Overlap) -> Instant {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap();
+    let uptime: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+    let at = overlap.at.expect("a time with each start");
+    patience::now() - Duration::from_secs_f64(uptime).saturating_sub(at)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,6 +107,8 @@ struct Campaign<'a> {
     lan: &'a Lan,
     hosts: [&'a Host; HOSTS],
     follower: &'a Host,
+    /// On which hooks get stuck.
+    stuck: [Option<Arc<Stuck>>; HOSTS],
     frozen: [bool; HOSTS],
     variant: Variant,
     clients: Interrogation,
@@ -88,14 +118,20 @@ struct Campaign<'a> {
 impl<'a> Campaign<'a> {
     fn new(lan: &'a Lan, all: [&'a Host; ALL], variant: Variant) -> Self {
         let [hosts @ .., follower] = all;
+        let stuck = hosts.map(|host| host.make_stuck_file().map(Arc::new));
+        if stuck.iter().any(Option::is_none) {
+            println!("no FUSE here: there are no hooks that cannot be killed");
+        }
         let (frozen, done) = ([false; HOSTS], BTreeMap::new());
-        Campaign { lan, hosts, follower, frozen, variant, clients: lan.interrogate(), done }
+        Campaign { lan, hosts, follower, stuck, frozen, variant, clients: lan.interrogate(), done }
     }
 
     fn run(mut self) {
         let mode = if self.variant == Variant::Available { AVAILABLE } else { QUORUM };
         let settings = &format!("{mode}{}\n", give_key(self.follower, KEY));
-        self.hosts.iter().for_each(|host| host.start(settings));
+        for host in self.hosts {
+            host.start(&format!("{settings}{}", self.fence(host)));
+        }
         self.follower.start(&format!("{settings}candidate = false\n"));
         self.lan.sole_leader();
         let usage = Usage::of(self.follower);
@@ -119,9 +155,11 @@ impl<'a> Campaign<'a> {
             }
         }
         self.recover();
-        self.check_claims();
         let usage = (usage, Usage::of(self.follower));
         usage.0.check_growth(usage.1);
+        self.lan.stop_all();
+        self.check_hooks();
+        self.check_claims();
         self.tell(started.elapsed(), usage);
     }
 
@@ -135,12 +173,16 @@ impl<'a> Campaign<'a> {
         match deed {
             Deed::Kill(n) if runs(at(n)) => {
                 let n = at(n);
+                let _until_done = self.keep_freeing(n);
                 self.hosts[n].crash_under_service_manager();
                 self.frozen[n] = false;
             }
             // A signal in the first instant would end it before it can end in order.
             Deed::Stop(n) if awake(at(n)) && !self.hosts[at(n)].status().is_null() => {
-                assert_eq!(self.hosts[at(n)].stop(), Some(0));
+                let n = at(n);
+                let _until_done = self.keep_freeing(n);
+                assert_eq!(self.hosts[n].stop(), Some(0));
+                self.hosts[n].clean_up();
             }
             Deed::Start(n) => {
                 let down = (n..n + HOSTS).map(|n| n % HOSTS).find(|n| !runs(*n));
@@ -151,6 +193,11 @@ impl<'a> Campaign<'a> {
                 return self.hosts[at(n)].command(&["yield"]) == Some(0);
             }
             Deed::SlowHooks(n, tenths) => self.hosts[at(n)].slow_hooks(&format!("0.{tenths}")),
+            Deed::BreakHooks(n, Fault::CannotBeKilled) if self.stuck[at(n)].is_none() => {
+                return false;
+            }
+            Deed::BreakHooks(n, fault) => self.hosts[at(n)].set_hook_fault(Some(fault)),
+            Deed::MendHooks => self.mend_hooks(),
             Deed::Partition(sides) => self.partition(sides),
             Deed::OneWay(n, m) => lan.link(self.hosts[n], self.hosts[m], &Rule::cut()),
             Deed::Mute(n) => lan.mute(self.hosts[at(n)]),
@@ -173,6 +220,28 @@ impl<'a> Campaign<'a> {
         true
     }
 
+    /// A fence that says that it ran, as one that turns the host's power off would.
+    fn fence(&self, host: &Host) -> String {
+        match self.variant {
+            Variant::Available => String::new(),
+            _ => format!("fence = \"{}\"\n", self.lan.journal().hook(&host.name)),
+        }
+    }
+
+    fn mend_hooks(&self) {
+        for (host, stuck) in self.hosts.iter().zip(&self.stuck) {
+            host.set_hook_fault(None);
+            stuck.iter().for_each(|stuck| host.free_hooks(stuck));
+        }
+    }
+
+    /// Lets go of what is stuck on a host, but not before the service manager has waited for it, until what
+    /// this returns is dropped.
+    fn keep_freeing(&self, n: usize) -> Option<Sender<()>> {
+        let stuck = self.stuck[n].as_ref()?;
+        Some(self.hosts[n].keep_freeing_hooks(stuck, STUCK_FOR))
+    }
+
     /// Whoever last said on the wire that it leads.
     fn leader(&self) -> usize {
         self.lan.claims().last().map_or(0, |claim| claim.host - 1)
@@ -191,6 +260,7 @@ impl<'a> Campaign<'a> {
         self.lan.heal();
         for (host, frozen) in self.hosts.iter().zip(std::mem::take(&mut self.frozen)) {
             host.slow_hooks("0");
+            host.set_hook_fault(None);
             if frozen {
                 host.resume();
             }
@@ -198,10 +268,15 @@ impl<'a> Campaign<'a> {
                 host.restart();
             }
         }
-        let all_up = || self.hosts.iter().all(|host| !host.status().is_null());
+        let all_up = || {
+            // A hook may have begun just before.
+            self.mend_hooks();
+            self.hosts.iter().all(|host| !host.status().is_null())
+        };
         wait_until("all are up again", all_up);
         self.lan.sole_leader();
         self.check_hooks();
+        self.check_fences();
     }
 
     fn check_hooks(&self) {
@@ -211,7 +286,43 @@ impl<'a> Campaign<'a> {
         }
         let group::Verdict { overlaps, terms } = group::judge(&self.lan.journal().entries());
         assert!(terms.is_empty(), "{terms:#?}");
-        assert!(overlaps.is_empty() || self.variant != Variant::Quorum, "{overlaps:#?}");
+        if self.variant == Variant::Quorum {
+            let early: Vec<_> =
+                overlaps.iter().filter(|overlap| !self.was_given_grace(overlap)).collect();
+            assert!(early.is_empty(), "{early:#?}");
+        }
+    }
+
+    /// Whether the holder's hooks had a fault, and nobody took over before their grace was over. It began no
+    /// earlier than the holder last declared itself, because that takes a lease.
+    fn was_given_grace(&self, overlap: &Overlap) -> bool {
+        let taken = started_at(overlap) + HUNDREDTH;
+        let declared = self.lan.claims().into_iter().filter(|claim| {
+            self.hosts[claim.host - 1].name == overlap.holder.0 && claim.after <= taken
+        });
+        let silent = declared.map(|claim| taken - claim.after).min();
+        overlap.was_faulty && silent.is_none_or(|silent| silent >= GRACE)
+    }
+
+    /// Panics where a host whose hooks had not let go when another took over was not fenced, unless its
+    /// daemon was killed meanwhile.
+    fn check_fences(&self) {
+        if self.variant != Variant::Quorum {
+            return;
+        }
+        let entries = self.lan.journal().entries();
+        for Overlap { holder: (host, term), .. } in &group::judge(&entries).overlaps {
+            let since = entries.iter().skip_while(|Entry { host: other, what }| {
+                other != host || !matches!(what, What::Start(run) if run.term == *term)
+            });
+            let mut own = since.filter(|entry| entry.host == *host).map(|entry| &entry.what);
+            let was_dealt_with = own.any(|what| match what {
+                What::Start(run) => run.event == "fence" && run.term == *term,
+                What::Crash => true,
+                _ => false,
+            });
+            assert!(was_dealt_with, "{host} did not let go of term {term}, and no fence ran");
+        }
     }
 
     fn check_claims(&self) {
@@ -230,12 +341,15 @@ impl<'a> Campaign<'a> {
         let overlaps = group::judge(&self.lan.journal().entries()).overlaps.len();
         let hooks = self.lan.journal().text();
         let started = |hook: &str| hooks.matches(&format!(" start {hook}")).count();
+        let is_faulty = |entry: &Entry| matches!(entry.what, What::Faulty(..));
+        let faulty = self.lan.journal().entries().into_iter().filter(is_faulty).count();
         let claims = self.claims();
         let said = |how: How| claims.iter().filter(|claim| claim.how == how).count();
         let last_term = claims.iter().filter_map(|claim| claim.term).max().unwrap_or_default();
         println!(
             "campaign of {:.0?}, {:?}: {:?}\n\
-             hooks: {} elected, {} demoted ({} lease-lost, {} crashed), last term {last_term}\n\
+             hooks: {} elected, {} demoted ({} lease-lost, {} crashed), {} fenced, {faulty} faulty; \
+             last term {last_term}\n\
              said to lead: {} datagrams, {} of {} answers; broken promises: none; \
              overlapping hooks: {overlaps}\n\
              the follower kept {} kB and {} descriptors at first, {} and {} in the end",
@@ -246,6 +360,7 @@ impl<'a> Campaign<'a> {
             started("demoted"),
             started("demoted lease-lost"),
             started("demoted crashed"),
+            started("fence"),
             said(How::Datagram),
             said(How::Status) + said(How::IsLeader),
             self.clients.answers(),

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::harness::journal::Fault;
+
 /// Hosts of a campaign.
 pub(super) const HOSTS: usize = 5;
 
@@ -25,6 +27,10 @@ pub(super) enum Deed {
     Yield(Target),
     /// The host's hooks last so many tenths of a second from now on.
     SlowHooks(Target, u32),
+    /// The host's hooks have a fault from now on.
+    BreakHooks(Target, Fault),
+    /// All hooks are sound again.
+    MendHooks,
     /// Hosts hear each other only where their bits are equal.
     Partition(u32),
     /// The second does not hear the first.
@@ -82,7 +88,7 @@ impl Plan {
         let other = (host + self.random.usize(1..HOSTS)) % HOSTS;
         // Most of the hosts run and hear each other most of the time: a group without a majority
         // has nothing to break.
-        match self.random.u32(..if self.pauses { 100 } else { 84 }) {
+        match self.random.u32(..if self.pauses { 110 } else { 94 }) {
             0..8 => Deed::Kill(target),
             8..15 => Deed::Stop(target),
             15..31 => Deed::Start(host),
@@ -94,7 +100,9 @@ impl Plan {
             59..62 => Deed::Deafen(target),
             62..65 => Deed::Lose(self.random.u32(10..=40)),
             65..84 => Deed::Heal,
-            84..90 => Deed::Freeze(target),
+            84..89 => Deed::BreakHooks(target, self.random.choice(Fault::ALL).unwrap().0),
+            89..94 => Deed::MendHooks,
+            94..100 => Deed::Freeze(target),
             _ => Deed::Thaw(host),
         }
     }

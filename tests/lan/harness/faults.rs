@@ -75,13 +75,26 @@ impl Host {
 
     /// The processor time that the daemon has taken, in clock ticks of 10 ms.
     pub(crate) fn processor_ticks(&self) -> u64 {
-        let daemon = self.daemon_pid();
-        let listed = ip(&format!("netns pids {}", self.name));
-        let is_daemon = |listed: &&str| own_pid(listed) == Some(daemon);
-        let listed = listed.split_whitespace().find(is_daemon).expect("a daemon on its host");
-        let stat = fs::read_to_string(format!("/proc/{listed}/stat")).unwrap();
+        let daemon = self.listed_daemon().expect("a daemon on its host");
+        let stat = fs::read_to_string(daemon.join("stat")).unwrap();
         let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
         fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    }
+
+    /// Whether the daemon's thread for the log has lines to write, and runs or is about to.
+    pub(super) fn is_writing_log(&self) -> bool {
+        let Some(daemon) = self.listed_daemon() else { return false };
+        let threads = fs::read_dir(daemon.join("task")).into_iter().flatten().flatten();
+        let stats = threads.flat_map(|thread| fs::read_to_string(thread.path().join("stat")));
+        stats.into_iter().any(|stat| stat.contains(" (log) R ") || stat.contains(" (log) D "))
+    }
+
+    /// The daemon in `/proc`, which is that of the machine.
+    fn listed_daemon(&self) -> Option<PathBuf> {
+        let daemon = self.started_pid();
+        let listed = ip(&format!("netns pids {}", self.name));
+        let listed = listed.split_whitespace().find(|listed| own_pid(listed) == daemon)?;
+        Some(Path::new("/proc").join(listed))
     }
 
     /// A client that has connected and says nothing.

@@ -26,6 +26,10 @@ const OTHER_GROUP: &str = "elsewhere";
 /// The key that whoever floods has, and nobody else.
 const OWN_KEY: &str = "f";
 
+/// The address that whoever floods seals for. It sends from others too, but nobody has its key to
+/// notice.
+const FORGER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 200);
+
 /// How long a sender that is ahead of its rate waits.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -74,17 +78,17 @@ impl Mix<'_> {
 
     /// Sealed with a key that the group does not have.
     fn forged(&mut self) -> Vec<u8> {
-        encoded(&codec("default", Some(OWN_KEY)), &self.message())
+        encoded(&codec("default", Some(OWN_KEY)), FORGER, &self.message())
     }
 
     /// For another group, or of another version, or without a key.
     fn foreign(&mut self) -> Vec<u8> {
         let message = self.message();
         match self.random.u8(..3) {
-            0 => encoded(&codec(OTHER_GROUP, Some(OWN_KEY)), &message),
-            1 => encoded(&codec("default", None), &message),
+            0 => encoded(&codec(OTHER_GROUP, Some(OWN_KEY)), FORGER, &message),
+            1 => encoded(&codec("default", None), FORGER, &message),
             _ => {
-                let mut datagram = encoded(&codec("default", Some(OWN_KEY)), &message);
+                let mut datagram = encoded(&codec("default", Some(OWN_KEY)), FORGER, &message);
                 datagram[0] = self.random.u8(VERSION + 1..);
                 datagram
             }
@@ -95,7 +99,7 @@ impl Mix<'_> {
     fn malformed(&mut self) -> Vec<u8> {
         match self.random.u8(..4) {
             0 => {
-                let whole = encoded(&codec("default", Some(OWN_KEY)), &self.message());
+                let whole = encoded(&codec("default", Some(OWN_KEY)), FORGER, &self.message());
                 // Not even the group's name is whole.
                 whole[..self.random.usize(..8)].to_vec()
             }

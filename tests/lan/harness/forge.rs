@@ -47,10 +47,10 @@ pub(crate) fn codec(group: &str, digit: Option<&str>) -> Codec {
     Codec::new(group.parse().unwrap(), keyring)
 }
 
-/// A message as its datagram.
-pub(crate) fn encoded(codec: &Codec, message: &Message) -> Vec<u8> {
+/// A message as its datagram, from this address.
+pub(crate) fn encoded(codec: &Codec, source: Ipv4Addr, message: &Message) -> Vec<u8> {
     let mut datagram = Vec::new();
-    codec.encode(message, &mut datagram).unwrap();
+    codec.encode(source.into(), message, &mut datagram).unwrap();
     datagram
 }
 

@@ -1,5 +1,7 @@
 //! The little that the switch reads of a frame.
 
+use std::net::IpAddr;
+
 const ETHERNET_HEADER: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
@@ -29,6 +31,16 @@ pub(crate) fn complete_udp_checksum(frame: &mut [u8]) -> bool {
 /// What an unfragmented UDP datagram carries; none where the frame holds none.
 pub(crate) fn udp_payload(frame: &mut [u8]) -> Option<&[u8]> {
     udp_datagram(frame).map(|(_, udp)| &udp[UDP_HEADER..])
+}
+
+/// The same, and the address that it comes from.
+pub(crate) fn udp_from(frame: &mut [u8]) -> Option<(IpAddr, &[u8])> {
+    let (addresses, udp) = udp_datagram(frame)?;
+    let source = match *addresses.split_at(addresses.len() / 2).0 {
+        [a, b, c, d] => IpAddr::from([a, b, c, d]),
+        ref octets => IpAddr::from(<[u8; 16]>::try_from(octets).ok()?),
+    };
+    Some((source, &udp[UDP_HEADER..]))
 }
 
 /// The checksum that makes these bytes sum up to nothing.

@@ -2,21 +2,29 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
+use std::time::Duration;
 
+use lanelect::client::{self, Target};
+use nix::libc::O_NONBLOCK;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, sethostname};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo, sethostname};
 use serde_json::Value;
 
 use super::inside::Inside;
-use super::journal::{self, Journal};
+use super::journal::{self, Fault, Journal};
 use super::patience::{wait_for, wait_until};
+use super::stuck::Stuck;
 use super::switch::Switch;
 
 const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
@@ -39,6 +47,35 @@ fn lanelect() -> Command {
         command.env_remove(variable);
     }
     command
+}
+
+/// A log that is full and not read.
+pub(crate) struct UnreadLog(File);
+
+impl UnreadLog {
+    /// Reads all that is in it.
+    pub(crate) fn read(mut self) -> String {
+        let mut log = Vec::new();
+        // It ends where there is nothing more, but is not closed.
+        let _ = self.0.read_to_end(&mut log);
+        String::from_utf8(log).unwrap()
+    }
+}
+
+/// What `lanelect status --json` prints for the daemon at this socket; null while it cannot be
+/// reached. The question is asked without a process of its own, because the tests ask it all the time.
+pub(crate) fn status_at(socket: impl Into<PathBuf>) -> Value {
+    let mut text = Vec::new();
+    match client::status(&Target::at(socket), true, &mut text) {
+        Ok(_) => serde_json::from_slice(&text).unwrap(),
+        Err(_) => Value::Null,
+    }
+}
+
+fn free_hooks(host: &str, journal: &Journal, stuck: &Stuck) {
+    if stuck.release() > 0 {
+        journal.note(host, "freed");
+    }
 }
 
 /// A host named `hN`, with an interface `ethK` on each network K.
@@ -182,9 +219,26 @@ impl Host {
         self.signal(Signal::SIGHUP);
     }
 
-    /// The daemon's log so far.
+    /// The daemon's log, with all that it has said by now, which a thread of it writes; empty where it is
+    /// an [`UnreadLog`].
     pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+        wait_until("the log is written", || self.has_ended() || !self.is_writing_log());
+        self.written_log()
+    }
+
+    fn written_log(&self) -> String {
+        let log = self.dir.join("log");
+        if log.is_file() { fs::read_to_string(log).unwrap_or_default() } else { String::new() }
+    }
+
+    /// Makes the log of the daemon that starts next a pipe that is full.
+    pub(crate) fn stop_reading_log(&self) -> UnreadLog {
+        let path = self.dir.join("log");
+        mkfifo(&path, Mode::S_IRWXU).unwrap();
+        let mut options = OpenOptions::new();
+        let mut pipe = options.read(true).write(true).custom_flags(O_NONBLOCK).open(path).unwrap();
+        while pipe.write(b"x").is_ok() {}
+        UnreadLog(pipe)
     }
 
     // What the daemon says.
@@ -192,18 +246,14 @@ impl Host {
     /// What the test saw last of this host, for people.
     pub(crate) fn report(&self) -> String {
         let status = self.last_status.borrow();
-        format!("--- {}: last status seen\n{status}\n--- log\n{}", self.name, self.log())
+        format!("--- {}: last status seen\n{status}\n--- log\n{}", self.name, self.written_log())
     }
 
-    /// `lanelect status --json`; null while the daemon cannot be reached. Panics where it died.
+    /// What `lanelect status --json` prints; null while the daemon cannot be reached. Panics where it
+    /// died.
     pub(crate) fn status(&self) -> Value {
         self.assert_alive();
-        let output = self.ask(&["status", "--json"]);
-        let status: Value = match output.status.code() {
-            Some(0) => serde_json::from_slice(&output.stdout).unwrap(),
-            Some(3) => Value::Null,
-            _ => panic!("{}: status: {output:?}", self.name),
-        };
+        let status = status_at(self.path("control.sock"));
         self.last_status.replace(status.clone());
         status
     }
@@ -294,6 +344,33 @@ impl Host {
     /// Makes the hook fail for one event from now on.
     pub(crate) fn fail_hook_on(&self, event: &str) {
         self.journal.fail_hook_on(&self.name, event);
+    }
+
+    /// Gives its hooks a fault from now on, or none.
+    pub(crate) fn set_hook_fault(&self, fault: Option<Fault>) {
+        self.journal.set_fault(&self.name, fault);
+    }
+
+    /// Makes a file on which hooks get stuck; none where that is not possible here.
+    pub(crate) fn make_stuck_file(&self) -> Option<Stuck> {
+        Stuck::mount_in(&self.dir)
+    }
+
+    /// Lets go of hooks that are stuck.
+    pub(crate) fn free_hooks(&self, stuck: &Stuck) {
+        free_hooks(&self.name, &self.journal, stuck);
+    }
+
+    /// Lets go of them again and again until what this returns is dropped.
+    pub(crate) fn keep_freeing_hooks(&self, stuck: &Arc<Stuck>, every: Duration) -> Sender<()> {
+        let (name, journal, stuck) = (self.name.clone(), self.journal.clone(), Arc::clone(stuck));
+        let (until, dropped) = mpsc::channel();
+        thread::spawn(move || {
+            while dropped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                free_hooks(&name, &journal, &stuck);
+            }
+        });
+        until
     }
 
     /// Whether no hook runs and the last one fits the role.
@@ -425,10 +502,12 @@ impl Host {
     pub(crate) fn post_stop(&self) -> (Option<i32>, String) {
         let config = self.path("config.toml");
         let arguments = ["post-stop", "--config", &config];
+        let log = self.dir.join("post-stop.log");
         let mut command = lanelect();
-        command.args(arguments).stdin(Stdio::null());
-        let output = self.run(|| command.output().unwrap());
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        // Into a file: a hook that outlives it would keep a pipe open.
+        command.args(arguments).stdin(Stdio::null()).stderr(File::create(&log).unwrap());
+        let status = self.run(|| command.status().unwrap());
+        (status.code(), fs::read_to_string(log).unwrap())
     }
 
     fn ask(&self, words: &[&str]) -> Output {
@@ -452,8 +531,13 @@ impl Host {
     /// The daemon's process, which must be alive.
     pub(super) fn daemon_pid(&self) -> Pid {
         self.assert_alive();
+        self.started_pid().unwrap()
+    }
+
+    /// The daemon's process, which may have ended.
+    pub(super) fn started_pid(&self) -> Option<Pid> {
         let daemon = self.daemon.borrow();
-        Pid::from_raw(daemon.as_ref().unwrap().id().try_into().unwrap())
+        daemon.as_ref().map(|daemon| Pid::from_raw(daemon.id().try_into().unwrap()))
     }
 
     /// Sets a variable for daemons that start from now on.
@@ -506,13 +590,6 @@ impl Drop for Watch {
 /// A running `lanelect hook-runner`.
 pub(crate) struct HookRunner {
     child: Child,
-}
-
-impl HookRunner {
-    /// Makes it read its config file again.
-    pub(crate) fn reload(&self) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGHUP).unwrap();
-    }
 }
 
 impl Drop for HookRunner {

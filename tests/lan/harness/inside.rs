@@ -32,6 +32,9 @@ const FINISHED: &str = "lan: the scenario ran to its end";
 /// The longest a whole scenario may take, a campaign's own duration aside.
 const SCENARIO_LIMIT: Duration = Duration::from_secs(300);
 
+/// Most lines of a panic that are repeated.
+const COMPLAINT_MAX: usize = 12;
+
 /// What a scenario asks of the namespaces it runs in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
@@ -136,8 +139,17 @@ fn run_with(needs: Needs, test: &str) {
     let mut text = String::new();
     output.read_to_string(&mut text).unwrap();
     println!("{text}");
-    assert!(status.success(), "{test} failed inside: {status}");
+    assert!(status.success(), "{test} failed inside: {status}{}", complaint(&text));
     assert!(text.contains(FINISHED), "{test} did not run inside");
+}
+
+/// The first panic in the output of a test, which stands far above its end: so it is repeated there.
+fn complaint(output: &str) -> String {
+    let Some((_, rest)) = output.split_once("panicked at ") else { return String::new() };
+    let is_message =
+        |line: &&str| !line.starts_with("stack backtrace:") && !line.starts_with("note:");
+    let lines = rest.lines().take_while(is_message).take(COMPLAINT_MAX);
+    lines.fold(String::from("\nit panicked at"), |text, line| format!("{text} {line}\n"))
 }
 
 /// The name libtest knows the test by that `closure` was written in.
@@ -237,6 +249,13 @@ mod tests {
         assert!(Inside::judge(None, "net:[2]").is_err());
         assert!(Inside::judge(Some("net:[2]".into()), "net:[2]").is_err());
         assert!(Inside::judge(Some("net:[1]".into()), "net:[2]").is_ok());
+    }
+
+    #[test]
+    fn the_complaint_is_the_first_panic_without_its_backtrace() {
+        let output = "seed\nthread 'a' panicked at a.rs:1:\nleft\nright\nstack backtrace:\n 1\n";
+        assert_eq!(complaint(output), "\nit panicked at a.rs:1:\n left\n right\n");
+        assert_eq!(complaint("took too long"), "");
     }
 
     #[test]

@@ -2,21 +2,34 @@
 //! what a user was promised.
 //!
 //! All hosts append to one file, so the order of its lines is the order of events across hosts,
-//! without any clock. A line is one write: `h1 start elected election 3`.
+//! without any clock. A line is one write: `h1 start elected election 3 1234.56`. The machine's uptime
+//! stands at its end for those who ask how long something lasted.
 
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The hook of every host, `hook.sh HOST`. Beside it lies the journal, and each host's directory
-/// with what a test asks of the hook: `hook-seconds-EVENT` or else `hook-seconds` to last,
-/// `fail-on-EVENT` to exit with 1.
+/// The hook of every host, `hook.sh HOST`, and its fence. Beside it lies the journal, and each host's
+/// directory with what a test asks of the hook: `hook-seconds-EVENT` or else `hook-seconds` to last,
+/// `fail-on-EVENT` to exit with 1, and `fault`, a [`Fault`] of every hook but the fence.
 const HOOK: &str = r#"dir=${0%/*}
 line="$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM"
-trap 'echo "$1 end $line" >> "$dir/journal"' EXIT
+trap 'if [ $? = 0 ]; then how=end; else how=fail; fi; echo "$1 $how $line" >> "$dir/journal"' EXIT
 trap 'exit 143' TERM
-echo "$1 start $line" >> "$dir/journal"
+read -r uptime _ < /proc/uptime
+echo "$1 start $line $uptime" >> "$dir/journal"
+if [ "$LANELECT_EVENT" != fence ] && [ -e "$dir/$1/fault" ]; then
+    read -r fault < "$dir/$1/fault"
+    echo "$1 $fault $line" >> "$dir/journal"
+    case $fault in
+        fails) exit 1 ;;
+        hangs) sleep 300 ;;
+        ignores-term) trap - EXIT; trap '' TERM; sleep 300 ;;
+        cannot-be-killed) : < "$dir/$1/stuck/file" ;;
+    esac
+fi
 for seconds in "$dir/$1/hook-seconds-$LANELECT_EVENT" "$dir/$1/hook-seconds"; do
     if [ -e "$seconds" ]; then sleep "$(cat "$seconds")"; break; fi
 done
@@ -47,8 +60,37 @@ pub(crate) enum What {
     Crash,
     /// A hook started.
     Start(Run),
-    /// A hook ended.
+    /// A hook does what the test asked for.
+    Faulty(Fault, Run),
+    /// A hook succeeded.
     End(Run),
+    /// A hook failed.
+    Fail(Run),
+    /// The test let go of hooks that could not be killed.
+    Freed,
+}
+
+/// What is wrong with a host's hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// They fail at once.
+    Fails,
+    /// They go on until they are ended.
+    Hangs,
+    /// They go on until they are killed, and end without a word.
+    IgnoresTerm,
+    /// They wait in the kernel, and cannot be killed either.
+    CannotBeKilled,
+}
+
+impl Fault {
+    /// Each of them, and what the journal calls it.
+    pub(crate) const ALL: [(Fault, &str); 4] = [
+        (Fault::Fails, "fails"),
+        (Fault::Hangs, "hangs"),
+        (Fault::IgnoresTerm, "ignores-term"),
+        (Fault::CannotBeKilled, "cannot-be-killed"),
+    ];
 }
 
 /// A hook's environment.
@@ -60,6 +102,9 @@ pub(crate) struct Run {
     pub(crate) reason: String,
     /// `LANELECT_TERM`.
     pub(crate) term: u64,
+    /// For how long the machine had been up when it started, in hundredths of a second cut short; none
+    /// where the line is not that of a start.
+    pub(crate) at: Option<Duration>,
 }
 
 impl Journal {
@@ -80,12 +125,21 @@ impl Journal {
         self.ask_of_hook(host, &format!("fail-on-{event}"), "");
     }
 
+    /// Gives a host's hooks a fault from now on, or none.
+    pub(crate) fn set_fault(&self, host: &str, fault: Option<Fault>) {
+        match Fault::ALL.into_iter().find(|(known, _)| Some(*known) == fault) {
+            Some((_, word)) => self.ask_of_hook(host, "fault", &format!("{word}\n")),
+            // It may have none.
+            None => drop(fs::remove_file(self.dir.join(host).join("fault"))),
+        }
+    }
+
     /// The command line for a host's `hook` key.
     pub(crate) fn hook(&self, host: &str) -> String {
         format!("/bin/sh {}/hook.sh {host}", self.dir.display())
     }
 
-    /// Notes `boot` or `crash` of a host.
+    /// Notes `boot`, `crash` or `freed` of a host.
     pub(crate) fn note(&self, host: &str, what: &str) {
         let mut file = OpenOptions::new().append(true).open(self.dir.join("journal")).unwrap();
         file.write_all(format!("{host} {what}\n").as_bytes()).unwrap();
@@ -126,7 +180,7 @@ impl Journal {
     }
 }
 
-/// Whether a host's last hook start says that it leads.
+/// Whether a host's last hook start says that it leads. After a fence it does not.
 pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
     runs(entries, host).last().is_some_and(|r| r.event == "elected" || r.event == "reaffirmed")
 }
@@ -135,7 +189,8 @@ pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
 ///
 /// Each daemon's hooks are an optional `started`, then `elected`, any number of `reaffirmed`,
 /// `demoted`, `elected` and so on, never two at a time. A daemon that ends in order ends demoted.
-/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last.
+/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last. What was to let
+/// go and failed may run again.
 pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
     let mut story = Story::default();
     let mut wrong = String::new();
@@ -154,6 +209,10 @@ struct Story {
     crashed: bool,
     leading: bool,
     running: bool,
+    /// What runs cannot be killed.
+    stuck: bool,
+    /// What was to let go did not.
+    failed: Option<&'static str>,
     term: u64,
     reign: Option<u64>,
 }
@@ -166,23 +225,43 @@ impl Story {
                 self.crashed = true;
                 Ok(())
             }
+            What::Start(run) | What::End(run) | What::Fail(run) if run.event == "fence" => Ok(()),
             // The hook of a crashed daemon may live on.
             What::Start(_) if self.crashed => Ok(()),
             What::Start(run) => self.start(run),
-            What::End(_) => {
-                self.running = false;
+            What::Faulty(Fault::CannotBeKilled, run) => {
+                self.fail(run);
+                (self.running, self.stuck) = (true, true);
+                Ok(())
+            }
+            What::Faulty(Fault::IgnoresTerm, run) | What::Fail(run) => {
+                self.fail(run);
+                Ok(())
+            }
+            What::Faulty(..) => Ok(()),
+            What::Freed if !self.stuck => Ok(()),
+            What::End(_) | What::Freed => {
+                (self.running, self.stuck) = (false, false);
                 Ok(())
             }
         }
     }
 
+    /// The hook that runs has not done what it was to do, or will not and ends without a word.
+    fn fail(&mut self, run: &Run) {
+        (self.running, self.stuck) = (false, false);
+        let letting_go = ["started", "demoted"].into_iter().find(|event| *event == run.event);
+        self.failed = letting_go.or(self.failed);
+    }
+
     fn boot(&mut self) -> Result<(), &'static str> {
-        let unfinished = self.leading && !self.crashed;
+        let unfinished = self.leading && !self.crashed && !self.stuck;
         *self = Story { fresh: true, term: self.term, reign: self.reign, ..Story::default() };
         if unfinished { Err("ended in order without a demotion") } else { Ok(()) }
     }
 
     fn start(&mut self, run: &Run) -> Result<(), &'static str> {
+        let again = self.failed.take().is_some_and(|event| event == run.event);
         let before = (self.fresh, self.leading, self.running);
         let reigns = run.event == "elected" || run.event == "reaffirmed";
         let same_reign = reigns && self.reign.is_some_and(|reign| run.term <= reign);
@@ -196,6 +275,7 @@ impl Story {
         self.term = run.term;
         match (run.event.as_str(), before) {
             (_, (_, _, true)) => Err("two hooks at a time"),
+            _ if again => terms(shrunk, same_reign),
             ("started", (true, _, _)) | ("elected", (_, false, _)) => terms(shrunk, same_reign),
             ("reaffirmed" | "demoted", (_, true, _)) => terms(shrunk, same_reign),
             _ => Err("out of turn"),
@@ -231,14 +311,22 @@ fn parse_line(line: &str) -> Option<Entry> {
         [host, "crash"] => (host, What::Crash),
         [host, "start", run @ ..] => (host, What::Start(parse_run(run)?)),
         [host, "end", run @ ..] => (host, What::End(parse_run(run)?)),
+        [host, "fail", run @ ..] => (host, What::Fail(parse_run(run)?)),
+        [host, "freed"] => (host, What::Freed),
+        [host, word, run @ ..] => {
+            let (fault, _) = Fault::ALL.into_iter().find(|(_, known)| known == word)?;
+            (host, What::Faulty(fault, parse_run(run)?))
+        }
         _ => return None,
     };
     Some(Entry { host: (*host).to_owned(), what })
 }
 
 fn parse_run(words: &[&str]) -> Option<Run> {
-    let [event, reason, term] = words else { return None };
-    Some(Run { event: (*event).into(), reason: (*reason).into(), term: term.parse().ok()? })
+    let [event, reason, term, uptime @ ..] = words else { return None };
+    let at = uptime.first().map(|seconds| seconds.parse().map(Duration::from_secs_f64));
+    let (event, reason) = ((*event).into(), (*reason).into());
+    Some(Run { event, reason, term: term.parse().ok()?, at: at.transpose().ok()? })
 }
 
 #[cfg(test)]
@@ -284,6 +372,31 @@ mod tests {
         ] {
             assert!(judge(story).contains(problem), "{story:?}");
         }
+    }
+
+    #[test]
+    fn what_did_not_let_go_may_run_again() {
+        let led = "h1 boot\nh1 start elected why 1\nh1 end elected why 1\n";
+        let again = "h1 start demoted why 1 12.34\n";
+        let demoted = format!("{again}h1 end demoted why 1\n");
+        for failure in ["h1 fail demoted why 1\n", "h1 ignores-term demoted why 1\n"] {
+            let story = format!("{led}{again}{failure}{demoted}h1 start elected why 2\n");
+            assert_eq!(violations(&parse(&story), "h1"), "");
+        }
+        assert!(violations(&parse(&format!("{led}{demoted}{demoted}")), "h1").contains("turn"));
+    }
+
+    #[test]
+    fn nothing_may_run_beside_what_cannot_be_killed() {
+        let stuck = "h1 boot\nh1 start elected why 1\nh1 cannot-be-killed elected why 1\n";
+        let demoted = "h1 start demoted why 1\n";
+        let beside = format!("{stuck}{demoted}");
+        assert!(violations(&parse(&beside), "h1").contains("two hooks at a time"));
+        let after = format!("{stuck}h1 freed\n{demoted}");
+        assert_eq!(violations(&parse(&after), "h1"), "");
+        let again = "h1 boot\nh1 start started why 1\nh1 cannot-be-killed started why 1\nh1 freed\n\
+            h1 start started why 1\n";
+        assert_eq!(violations(&parse(again), "h1"), "");
     }
 
     #[test]

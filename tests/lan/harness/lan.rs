@@ -139,6 +139,17 @@ impl Lan {
         });
     }
 
+    /// Waits until all know one term. A leader that steps down before a better one concedes a term
+    /// above both, and the better one still has to get above that.
+    #[track_caller]
+    pub(crate) fn wait_for_one_term(&self) {
+        wait_until("all know one term", || {
+            let mut terms = self.running().map(|host| host.status()["term"].as_u64());
+            let first = terms.next().flatten();
+            first.is_some() && terms.all(|term| term == first)
+        });
+    }
+
     /// Panics where any running host's role, leader, term or hooks change while each of them
     /// sends and receives `count` more datagrams, together.
     #[track_caller]
@@ -303,7 +314,7 @@ impl Lan {
     }
 
     /// Stops every daemon at once; panics where one does not end in order.
-    fn stop_all(&self) {
+    pub(crate) fn stop_all(&self) {
         let running: Vec<&Host> = self.running().collect();
         running.iter().for_each(|host| host.terminate());
         for host in running {

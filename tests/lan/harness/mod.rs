@@ -13,6 +13,7 @@ pub(crate) mod keys;
 pub(crate) mod lan;
 pub(crate) mod patience;
 pub(crate) mod service;
+pub(crate) mod stuck;
 pub(crate) mod switch;
 pub(crate) mod tap;
 pub(crate) mod usage;

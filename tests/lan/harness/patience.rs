@@ -11,16 +11,28 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks at a condition.
 const POLL: Duration = Duration::from_millis(30);
 
-/// How long a campaign lasts, such as `10m`; short where it is not set.
+/// How long a campaign lasts, such as `10m`; as long as any endurance test where it is not set.
 const CAMPAIGN: &str = "LANELECT_CAMPAIGN";
 
+/// Set: the tests that may last any time last longer than in every run.
+const LONG: &str = "LANELECT_LONG";
+
 /// Short enough for every run of the tests.
-const SHORT_CAMPAIGN: Duration = Duration::from_secs(15);
+const SHORT_ENDURANCE: Duration = Duration::from_secs(15);
+
+/// Where [`LONG`] is set.
+const LONG_ENDURANCE: Duration = Duration::from_secs(60);
 
 /// How long a campaign is to last, before it is healed.
 pub(crate) fn campaign_duration() -> Duration {
-    let asked = env::var(CAMPAIGN).ok();
-    asked.map_or(SHORT_CAMPAIGN, |text| humantime::parse_duration(&text).expect("a duration"))
+    endurance(CAMPAIGN)
+}
+
+/// How long an endurance test is to last: as `variable` says, or as long as suits this run.
+pub(crate) fn endurance(variable: &str) -> Duration {
+    let usual = if env::var_os(LONG).is_some() { LONG_ENDURANCE } else { SHORT_ENDURANCE };
+    let asked = env::var(variable).ok();
+    asked.map_or(usual, |text| humantime::parse_duration(&text).expect("a duration"))
 }
 
 /// Lets time pass between the faults of a campaign; no condition is waited for so.

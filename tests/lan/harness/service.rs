@@ -8,27 +8,36 @@ use nix::unistd::Pid;
 
 use super::host::{Host, ip};
 use super::journal;
-use super::patience::{holds_within, wait_until};
+use super::patience::holds_within;
 
 /// How long what the daemon left running may take to end, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Host {
-    /// Kills the daemon without warning, ends what it left running, and runs `post-stop`.
+    /// Kills the daemon without warning, and cleans up after it.
     pub(crate) fn crash_under_service_manager(&self) {
         self.crash();
+        self.clean_up();
+    }
+
+    /// Ends what a daemon that has ended left running, runs `post-stop`, and ends what that left.
+    pub(crate) fn clean_up(&self) {
         self.end_leftovers();
         let (_, said) = self.post_stop();
+        self.end_leftovers();
         let holds = journal::leads(&self.journal.entries(), &self.name);
         assert!(!holds, "{}'s scripts hold on: {said}", self.name);
     }
 
     fn end_leftovers(&self) {
+        if self.processes().is_empty() {
+            return;
+        }
         self.signal_all(Signal::SIGTERM);
         if !holds_within(PATIENCE, || self.processes().is_empty()) {
             self.signal_all(Signal::SIGKILL);
-            let what = format!("everything on {} has ended", self.name);
-            wait_until(&what, || self.processes().is_empty());
+            // What KILL does not end the service manager leaves behind.
+            holds_within(PATIENCE, || self.processes().is_empty());
         }
     }
 

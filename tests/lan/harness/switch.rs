@@ -26,7 +26,7 @@ use nix::sys::socket::{
 
 use super::claims::{Claim, How};
 use super::forge::codec;
-use super::frame::{complete_udp_checksum, udp_payload};
+use super::frame::{complete_udp_checksum, udp_from};
 use super::keys::KEY;
 use super::patience::{self, wait_until};
 
@@ -206,8 +206,9 @@ impl Table {
 impl Table {
     fn note_claim(&mut self, host: usize, frame: &mut [u8]) {
         let codecs = &self.codecs;
-        let message = udp_payload(frame)
-            .and_then(|payload| codecs.iter().find_map(|codec| codec.decode(payload).ok()));
+        let message = udp_from(frame).and_then(|(source, payload)| {
+            codecs.iter().find_map(|codec| codec.decode(source, payload).ok())
+        });
         if let Some(message) = message.filter(|message| message.standing.role == Role::Leader) {
             let (term, after, by) = (Some(message.term.0), self.drained, patience::now());
             self.claims.push(Claim { host, term, after, by, how: How::Datagram });

@@ -1,25 +1,22 @@
 //! Everything that a group with a key has sent is sent once more, by somebody who has no key.
 
+use std::thread;
 use std::time::Duration;
-use std::{env, thread};
 
 use crate::harness::host::Watch;
 use crate::harness::inside::{Needs, test_name};
 use crate::harness::keys::{KEY, give_key};
 use crate::harness::lan::named_scenario;
-use crate::harness::patience::{now, pass};
+use crate::harness::patience::{endurance, now, pass};
 use crate::harness::tap::{Heard, Recorder, Tap};
 use crate::harness::{Host, Lan, wait_until};
 
-/// How long is recorded, such as `10m`; short where it is not set.
+/// How long is recorded, such as `10m`; long enough for each fault once where it is not set.
 ///
 /// ```text
 /// LANELECT_REPLAY=10m cargo test --test lan -- trust::replay --nocapture
 /// ```
 const REPLAY: &str = "LANELECT_REPLAY";
-
-/// Long enough for each fault once.
-const SHORT_RECORDING: Duration = Duration::from_secs(15);
 
 /// How much faster than it was recorded a capture is played: a datagram is no truer for being late.
 const SPEED: u32 = 3;
@@ -124,8 +121,7 @@ fn record(lan: &Lan, group: &[&Host; 3], listener: &Host) -> Vec<Heard> {
 }
 
 fn recording() -> Duration {
-    let asked = env::var(REPLAY).ok();
-    asked.map_or(SHORT_RECORDING, |text| humantime::parse_duration(&text).expect("a duration"))
+    endurance(REPLAY)
 }
 
 fn change_leader(lan: &Lan) {

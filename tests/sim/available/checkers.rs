@@ -1,4 +1,17 @@
 //! What must hold at every step, whatever happens.
+//!
+//! Loss is no excuse: a settled group keeps its leader, unless as many datagrams in a row were lost as it
+//! takes to give up a leader that is there. These are excuses, and why:
+//!
+//! * *Datagrams that are late by a tenth of an interval or more.* The answers to probes come too late then,
+//!   and the group may change its leader as if they were lost.
+//! * *Loss where candidates are counted.* A leader steps down that hears too few of them. They are not asked:
+//!   heartbeats alone say that they are there.
+//! * *Loss while the group settles.* How long it takes rests on datagrams that arrive.
+//! * *Some that hear each other one way only.* How many lead then is not promised, only that it stays so.
+//!   With keys not even that: a leader that the other one cannot hear cannot challenge it, and hears of it
+//!   through a third node, whenever that one says something.
+//! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,6 +27,7 @@ use lanelect::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 use crate::watch::{Violation, Watch, refuse};
+use crate::world::broken::Lie;
 use crate::world::network::Network;
 use crate::world::{Host, node_id};
 
@@ -23,11 +37,19 @@ const CLOCK_GRAIN: Duration = Duration::from_nanos(10);
 /// No leader is given up before so many probes for it were sent.
 const ASKED_AT_LEAST: u32 = 3;
 
+/// No leader that is there and reached is given up before so many datagrams were lost: the declaration that
+/// was due, and of each probe since then either the probe or what answered it.
+const LOST_AT_LEAST: u32 = 8;
+
+/// The same of a follower that cannot lead: it leaves it to the others to ask first, and nobody takes over.
+const LOST_AT_LEAST_ELSE: u32 = ASKED_AT_LEAST + 1;
+
 /// What is known about one host, over all its lives.
 #[derive(Debug, Clone, Default)]
 struct Record {
     /// In this life: the last hook that was started, and whether it still runs.
     last_hook: Option<HookEvent>,
+    hook_before: Option<HookEvent>,
     hook_runs: bool,
     /// The highest term a hook has seen, and the highest of a reign.
     hook_term: Term,
@@ -42,12 +64,32 @@ struct Record {
     declarations: BTreeMap<NodeId, Time>,
     /// In this life: how often each leader was asked for, by this host or as it heard, since it declared.
     asked: BTreeMap<NodeId, u32>,
+    /// What was lost since each node's newest declaration was taken in.
+    missed: BTreeMap<NodeId, Missed>,
+    /// How many datagrams to this host were lost so far.
+    lost_to_it: u32,
+    leads: bool,
     /// In this life: until when a worse leader's declaration or a probe has to be answered, by its own
     /// clock.
     answer_by: Option<Time>,
+    /// In this life: when it last took a higher term while it led, by its own clock, and whether it
+    /// might do so again as the last datagram came.
+    raised_at: Option<Time>,
+    may_raise: bool,
     sequence: Sequence,
     last_sent: Option<Message>,
     stopped: bool,
+}
+
+/// Since a node's declaration was taken in.
+#[derive(Debug, Clone, Copy)]
+struct Missed {
+    /// Which disturbance was the last one before it.
+    disturbances: u64,
+    /// How many datagrams from there were lost.
+    from: u32,
+    /// How many datagrams to it had been lost.
+    to_before: u32,
 }
 
 impl Record {
@@ -67,8 +109,21 @@ pub struct Checkers {
     disturbed_at: u64,
     /// After so long without either, on a calm network, the election must have settled.
     pub settling_time: u64,
+    /// Whether a leader steps down that sees too few candidates.
+    pub counts_candidates: bool,
+    /// The member that is broken, where one is: what it takes for its leader is its own affair. Where it
+    /// concedes leaderships that never were, the leader may take terms.
+    pub broken: Option<(usize, Lie)>,
+    /// Whether every datagram arrives in time now.
+    is_calm: bool,
     /// Whether anything changed since the leaders were last counted.
     uncounted: bool,
+    /// How many faults and commands there were.
+    disturbances: u64,
+    /// Whether the group had settled since the last of them: from then on nothing changes, whatever is lost.
+    settled: bool,
+    /// Whether everybody that runs hears everybody; none where nobody has looked since.
+    connected: Option<bool>,
 }
 
 impl Checkers {
@@ -77,7 +132,13 @@ impl Checkers {
             records: vec![Record::default(); hosts],
             disturbed_at: 0,
             settling_time: u64::MAX,
+            counts_candidates: false,
+            broken: None,
+            is_calm: true,
             uncounted: true,
+            disturbances: 0,
+            settled: false,
+            connected: None,
         }
     }
 }
@@ -86,12 +147,22 @@ impl Watch for Checkers {
     fn disturb(&mut self, now: u64) {
         self.disturbed_at = now;
         self.uncounted = true;
+        self.disturbances += 1;
+        self.settled = false;
+        self.connected = None;
+    }
+
+    fn note_lost(&mut self, from: usize, to: usize) {
+        self.records[to].lost_to_it += 1;
+        if let Some(missed) = self.records[to].missed.get_mut(&node_id(from)) {
+            missed.from += 1;
+        }
     }
 
     fn note_start(&mut self, host: usize, _hosts: &[Host]) {
         let record = &mut self.records[host];
-        let Record { hook_term, reign, lost, .. } = *record;
-        *record = Record { hook_term, reign, lost, ..Record::default() };
+        let Record { hook_term, reign, lost, lost_to_it, .. } = *record;
+        *record = Record { hook_term, reign, lost, lost_to_it, ..Record::default() };
     }
 
     fn note_stopped(&mut self, host: usize) {
@@ -111,6 +182,11 @@ impl Watch for Checkers {
         message: &Message,
         election: &Election,
     ) -> bool {
+        let missed = Missed {
+            disturbances: self.disturbances,
+            from: 0,
+            to_before: self.records[index_of(&message.sender)].lost_to_it,
+        };
         let record = &mut self.records[host];
         let number = (message.incarnation, message.sequence);
         let newest = record.newest.entry(message.sender).or_default();
@@ -119,6 +195,7 @@ impl Watch for Checkers {
         *newest = number.max(*newest);
         if matches!(message.body, Body::Declaration { .. }) && is_news {
             record.declarations.insert(message.sender, now);
+            record.missed.insert(message.sender, missed);
             record.asked.remove(&message.sender);
         }
         if is_news {
@@ -133,6 +210,8 @@ impl Watch for Checkers {
             let answer_by = now + election.params().declaration_gap() + CLOCK_GRAIN;
             record.answer_by.get_or_insert(answer_by);
         }
+        let interval = election.params().heartbeat_interval;
+        record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
         is_news
     }
 
@@ -142,8 +221,14 @@ impl Watch for Checkers {
     }
 
     /// After news from a better node a leader follows its declaration, and a candidate leaves it to
-    /// its proposal. After a worse leader's declaration a leader leads under a term above its own.
-    fn check_reaction(&self, message: &Message, election: &Election) -> Result<(), Violation> {
+    /// its proposal. After a worse leader's declaration a leader leads under a term above its own,
+    /// unless it took another one less than an interval before.
+    fn check_reaction(
+        &self,
+        host: usize,
+        message: &Message,
+        election: &Election,
+    ) -> Result<(), Violation> {
         let theirs = Rank::new(message.sender, &message.standing);
         let own = rank(election);
         if message.sender == own.node_id() {
@@ -160,7 +245,8 @@ impl Watch for Checkers {
         let met_rival = matches!(message.body, Body::Declaration { .. })
             && election.is_leader()
             && is_worse(message, election);
-        refuse(met_rival && election.term() <= message.term, || {
+        let may_raise = self.records[host].may_raise;
+        refuse(met_rival && may_raise && election.term() <= message.term, || {
             format!("{} leads on under a term not above {}'s", own.node_id(), message.sender)
         })
     }
@@ -213,6 +299,7 @@ impl Watch for Checkers {
     fn note_hook_start(
         &mut self,
         host: usize,
+        _now: u64,
         run: &HookRun,
         _hosts: &[Host],
     ) -> Result<(), Violation> {
@@ -236,13 +323,17 @@ impl Watch for Checkers {
             record.lost = record.reign;
         }
         record.hook_term = run.term;
-        record.last_hook = Some(run.event);
+        record.hook_before = record.last_hook.replace(run.event);
         record.hook_runs = true;
         Ok(())
     }
 
-    fn note_hook_end(&mut self, host: usize, _event: HookEvent) {
-        self.records[host].hook_runs = false;
+    fn note_hook_end(&mut self, host: usize, _event: HookEvent, repeats: bool) {
+        let record = &mut self.records[host];
+        record.hook_runs = false;
+        if repeats {
+            record.last_hook = record.hook_before;
+        }
     }
 
     /// A leader is given up only after it has really been silent and was asked, and nothing changes in a group
@@ -265,24 +356,49 @@ impl Watch for Checkers {
                 let asked = self.records[index].asked.get(leader).copied().unwrap_or_default();
                 refuse(asked < ASKED_AT_LEAST, || {
                     format!("{id} gave up {leader}, asked {asked} times")
-                })
+                })?;
+                let eligible = host.election.as_ref().is_some_and(Election::is_eligible);
+                self.check_loss(index, leader, eligible)?;
+                // That many were lost in a row: the group may settle again.
+                self.disturb(now);
+                Ok(())
             }
-            Event::Transition(Transition { role, leader, .. }) => {
+            Event::Transition(Transition { role, previous_role, leader, .. }) => {
                 self.uncounted = true;
+                if (*role, *previous_role) == (Role::Leader, Role::Leader) {
+                    self.note_raised(index, host, now)?;
+                }
+                self.records[index].leads = *role == Role::Leader;
                 if *role != Role::Leader {
                     self.records[index].answer_by = None;
                 }
-                let settled = now > self.disturbed_at.saturating_add(self.settling_time);
+                let in_time = self.disturbed_at.saturating_add(self.settling_time);
+                let settled = self.settled || (self.is_calm && now > in_time);
                 let id = host.node_id;
-                refuse(settled, || format!("{id} becomes {role} under {leader:?} without cause"))
+                let reaffirms = (*role, *previous_role) == (Role::Leader, Role::Leader);
+                let is_borne = self.broken.is_some_and(|(broken, how)| {
+                    broken == index || (how == Lie::Concede && reaffirms)
+                });
+                refuse(settled && !is_borne, || {
+                    format!("{id} becomes {role} under {leader:?} without cause")
+                })
             }
             _ => Ok(()),
         }
     }
 
-    /// A group that has had the time to settle has exactly the leader it should.
+    /// A group that has had the time to settle has exactly the leader it should. Where datagrams are lost
+    /// there is no such time; but once it has its leader it keeps it.
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
-        if !network.weather.is_calm() {
+        // Answers that come too late are no answers, and candidates are counted by what is heard of them
+        // within some intervals, without asking: nothing is promised of either.
+        let is_borne = network.weather.is_prompt() && !self.counts_candidates;
+        let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
+        let cliques = network.cliques(&up);
+        let is_authenticated = hosts.iter().any(|host| host.params.authenticated);
+        let may_meet_late = is_authenticated && cliques.is_none();
+        self.is_calm = network.weather.is_calm() && !may_meet_late;
+        if !self.is_calm && (!is_borne || may_meet_late) {
             self.disturb(now);
         }
         let settled_at = self.disturbed_at.saturating_add(self.settling_time);
@@ -290,20 +406,47 @@ impl Watch for Checkers {
             return Ok(());
         }
         self.uncounted = false;
-        let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
-        let Some(cliques) = network.cliques(&up) else {
-            // Some hear each other one way only: how many lead is not promised, only that it stays
-            // as it is.
-            return Ok(());
-        };
-        cliques.iter().try_for_each(|clique| {
+        self.connected = Some(cliques.as_ref().is_some_and(|cliques| cliques.len() == 1));
+        // Where some hear each other one way only: how many lead is not promised, only that it stays as
+        // it is.
+        let cliques = cliques.unwrap_or_default();
+        let checked = cliques.iter().try_for_each(|clique| {
             check_clique(clique, hosts)?;
             self.check_reigns(clique, hosts)
-        })
+        });
+        self.settled = checked.is_ok();
+        match checked {
+            Err(_) if !self.is_calm => {
+                self.disturb(now);
+                Ok(())
+            }
+            checked => checked,
+        }
     }
 }
 
 impl Checkers {
+    /// A leader takes a higher term once an interval at the most, whatever it hears.
+    fn note_raised(&mut self, index: usize, host: &Host, now: u64) -> Result<(), Violation> {
+        let (now, interval) = (host.local(now), host.params.heartbeat_interval);
+        let last = self.records[index].raised_at.replace(now);
+        let too_soon = last.is_some_and(|last| now.since(last) + CLOCK_GRAIN < interval);
+        refuse(too_soon, || format!("{} takes terms one after the other", host.node_id))
+    }
+
+    /// In a group that nothing has disturbed since `index` heard `leader`, and in which everybody reaches
+    /// everybody, a leader is given up only after as many datagrams were lost as probing bears.
+    fn check_loss(&self, index: usize, leader: &NodeId, eligible: bool) -> Result<(), Violation> {
+        let Some(missed) = self.records[index].missed.get(leader) else { return Ok(()) };
+        let theirs = &self.records[index_of(leader)];
+        let undisturbed = missed.disturbances == self.disturbances && self.connected == Some(true);
+        let lost = missed.from + theirs.lost_to_it - missed.to_before;
+        let least = if eligible { LOST_AT_LEAST } else { LOST_AT_LEAST_ELSE };
+        refuse(undisturbed && theirs.leads && lost < least, || {
+            format!("{} gave up {leader} after {lost} lost datagrams", node_id(index))
+        })
+    }
+
     /// The hooks of the one leader of a settled group have been run under a term above the reigns that
     /// others lost to a better leader: the winner of a conflict was told of it.
     fn check_reigns(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
@@ -374,4 +517,9 @@ pub fn rank(election: &Election) -> Rank {
     let priority = election.params().priority;
     let standing = Standing { role: election.role(), priority, flags, voters: None };
     Rank::new(election.node_id(), &standing)
+}
+
+/// Which host has this id; see `node_id`.
+fn index_of(id: &NodeId) -> usize {
+    id.as_str()[1..].parse().expect("the number of a host")
 }

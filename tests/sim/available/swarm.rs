@@ -6,10 +6,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::Election;
 use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
-use lanelect::types::Priority;
+use lanelect::types::{Priority, Role, Term};
 
 use crate::available::checkers::Checkers;
 use crate::watch::{Violation, Watch};
+use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{HookHabit, Sabotage, World, replay_horizon};
 
@@ -19,8 +20,8 @@ const DRIFT_PPB: i64 = 10_000_000;
 /// How many old datagrams come in while a group settles, where they are authenticated.
 const REPLAYS: u64 = 100;
 
-/// How long the core waits before it tries a hook again that could not be started, in nanoseconds.
-const HOOK_RETRY: u64 = 1_000_000_000;
+/// The longest that the core waits before it tries a hook again, in nanoseconds.
+const HOOK_RETRY: u64 = 10_000_000_000;
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,8 +69,9 @@ impl Scenario {
         world.trace = trace;
         world.sabotage = sabotage;
         world.post_stop = 0.5;
-        world.archive.capacity = if authenticated { 1000 } else { 0 };
+        world.keeps_datagrams = authenticated;
         world.watch.settling_time = settling_time;
+        world.watch.counts_candidates = world.hosts[0].params.min_candidates > 1;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
 
@@ -91,7 +93,56 @@ impl Scenario {
             }
         }
         self.mend()?;
-        self.settle()
+        self.settle()?;
+        match self.rng.u8(0..4) {
+            0 => self.endure_loss(),
+            1 => self.endure_broken_member(),
+            _ => Ok(()),
+        }
+    }
+
+    /// One follower's daemon breaks and tells wrong terms, as often as it likes, where disks are slow. The
+    /// group keeps its leader, which at most takes terms: one that concedes cannot be told from one that
+    /// has led.
+    fn endure_broken_member(&mut self) -> Result<(), Violation> {
+        let follows = |host: &usize| {
+            let election = self.world.hosts[*host].election.as_ref();
+            election.is_some_and(|election| election.role() == Role::Follower)
+        };
+        let followers: Vec<_> = (0..self.world.hosts.len()).filter(follows).collect();
+        // What tells absurd terms is refused, and so is no candidate that can be counted on.
+        if followers.is_empty() || self.world.watch.counts_candidates {
+            return Ok(());
+        }
+        let broken = followers[self.rng.usize(0..followers.len())];
+        let how = [Lie::Concede, Lie::Concede, Lie::Outbid, Lie::Term(Term(1 << 40))];
+        let how = how[self.rng.usize(0..how.len())];
+        let slowest = [0, self.heartbeat / 50, self.heartbeat / 2][self.rng.usize(0..3)];
+        for host in &mut self.world.hosts {
+            host.disk.slowest = slowest;
+        }
+        self.world.log(broken, || format!("breaks: {how:?}"));
+        self.world.broken.push(Broken::new(broken, how));
+        self.world.watch.broken = Some((broken, how));
+        self.world.run_for(self.heartbeat * 50)
+    }
+
+    /// A settled group stays as it is though datagrams are lost, as long as not too many are in a row. At
+    /// times some hear each other one way only, and the group settles so first.
+    fn endure_loss(&mut self) -> Result<(), Violation> {
+        let hosts = self.world.hosts.len();
+        for _ in 0..[0, 1, 3][self.rng.usize(0..3)] {
+            let (from, to) = (self.rng.usize(0..hosts), self.rng.usize(0..hosts));
+            self.world.network.cut_one_way(from, to);
+            if self.rng.bool() {
+                self.world.network.cut_one_way(to, from);
+            }
+        }
+        self.world.watch.disturb(self.world.now);
+        self.world.run_for(self.world.watch.settling_time * 5 / 4)?;
+        let loss = [0.02, 0.1, 0.3][self.rng.usize(0..3)];
+        self.world.network.weather = Weather { loss, ..Weather::CALM };
+        self.world.run_for(self.heartbeat * 300)
     }
 
     /// The group gets the time to settle, and half as much to stay as it is; while old datagrams come in.
@@ -186,22 +237,18 @@ impl Scenario {
         let loss = [0.0, 0.0, 0.05, 0.3][self.rng.usize(0..4)];
         let duplication = [0.0, 0.3][self.rng.usize(0..2)];
         let late = delay_max > self.heartbeat / 10;
-        // A datagram that may be three heartbeats late is as good as lost to the promises.
-        Weather {
-            delay_min,
-            delay_max,
-            loss: if late { 0.05 } else { loss },
-            duplication,
-            ..Weather::CALM
-        }
+        Weather { delay_min, delay_max, loss, duplication, is_late: late, ..Weather::CALM }
     }
 
     /// Mends every fault; hooks no longer fail.
     fn mend(&mut self) -> Result<(), Violation> {
+        // A group may have settled across links that worked one way only.
+        self.world.watch.disturb(self.world.now);
         self.world.network.heal();
         self.world.network.weather = Weather::CALM;
         for host in 0..self.world.hosts.len() {
             self.world.hosts[host].hooks.failure = 0.0;
+            self.world.hosts[host].hooks.stubbornness = 0.0;
             self.world.hosts[host].hooks.absence = 0.0;
             self.world.plug(host, true)?;
             self.world.resume(host)?;
@@ -238,7 +285,10 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
                 };
                 params.candidate |= params.static_role.is_some();
             }
-            (params, HookHabit { failure, absence, ..HookHabit::of_length(slow) })
+            (
+                params,
+                HookHabit { failure, stubbornness: failure, absence, ..HookHabit::of_length(slow) },
+            )
         })
         .collect()
 }
@@ -283,7 +333,9 @@ fn gentle_settling_time(params: &Params, hooks: &HookHabit) -> u64 {
 
 /// The same where nodes may besides stay out by their own or the operator's will.
 pub fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
-    let out = nanos(params.yield_time()) + nanos(params.failure_holdoff) * 64 + HOOK_RETRY;
+    let out = nanos(params.yield_time())
+        + nanos(params.failure_holdoff) * 64
+        + if hooks.stubbornness + hooks.absence > 0.0 { HOOK_RETRY } else { 0 };
     gentle_settling_time(params, hooks) + out * 102 / 100
 }
 
@@ -297,5 +349,15 @@ impl Tally {
         self.simulated += other.simulated;
         self.sent += other.sent;
         self.disturbances += other.disturbances;
+    }
+
+    /// What came of many runs, in words.
+    pub fn summary(&self) -> String {
+        format!(
+            "{:.1} simulated hours, {} datagrams, {} faults and commands",
+            self.simulated as f64 / 3.6e12,
+            self.sent,
+            self.disturbances,
+        )
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! What is checked, in a network in which everybody hears everybody: wherever both have been heard
 //! within one alive threshold, by the clock of the host that heard them, the id does not count
-//! there. One that said farewell is not waited for.
+//! there. One that said farewell is not waited for, and what comes late says nothing of who is there.
 
 use std::collections::BTreeMap;
 
 use lanelect::core::Election;
 use lanelect::core::status::VoterStanding;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId};
+use lanelect::types::{Incarnation, NodeId, Sequence};
 use lanelect::wire::message::{Body, Message};
 
 use super::broken;
@@ -20,8 +20,8 @@ use crate::world::Host;
 #[derive(Debug)]
 pub struct Clones {
     node_id: NodeId,
-    /// None where it has said farewell.
-    heard: BTreeMap<(usize, Incarnation), Option<Time>>,
+    /// The newest number, and when it came; none where it has said farewell.
+    heard: BTreeMap<(usize, Incarnation), (Sequence, Option<Time>)>,
 }
 
 impl Clones {
@@ -35,9 +35,12 @@ impl Clones {
         if message.sender != self.node_id {
             return;
         }
-        let heard = self.heard.entry((index, message.incarnation)).or_insert(Some(local));
         let ends = matches!(message.body, Body::Farewell { .. });
-        *heard = heard.and((!ends).then_some(local));
+        let heard = self.heard.entry((index, message.incarnation));
+        let heard = heard.or_insert((Sequence(0), Some(local)));
+        if message.sequence > heard.0 {
+            *heard = (message.sequence, heard.1.and((!ends).then_some(local)));
+        }
     }
 
     /// Nobody counts the id while it has heard both.
@@ -48,7 +51,7 @@ impl Clones {
             let threshold = election.params().leader_alive_threshold;
             let own = (host.node_id == self.node_id).then_some(host.incarnation);
             let lately = self.heard.range((index, Incarnation(0))..=(index, Incarnation(u64::MAX)));
-            let lately = lately.filter(|((_, life), at)| {
+            let lately = lately.filter(|((_, life), (_, at))| {
                 Some(*life) != own && at.is_some_and(|at| local.since(at) < threshold)
             });
             let lives = lately.count() + usize::from(own.is_some());

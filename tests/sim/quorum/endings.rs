@@ -27,11 +27,12 @@ use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::available::checkers::rank;
 use crate::watch::Violation;
+use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{Hiccups, Host};
 
-/// How long the core waits before it tries a hook again that could not be started, in nanoseconds.
-const HOOK_RETRY: u64 = 1_000_000_000;
+/// The longest that the core waits before it tries a hook again, in nanoseconds.
+const HOOK_RETRY: u64 = 10_000_000_000;
 
 /// How many heartbeats a settled group is watched for without saving anything.
 const QUIET_HEARTBEATS: u64 = 1000;
@@ -44,6 +45,7 @@ impl Scenario {
         self.world.network.weather = Weather::CALM;
         self.world.lose_stragglers(self.heartbeat / 100);
         self.misled = None;
+        self.replace_broken()?;
         let voters = super::settings::voters_of(&self.voters);
         for host in 0..self.settings.hosts {
             self.remove_torn_state(host);
@@ -52,6 +54,7 @@ impl Scenario {
             let host = &mut self.world.hosts[host];
             host.params = params;
             host.hooks.failure = 0.0;
+            host.hooks.stubbornness = 0.0;
             host.hooks.absence = 0.0;
             host.disk.slowest = host.disk.slowest.min(self.heartbeat / 20);
         }
@@ -127,7 +130,11 @@ impl Scenario {
     /// What a hook takes that could not be started the first time.
     fn retry_bound(&self) -> u64 {
         let hooks = &self.settings.hooks;
-        if hooks.absence == 0.0 { 0 } else { slow(HOOK_RETRY + hooks.longest * 2) }
+        if hooks.absence + hooks.stubbornness == 0.0 {
+            0
+        } else {
+            slow(HOOK_RETRY + hooks.longest * 2)
+        }
     }
 
     /// Waits for the leader, and takes down how much of the bound that took.
@@ -182,11 +189,12 @@ impl Scenario {
 
     /// What else is asked of a group that has recovered.
     pub fn end(&mut self) -> Result<(), Violation> {
-        match self.rng.u8(0..8) {
+        match self.rng.u8(0..9) {
             0 => self.stay_quiet(),
             1..=2 => self.split_without_majority(),
             3..=4 => self.send_minority_away(),
             5 => self.lose_the_leader(),
+            6 => self.lose_the_leader_beside_a_broken_member(),
             _ => self.stay_as_it_is(),
         }
     }
@@ -300,6 +308,23 @@ impl Scenario {
 
     fn leads(&self, host: usize) -> bool {
         self.world.hosts[host].election.as_ref().is_some_and(Election::is_leader)
+    }
+
+    /// A member that has no vote, and tells whatever terms it likes, neither keeps the voters from a
+    /// leader nor moves one that is there.
+    fn lose_the_leader_beside_a_broken_member(&mut self) -> Result<(), Violation> {
+        let others: Vec<_> =
+            (0..self.settings.hosts).filter(|host| !self.voters.contains(host)).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let broken = others[self.rng.usize(0..others.len())];
+        let how = [Lie::Outbid, Lie::Term(Term(1 << 40))][self.rng.usize(0..2)];
+        self.world.log(broken, || format!("breaks: {how:?}"));
+        self.world.broken.push(Broken::new(broken, how));
+        self.stay_as_it_is()?;
+        self.world.watch.settled = None;
+        self.lose_the_leader()
     }
 
     /// A leader that is cut off for good is replaced, where voters and a candidate are left.

@@ -1,11 +1,13 @@
 //! Faults of quorum groups that need more than a line.
 
-use lanelect::core::persist::PersistentState;
+use lanelect::core::persist::{Enrolment, PersistentState};
+use lanelect::types::Term;
 
 use super::clones::Clones;
 use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::watch::Violation;
+use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{Hiccups, HookHabit, node_id};
 
@@ -58,25 +60,86 @@ impl Scenario {
             duplication: [0.0, 0.3][self.rng.usize(0..2)],
             straggling: [0.0, 0.0, 0.05][self.rng.usize(0..3)],
             straggle_max: self.heartbeat * [20, 200, 2000][self.rng.usize(0..3)],
+            is_late: delay_max > self.heartbeat / 10,
         }
     }
 
     /// Old datagrams come again; at times just when voters that have restarted hear nothing else of a
     /// leader that is cut off.
     pub fn replay(&mut self) -> Result<(), Violation> {
+        let from = self.choose_host();
         if self.rng.bool() {
-            let cut_off = self.choose_host();
-            self.cut_off(cut_off);
+            self.cut_off(from);
             for host in 0..self.settings.hosts {
-                if host != cut_off && self.rng.u8(0..3) > 0 {
+                if host != from && self.rng.u8(0..3) > 0 {
                     self.world.crash(host)?;
                     self.world.start(host)?;
                 }
             }
         }
+        if self.rng.bool() {
+            self.replay_passages(from);
+            return Ok(());
+        }
         let latest = self.heartbeat * 5;
         for _ in 0..self.rng.usize(1..40) {
             self.world.replay(0, latest);
+        }
+        Ok(())
+    }
+
+    /// What one life has said comes again in its order: to everyone, or to each on its own.
+    fn replay_passages(&mut self, from: usize) {
+        let within = [0, self.heartbeat / 10, self.heartbeat * 2][self.rng.usize(0..3)];
+        let together = self.rng.bool();
+        for _ in 0..self.rng.usize(1..4) {
+            if together {
+                self.world.replay_passage(from, None, within);
+            } else {
+                let to = self.rng.usize(0..self.settings.hosts);
+                self.world.replay_passage(from, Some(to), within);
+            }
+        }
+    }
+
+    /// A member's daemon breaks and tells wrong terms, or those that are broken are replaced. Of the voters
+    /// a minority may break, as these do not count then; none of them outbids, because its terms are
+    /// those that it votes in.
+    pub fn break_member(&mut self) -> Result<(), Violation> {
+        if !self.world.broken.is_empty() && self.rng.bool() {
+            return self.replace_broken();
+        }
+        let host = self.rng.usize(0..self.settings.hosts);
+        let is_voter = self.voters.contains(&host);
+        let is_broken = |host: &usize| self.world.broken.iter().any(|it| it.host == *host);
+        let broken_voters = self.voters.iter().filter(|voter| is_broken(voter)).count();
+        let too_many = is_voter && broken_voters + 1 > (self.voters.len() - 1) / 2;
+        if is_broken(&host) || too_many || !self.all_agree_on_voters() {
+            return Ok(());
+        }
+        let how =
+            if !is_voter && self.rng.bool() { Lie::Outbid } else { Lie::Term(self.choose_lie()) };
+        self.world.log(host, || format!("breaks: {how:?}"));
+        self.world.broken.push(Broken::new(host, how));
+        Ok(())
+    }
+
+    /// A term that no group has come to; several tell the same one at times.
+    fn choose_lie(&mut self) -> Term {
+        let told = self.world.broken.iter().find_map(|broken| match broken.how {
+            Lie::Term(term) => Some(term),
+            _ => None,
+        });
+        let chosen = [1 << 20, 1 << 40, 1 << 62, u64::MAX][self.rng.usize(0..4)];
+        told.filter(|_| self.rng.u8(0..4) > 0).unwrap_or(Term(chosen))
+    }
+
+    /// Every broken daemon is replaced by a whole one.
+    pub fn replace_broken(&mut self) -> Result<(), Violation> {
+        for broken in std::mem::take(&mut self.world.broken) {
+            self.world.resume(broken.host)?;
+            self.world.crash(broken.host)?;
+            self.world.start(broken.host)?;
         }
         Ok(())
     }
@@ -112,15 +175,23 @@ impl Scenario {
 
     /// Whether the design bears with the loss of this host's disk now; see the module's header.
     fn may_lose_disk(&self, host: usize) -> bool {
-        let remember = self.voters.iter().filter(|voter| self.remembers(**voter)).count();
-        let needed = self.voters.len() / 2 + 1;
-        let others = remember - usize::from(self.voters.contains(&host) && self.remembers(host));
+        let majority_remembers = |voters: &[usize]| {
+            let others = voters.iter().filter(|voter| **voter != host);
+            others.filter(|voter| self.has_forgotten_nothing(**voter)).count() > voters.len() / 2
+        };
         let calm_for = self.world.now - self.changed_at;
-        self.founded
-            && others >= needed
-            && self.all_agree_on_voters()
+        majority_remembers(&self.voters)
+            && (self.all_agree_on_voters() || majority_remembers(&self.former_voters))
+            && self.misled.is_none()
             && calm_for > nanos(self.settings.longest_hold()) * 103 / 100
             && self.all_have_the_same_settings()
+    }
+
+    /// Whether a host's disk holds all that it ever promised; one that founds the group has promised
+    /// nothing.
+    fn has_forgotten_nothing(&self, host: usize) -> bool {
+        let disk = &self.world.hosts[host].disk;
+        disk.kept.enrolment != Enrolment::None && !disk.torn
     }
 
     fn all_have_the_same_settings(&self) -> bool {

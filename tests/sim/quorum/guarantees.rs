@@ -3,7 +3,7 @@
 //! | check | what |
 //! |---|---|
 //! | leadership | at every instant at most one daemon may act as the leader |
-//! | terms | no two lives lead in one term; `elected` hooks get terms that only grow |
+//! | terms | no two lives lead in one term; `elected` hooks get terms that only grow; only voters move them |
 //! | leases | a majority has promised what a leader relies on, for as long as it does |
 //! | ballots, pledges | a voter votes once a term, and holds still as long as it promised |
 //! | voters | nobody says yes to a node that names other voters |
@@ -35,10 +35,14 @@ use crate::watch::{Decided, Violation, Watch};
 use crate::world::network::Network;
 use crate::world::{Host, label};
 
+/// A clock's reading is not in step with true time by so much, in nanoseconds.
+const GRAIN: u64 = 100;
+
 /// In one life of one host.
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     last_hook: Option<HookEvent>,
+    hook_before: Option<HookEvent>,
     hook_runs: bool,
     /// The last vote that it asked to be kept, or remembered.
     ballot: Option<Ballot>,
@@ -65,9 +69,13 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Guarantees {
     records: Vec<Record>,
+    /// By host, over all its lives: true time until which nobody else may take over what its scripts hold.
+    covered: Vec<u64>,
     newest: BTreeMap<(usize, NodeId), (Incarnation, Sequence)>,
     pub reigns: Reigns,
     pub ledger: Ledger,
+    /// The highest term that a voter has announced. A node that is no voter moves nobody's term.
+    voters_term: Term,
     /// The id that two daemons use at present.
     pub clones: Option<Clones>,
     /// Whether a watchdog and a post-stop see to it that scripts let go.
@@ -92,15 +100,30 @@ impl Guarantees {
     pub fn new(hosts: usize, guarded: bool, grace: Duration) -> Self {
         Guarantees {
             records: vec![Record::default(); hosts],
+            covered: vec![0; hosts],
             newest: BTreeMap::new(),
             reigns: Reigns::default(),
             ledger: Ledger::default(),
+            voters_term: Term::default(),
             clones: None,
             guarded,
             grace,
             settled: None,
             counts: Counts::default(),
         }
+    }
+
+    /// A node knows no higher term than a voter has announced, or it has itself asked for votes in.
+    fn check_term(&mut self, message: &Message, host: &Host) -> Result<(), Violation> {
+        let own = host.disk.kept.ballot.filter(|own| own.candidate.node_id == message.sender);
+        let known = own.map_or(Term::default(), |own| own.term).max(self.voters_term);
+        broken("terms", message.term > known, || {
+            format!("{} is in term {}, and voters in {known}", message.sender, message.term)
+        })?;
+        if host.election.as_ref().is_some_and(|election| has_vote(election, &message.sender)) {
+            self.voters_term = message.term.max(self.voters_term);
+        }
+        Ok(())
     }
 
     /// Every lease rests on promises, whenever it or what it has to cover has changed.
@@ -110,6 +133,8 @@ impl Guarantees {
             let relied_on = lease.map(|end| (end, host.scripts_hold));
             let last = std::mem::replace(&mut self.records[index].relied_on, relied_on);
             if let Some(end) = lease.filter(|_| last != relied_on) {
+                let covered = host.clock.true_time(end + self.grace).saturating_sub(GRAIN);
+                self.covered[index] = self.covered[index].max(covered);
                 self.ledger.check_lease(index, hosts, end, self.grace)?;
             }
         }
@@ -117,23 +142,28 @@ impl Guarantees {
     }
 
     /// At every instant at most one node is between the start of `elected` and the end of `demoted`.
-    /// Where nothing guards the scripts it is counted how often that fails.
-    fn check_takeover(&mut self, index: usize, hosts: &[Host]) -> Result<(), Violation> {
+    /// Where nothing guards the scripts it is counted how often that fails; but not before they have had
+    /// the grace.
+    fn check_takeover(&mut self, index: usize, now: u64, hosts: &[Host]) -> Result<(), Violation> {
         let other = (0..hosts.len()).find(|other| *other != index && hosts[*other].scripts_hold);
         let Some(other) = other else { return Ok(()) };
         self.counts.overlaps += 1;
-        broken("hooks", self.guarded, || {
+        // Whatever becomes of the daemon and its scripts, they have had their grace.
+        let too_early = now < self.covered[other] && may_act(&hosts[index], now);
+        broken("hooks", self.guarded || too_early, || {
             let (one, other) = (label(hosts, index), label(hosts, other));
-            format!("{one} takes over though {other}'s scripts have not let go")
+            format!("{one} takes over though {other}'s scripts have not let go, early: {too_early}")
         })
     }
 
-    /// The fence command is for scripts that have not let go when the grace is over, and for those of a
-    /// daemon that stops and cannot run their demote hook. Where they are guarded neither happens.
+    /// The fence command is for scripts that have not let go when the grace is over, after the lease or a
+    /// demote hook that failed, and for those of a daemon that stops and cannot run their demote hook. Where
+    /// they are guarded neither happens.
     fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
         self.counts.fences += 1;
         let local = host.local(now);
-        let overran = host.lease_seen.is_some_and(|end| local >= end + self.grace);
+        let mut graces = host.lease_seen.into_iter().chain(host.late_since);
+        let overran = graces.any(|begin| local >= begin + self.grace);
         let why = host.election.as_ref().and_then(|election| election.ineligible(local));
         let holds = host.scripts_hold || host.runs_hook();
         let needed = holds && (overran || why == Some(Ineligible::Stopping));
@@ -154,7 +184,7 @@ impl Guarantees {
                 | (Some(Elected | Reaffirmed), Reaffirmed | Demoted)
         );
         broken("order", !fits, || format!("{id} runs {} after {last:?}", run.event))?;
-        record.last_hook = Some(run.event);
+        record.hook_before = record.last_hook.replace(run.event);
         record.hook_runs = true;
         Ok(())
     }
@@ -180,9 +210,12 @@ impl Watch for Guarantees {
         index: usize,
         local: Time,
         message: &Message,
-        _election: &Election,
+        election: &Election,
     ) -> bool {
         self.ledger.note_delivery(index, local, message);
+        if has_vote(election, &message.sender) {
+            self.voters_term = message.term.max(self.voters_term);
+        }
         if let Some(clones) = &mut self.clones {
             clones.note_delivery(index, local, message);
         }
@@ -261,8 +294,9 @@ impl Watch for Guarantees {
         broken("disk", message.incarnation > disk.incarnation, || {
             format!("{id} speaks before its life is on disk")
         })?;
+        self.check_term(message, host)?;
         if matches!(message.body, Body::Resignation { .. }) {
-            broken("hooks", self.guarded && host.scripts_hold, || {
+            broken("hooks", host.scripts_hold, || {
                 format!("{id} resigns though its scripts have not let go")
             })?;
         }
@@ -278,16 +312,29 @@ impl Watch for Guarantees {
     fn note_hook_start(
         &mut self,
         index: usize,
+        now: u64,
         run: &HookRun,
         hosts: &[Host],
     ) -> Result<(), Violation> {
         self.check_order(index, run, &hosts[index])?;
         self.reigns.note_begun(run, &hosts[index], self.guarded)?;
-        if run.event == HookEvent::Elected { self.check_takeover(index, hosts) } else { Ok(()) }
+        if run.event == HookEvent::Elected {
+            self.check_takeover(index, now, hosts)
+        } else {
+            Ok(())
+        }
     }
 
-    fn note_hook_end(&mut self, index: usize, _event: HookEvent) {
-        self.records[index].hook_runs = false;
+    fn note_hook_end(&mut self, index: usize, _event: HookEvent, repeats: bool) {
+        let record = &mut self.records[index];
+        record.hook_runs = false;
+        if repeats {
+            record.last_hook = record.hook_before;
+        }
+    }
+
+    fn note_fenced(&mut self, index: usize) {
+        self.records[index].last_hook = Some(HookEvent::Demoted);
     }
 
     fn note_event(
@@ -316,4 +363,10 @@ impl Watch for Guarantees {
         self.check_leases(hosts)?;
         self.clones.as_ref().map_or(Ok(()), |clones| clones.check(now, hosts))
     }
+}
+
+/// Whether a node is one of the voters that `election` knows.
+fn has_vote(election: &Election, node_id: &NodeId) -> bool {
+    let quorum = election.params().quorum.as_ref();
+    quorum.is_some_and(|quorum| quorum.voters.contains(node_id))
 }

@@ -33,6 +33,7 @@ struct Promise {
     /// Which life of the voter's gave it.
     by: Incarnation,
     to: Life,
+    /// The highest term in which it was given to that life: only what ends that ends the promise.
     term: Term,
     /// In true time.
     until: u64,
@@ -188,10 +189,10 @@ impl Ledger {
         let Some(asked) = self.find_asked(candidate, request.sequence, host)? else {
             return broken("ballots", true, || format!("{voter} answers what nobody asked"));
         };
-        check_enrolled(host, "says yes")?;
         if let Asked::Testimony { asker } = asked {
-            return self.check_testimony(asker, now, voter, candidate);
+            return self.check_testimony(asker, now, host, candidate);
         }
+        check_enrolled(host, "says yes")?;
         let holds = host.scripts_hold;
         broken("hooks", holds, || {
             format!("{voter} says yes to {candidate:?} though its scripts have not let go")
@@ -211,9 +212,13 @@ impl Ledger {
         &self,
         asker: usize,
         now: u64,
-        voter: NodeId,
+        host: &Host,
         life: Life,
     ) -> Result<(), Violation> {
+        let voter = host.node_id;
+        broken("enrolment", host.disk.kept.enrolment == Enrolment::None, || {
+            format!("{voter} testifies, and remembers nothing")
+        })?;
         let binds = |promise: &&Promise| {
             let is_forgotten = promise.by < life.incarnation;
             is_forgotten && now < promise.until && !self.has_ended(asker, promise)
@@ -279,7 +284,9 @@ impl Ledger {
         let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
         let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
+        // Within one life of its holder a promise only grows, whatever old datagram renews it.
         let until = renewed.map_or(until, |promise| promise.until.max(until));
+        let term = renewed.map_or(term, |promise| promise.term.max(term));
         self.promises.insert(index, Promise { by: host.incarnation, to, term, until });
         Ok(())
     }

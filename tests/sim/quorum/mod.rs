@@ -5,12 +5,13 @@
 //!
 //! * **Clocks** drift at most 1 % either way, and in half of the runs each is at one of the ends.
 //! * **Disks** keep what was synced. One that is lost, or torn and removed by the operator, is
-//!   replaced by an empty one only where `faults::may_lose_disk` allows it: as many voters as make a
-//!   majority still remember their votes; the voters are not being changed; and for longer than any
-//!   pledge lasts all nodes have had the same settings, by which the voter that forgot its pledges
-//!   reckons how long they may be in force.
-//! * **Voters** are changed one at a time, by restarting every node, and the next change waits for the
-//!   end of the last. One node at a time may have a wrong set, of at least two.
+//!   replaced by an empty one only where `faults::may_lose_disk` allows it: a majority of the voters
+//!   still remember their votes, while the voters are being changed also of those of before; and for
+//!   longer than any pledge lasts all nodes have had the same settings, by which the voters that testify
+//!   reckon how long the forgotten pledges may be in force.
+//! * **Voters** are changed one at a time, by restarting every node. A change begins only where all nodes
+//!   run under the voters of the last one, and every voter that stays sees each other one count. One node
+//!   at a time may have a wrong set, of at least two.
 //! * **Clones** run in a network in which everybody hears everybody and has heard the id's holder; the
 //!   holder is not held meanwhile.
 //! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's `post-stop`
@@ -20,7 +21,11 @@
 //!   for `demoted`. A daemon is not held twice within one lease and its grace. Without that guard
 //!   overlaps of hooks are counted; leadership is promised all the same.
 //!
-//! Nothing else is: datagrams are lost, doubled, late by minutes, replayed; daemons are held at any
+//! * **Broken members**: fewer than half of the voters, and any others, tell wrong terms. None lies in what
+//!   asks for a promise, gives one or ends one: no majority protocol bears that.
+//!
+//! Nothing else is: datagrams are lost, doubled, late by minutes, replayed alone or in
+//! the order of a life's words, however old; daemons are held at any
 //! point for any time, and crash at any point between deciding, saving and sending.
 
 mod clones;
@@ -76,10 +81,10 @@ impl Tally {
         self.slowest = self.slowest.max(other.slowest);
     }
 
-    /// What came of `seeds` runs, in words.
-    pub fn summary(&self, seeds: u64) -> String {
+    /// What came of many runs, in words.
+    pub fn summary(&self) -> String {
         format!(
-            "{seeds} seeds, {:.1} simulated hours, {} datagrams, {} faults and commands, {} reigns, \
+            "{:.1} simulated hours, {} datagrams, {} faults and commands, {} reigns, \
              {} promises, {} saves; mended groups had their leader within {:.1} % of the bound; \
              without watchdog and post-stop, hooks overlapped {} times in {} seeds, {:.1} in a \
              thousand, and the fence ran {} times",

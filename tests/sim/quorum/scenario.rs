@@ -17,12 +17,12 @@ pub struct Scenario {
     pub settings: Settings,
     /// Who votes, by the configuration.
     pub voters: Vec<usize>,
+    /// Who voted before the last change of the voters.
+    pub former_voters: Vec<usize>,
     /// The host that is set to wrong voters.
     pub misled: Option<usize>,
     /// True time at which some node last got other settings.
     pub changed_at: u64,
-    /// Whether every voter has been enrolled once.
-    pub founded: bool,
     pub heartbeat: u64,
     pub tally: Tally,
 }
@@ -50,15 +50,14 @@ impl Scenario {
         world.sabotage = sabotage;
         world.guard = settings.guard;
         world.post_stop = if settings.guard.is_some() { 1.0 } else { 0.0 };
-        world.archive.capacity = [0, 1000][rng.usize(0..2)];
         if trace {
             println!("{settings:#?}");
         }
         Scenario {
             voters: settings.voters.clone(),
+            former_voters: settings.voters.clone(),
             misled: None,
             changed_at: 0,
-            founded: false,
             heartbeat,
             tally: Tally::default(),
             rng,
@@ -72,7 +71,6 @@ impl Scenario {
         for _ in 0..self.rng.usize(3..40) {
             self.disturb()?;
             self.tally.disturbances += 1;
-            self.founded |= self.all_enrolled();
             match self.rng.u8(0..8) {
                 0 => self.let_pass(0, 60)?,
                 1 => self.let_pass_one_lease()?,
@@ -128,7 +126,7 @@ impl Scenario {
     fn disturb(&mut self) -> Result<(), Violation> {
         let host = self.choose_host();
         let hosts = self.settings.hosts;
-        match self.rng.u8(0..41) {
+        match self.rng.u8(0..43) {
             0..=1 => return self.world.crash(host),
             2..=5 => return self.start_all_but_some(),
             6..=7 => {
@@ -164,12 +162,22 @@ impl Scenario {
             }
             28..=29 => return self.reload(host),
             30..=31 => return self.replay(),
-            32 => self.begin_change_of_voters(),
+            32 => {
+                self.replace_broken()?;
+                return self.change_voters();
+            }
             33..=34 => return self.restart_for_voters(),
-            35 => return self.mislead(),
+            35 => {
+                self.replace_broken()?;
+                return self.mislead();
+            }
             36..=37 => return self.lose_disk(host),
-            38 => return self.let_clone_run(),
-            39 => {
+            38 => {
+                self.replace_broken()?;
+                return self.let_clone_run();
+            }
+            39..=40 => return self.break_member(),
+            41 => {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }

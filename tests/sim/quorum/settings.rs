@@ -150,10 +150,14 @@ fn choose_hooks(
         // Some need more than the grace.
         None => nanos(grace) * [0, 10, 15][rng.usize(0..3)] / 10,
     };
+    let demoted_longest = demoted_longest * u64::from(rng.u8(0..4) > 0);
+    let failure = if gentle { 0.0 } else { [0.0, 0.2][rng.usize(0..2)] };
     HookHabit {
         longest: slow,
-        demoted_longest: demoted_longest * u64::from(rng.u8(0..4) > 0),
-        failure: if gentle { 0.0 } else { [0.0, 0.2][rng.usize(0..2)] },
+        demoted_longest,
+        failure,
+        // Where they are guarded, they let go in time.
+        stubbornness: if guard.is_some() { 0.0 } else { failure },
         absence: if gentle || guard.is_some() { 0.0 } else { [0.0, 0.2][rng.usize(0..2)] },
     }
 }

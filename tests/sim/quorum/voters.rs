@@ -4,34 +4,91 @@ use lanelect::core::Election;
 use lanelect::core::status::VoterStanding;
 
 use super::scenario::Scenario;
-use super::settings::voters_of;
+use super::settings::{nanos, voters_of};
 use crate::watch::Violation;
 
 impl Scenario {
-    /// Decides to add or remove a voter, where the last change is over: every voter runs, and sees every
-    /// other one count, as the documentation has operators wait for. Every host is to be restarted.
-    pub fn begin_change_of_voters(&mut self) {
-        if !self.all_agree_on_voters() || !self.all_enrolled() || !self.all_count() {
-            return;
+    /// Changes the voters, at times without a pause and at times as slowly as other faults let it; one
+    /// of them may lose its disk just then.
+    pub fn change_voters(&mut self) -> Result<(), Violation> {
+        if !self.begin_change_of_voters() {
+            return Ok(());
         }
+        match self.rng.u8(0..4) {
+            0 => return self.forget_what_one_side_knows(),
+            1..=2 => return Ok(()),
+            _ => {}
+        }
+        for _ in 0..self.settings.hosts {
+            match self.rng.u8(0..6) {
+                0 => self.partition(),
+                1 => {
+                    let host = self.choose_host();
+                    self.lose_disk(host)?;
+                }
+                2..=3 => self.let_pass(0, 15)?,
+                _ => {}
+            }
+            self.restart_for_voters()?;
+        }
+        Ok(())
+    }
+
+    /// A bare majority of the former voters, the one that is being removed among them, may elect a leader
+    /// that the others do not hear of. Then one of that majority loses its disk, and the others of it
+    /// are down while the rest changes over.
+    fn forget_what_one_side_knows(&mut self) -> Result<(), Violation> {
+        let removed = self.former_voters.iter().find(|voter| !self.voters.contains(voter));
+        let Some(removed) = removed.copied() else { return Ok(()) };
+        let mut side: Vec<usize> = self.voters.clone();
+        self.rng.shuffle(&mut side);
+        side.truncate(self.former_voters.len() / 2);
+        side.push(removed);
+        let colours: Vec<usize> =
+            (0..self.world.hosts.len()).map(|host| usize::from(side.contains(&host))).collect();
+        self.world.network.partition(&colours);
+        let hold = nanos(self.settings.longest_hold());
+        self.world.run_for(hold * 2)?;
+        let forgetful = side[0];
+        for host in side.into_iter().skip(1) {
+            self.world.crash(host)?;
+        }
+        self.world.network.heal();
+        self.lose_disk(forgetful)?;
+        for host in self.voters.clone() {
+            if self.is_outdated(host) {
+                self.world.crash(host)?;
+                self.world.start(host)?;
+            }
+        }
+        self.world.run_for(hold * 4)
+    }
+
+    /// Decides to add or remove a voter, where the last change is over: every voter that stays runs, and
+    /// sees every other one count, as the documentation has operators wait for. Every host is to be
+    /// restarted.
+    fn begin_change_of_voters(&mut self) -> bool {
         let host = self.rng.usize(0..self.settings.hosts);
         let mut voters = self.voters.clone();
-        if voters.contains(&host) {
-            voters.retain(|voter| *voter != host);
-        } else {
+        voters.retain(|voter| *voter != host);
+        if !self.all_agree_on_voters() || !self.all_count(&voters) {
+            return false;
+        }
+        if voters.len() == self.voters.len() {
             voters.push(host);
         }
         let candidates = voters.iter().any(|voter| self.settings.params[*voter].candidate);
         if !candidates || voters.len() > 5 {
-            return;
+            return false;
         }
         self.world.log(host, || format!("is in or out: the voters are to be {voters:?}"));
-        self.voters = voters;
+        self.former_voters = std::mem::replace(&mut self.voters, voters);
         let voters = voters_of(&self.voters);
         for host in 0..self.settings.hosts {
             let quorum = self.world.hosts[host].params.quorum.as_mut();
             quorum.expect("quorum mode").voters = voters.clone();
         }
+        true
     }
 
     /// Stops a host that still runs under other voters than it is set to.
@@ -66,17 +123,22 @@ impl Scenario {
             })
     }
 
-    /// Whether every voter shows that every voter counts. What one knows the others have heard then.
-    fn all_count(&self) -> bool {
+    /// Whether each of `voters` shows that all of them count. What one knows the others have heard then.
+    fn all_count(&self, voters: &[usize]) -> bool {
         let shows_all = |voter: &usize| {
             let host = &self.world.hosts[*voter];
             let status = host.election.as_ref().map(|it| it.status(host.local(self.world.now)));
             let quorum = status.filter(|_| host.is_up()).and_then(|status| status.quorum);
             quorum.is_some_and(|quorum| {
-                quorum.voters.iter().all(|voter| voter.standing == VoterStanding::Counts)
+                let counts = |other: &usize| {
+                    let other = self.world.hosts[*other].node_id;
+                    let shown = quorum.voters.iter().find(|shown| shown.node_id == other);
+                    shown.is_some_and(|shown| shown.standing == VoterStanding::Counts)
+                };
+                voters.iter().all(counts)
             })
         };
-        self.voters.iter().all(shows_all)
+        voters.iter().all(shows_all)
     }
 
     /// One host is restarted with wrong voters, or with the right ones again.

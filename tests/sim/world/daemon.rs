@@ -9,6 +9,7 @@ use lanelect::core::election::Setup;
 use lanelect::core::hook::HookEvent;
 use lanelect::core::output::{Event, Output};
 use lanelect::core::params::Params;
+use lanelect::core::status::Status;
 use lanelect::time::Time;
 use lanelect::types::Incarnation;
 use lanelect::wire::message::{Body, Message};
@@ -152,8 +153,8 @@ impl<W: Watch> World<W> {
             held.hook_ended = hook_ended;
             return Ok(());
         }
-        if let Some(ran) = hook_ended {
-            self.report_hook_end(index, ran)?;
+        if let Some(outcome) = hook_ended {
+            self.report_hook_end(index, outcome)?;
         }
         self.tell_kept(index)?;
         self.look_at_links(index)?;
@@ -225,12 +226,12 @@ impl<W: Watch> World<W> {
                 let changed = before != self.summary(to);
                 refuse(changed, || format!("a duplicate changed {}", self.label(to)))
             }
-            Came::Replayed if self.is_old(to, sent_at) && !self.lease_is_over(to) => {
-                let before = self.status(to);
+            Came::Replayed if self.is_old(to, sent_at) => {
+                let before = self.status_by_now(to);
                 self.hand_in(to, address, &datagram)?;
                 let changed = before != self.status(to);
                 refuse(changed, || {
-                    let what = self.codec.decode(&datagram);
+                    let what = self.codec.decode(address, &datagram);
                     format!("what was replayed changed {}: {what:?}", self.label(to))
                 })
             }
@@ -250,11 +251,13 @@ impl<W: Watch> World<W> {
 
     /// Whether what was sent at `sent_at` must mean nothing to a host: it may have been on its way no
     /// longer than members are believed to be there without being heard, and not since the host was held,
-    /// unless for longer than that, or heard something late.
+    /// unless for longer than that, or heard something late. A broken one numbers its datagrams otherwise than
+    /// it knows, so an old echo of them is new to it.
     fn is_old(&self, index: usize, sent_at: u64) -> bool {
         let host = &self.hosts[index];
         let authenticated = host.election.as_ref().is_some_and(|e| e.params().authenticated);
-        authenticated && self.now >= sent_at.max(host.misled_at) + self.horizon(index)
+        let holds = authenticated && !self.is_broken(index);
+        holds && self.now >= sent_at.max(host.misled_at) + self.horizon(index)
     }
 
     /// After how long what is replayed must mean nothing to a host, in true time.
@@ -264,24 +267,28 @@ impl<W: Watch> World<W> {
         election.map_or(0, |election| host.clock.span(replay_horizon(election.params())))
     }
 
-    /// Whether a host that was held leads under a lease that is over, which it notices with the next datagram.
-    fn lease_is_over(&self, index: usize) -> bool {
+    /// What a replayed datagram must leave as it is: a host's status once it has looked at the
+    /// time, as it does before whatever it hears. A leader that was held, or one that hands over,
+    /// may then find its lease over.
+    fn status_by_now(&self, index: usize) -> Option<Status> {
         let host = &self.hosts[index];
         let now = host.local(self.now);
-        let lease =
-            host.election.as_ref().filter(|it| it.is_leader()).and_then(Election::lease_end);
-        lease.is_some_and(|end| end <= now)
+        let lease_is_over =
+            |election: &&Election| election.lease_end().is_some_and(|end| end <= now);
+        let election = host.election.as_ref().filter(lease_is_over);
+        let looked = election.zip(host.last_sent).map(|(election, own)| {
+            let mut election = election.clone();
+            election.handle_datagram(now, address(index), &own);
+            election
+        });
+        status_of_others(looked.as_ref().or(host.election.as_ref()), now)
     }
 
     /// What a replayed datagram must not change: nothing but whether the host's own vote counts, which it
     /// does not until a namesake has had the time to answer.
-    fn status(&self, index: usize) -> impl PartialEq + use<W> {
+    fn status(&self, index: usize) -> Option<Status> {
         let host = &self.hosts[index];
-        let mut status = host.election.as_ref()?.status(host.local(self.now));
-        if let Some(quorum) = &mut status.quorum {
-            quorum.voters.retain(|voter| voter.node_id != host.node_id);
-        }
-        Some(status)
+        status_of_others(host.election.as_ref(), host.local(self.now))
     }
 
     /// What a duplicate must not change. Where datagrams are authenticated one of an earlier life may
@@ -297,7 +304,7 @@ impl<W: Watch> World<W> {
         let Some(election) = &mut host.election else { return Ok(()) };
         let message = self
             .codec
-            .decode(datagram)
+            .decode(from, datagram)
             .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
         if self.sabotage == Some(Sabotage::IgnoreBetterLeaders)
             && matches!(message.body, Body::Declaration { .. })
@@ -314,7 +321,7 @@ impl<W: Watch> World<W> {
         let is_news = is_fresh && self.watch.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
         if is_news {
-            self.watch.check_reaction(&message, election)?;
+            self.watch.check_reaction(to, &message, election)?;
         }
         self.drain(to)
     }
@@ -388,6 +395,7 @@ impl<W: Watch> World<W> {
             }
             Output::Fence { term } => {
                 self.log(index, || format!("fences term {term}"));
+                self.run_fence(index);
                 Ok(())
             }
             Output::Bequeath => {
@@ -447,21 +455,28 @@ impl<W: Watch> World<W> {
     }
 
     pub(super) fn send(&mut self, index: usize, message: &Message) -> Result<(), Violation> {
-        self.log(index, || format!("sends {:?} term {}", message.body, message.term));
+        let told = self.as_told(index, message);
+        self.log(index, || format!("sends {:?} term {}", told.body, told.term));
         self.sent += 1;
-        let encoded = self.codec.encode(message, &mut self.buffer);
+        let encoded = self.codec.encode(address(index), &told, &mut self.buffer);
         encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
         let datagram = Rc::from(self.buffer.as_slice());
         let kept = Kept { from: index, sent_at: self.now, datagram };
-        self.archive.note(&message.body, kept.clone());
-        for to in 0..self.hosts.len() {
+        if self.keeps_datagrams {
+            self.archive.note(&told, kept.clone());
+        }
+        let is_broken = self.is_broken(index);
+        for to in (0..self.hosts.len()).filter(|to| !is_broken || *to != index) {
             let delays = self.network.deliveries(&mut self.rng, index, to);
+            if delays[0].is_none() && self.network.connects(index, to) {
+                self.watch.note_lost(index, to);
+            }
             for (copy, delay) in delays.into_iter().flatten().enumerate() {
                 let came = if copy > 0 { Came::Again } else { Came::First };
                 self.schedule(delay, Action::Deliver { to, kept: kept.clone(), came });
             }
         }
-        Ok(())
+        if self.broken.is_empty() { Ok(()) } else { self.provoke(index, &told.body) }
     }
 
     /// A declaration of a leader whose lease has run out since it decided to declare.
@@ -501,4 +516,14 @@ pub fn replay_horizon(params: &Params) -> u64 {
     let interval = params.report_interval(0).max(params.heartbeat_interval) * 11 / 10;
     let silence = (interval * 5).max(params.leader_alive_threshold * 2);
     (silence + silence).as_nanos() as u64
+}
+
+/// An election's status, without whether its own vote counts.
+fn status_of_others(election: Option<&Election>, now: Time) -> Option<Status> {
+    let election = election?;
+    let mut status = election.status(now);
+    if let Some(quorum) = &mut status.quorum {
+        quorum.voters.retain(|voter| voter.node_id != election.node_id());
+    }
+    Some(status)
 }

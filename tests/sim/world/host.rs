@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use lanelect::core::Election;
-use lanelect::core::hook::HookEvent;
+use lanelect::core::hook::{HookEvent, HookOutcome};
 use lanelect::core::output::Output;
 use lanelect::core::params::Params;
 use lanelect::core::persist::PersistentState;
@@ -30,6 +30,8 @@ pub struct Host {
     /// Whether its scripts hold what the leader holds: from the start of an `elected` to the end of
     /// whatever makes them let go, over all its lives.
     pub scripts_hold: bool,
+    /// Since when they hold on although they were to let go, by its own clock.
+    pub late_since: Option<Time>,
     /// What is to be done in its daemon's name where that dies.
     pub(super) will: Option<Will>,
     /// When the latest lease of this life ends or ended, by its own clock.
@@ -60,8 +62,10 @@ pub struct HookHabit {
     pub longest: u64,
     /// Longest run of `demoted`; every other one takes that long.
     pub demoted_longest: u64,
-    /// Probability that a run fails.
+    /// Probability that a run fails, or is lost: nobody is told whether it has ended.
     pub failure: f64,
+    /// The same for a run by which the scripts are to let go; then they have not.
+    pub stubbornness: f64,
     /// Probability that a run never starts.
     pub absence: f64,
 }
@@ -69,7 +73,13 @@ pub struct HookHabit {
 impl HookHabit {
     /// Every hook takes up to `longest` and succeeds.
     pub const fn of_length(longest: u64) -> Self {
-        HookHabit { longest, demoted_longest: longest, failure: 0.0, absence: 0.0 }
+        HookHabit {
+            longest,
+            demoted_longest: longest,
+            failure: 0.0,
+            stubbornness: 0.0,
+            absence: 0.0,
+        }
     }
 }
 
@@ -92,8 +102,8 @@ pub(super) struct Held {
     pub(super) in_hand: VecDeque<Output>,
     /// What arrived meanwhile.
     pub(super) inbox: VecDeque<(Kept, Came)>,
-    /// Whether the hook that ended meanwhile had started at all.
-    pub(super) hook_ended: Option<bool>,
+    /// How the hook ended meanwhile.
+    pub(super) hook_ended: Option<HookOutcome>,
 }
 
 /// What a host keeps. Writing takes a while; until it is over, a crash leaves what was there before.
@@ -157,6 +167,7 @@ impl Host {
             life: 0,
             incarnation: Incarnation::default(),
             scripts_hold: false,
+            late_since: None,
             will: None,
             healthy: true,
             lease_seen: None,
@@ -180,6 +191,11 @@ impl Host {
     /// Whether its daemon runs, held or not.
     pub fn is_alive(&self) -> bool {
         self.election.is_some()
+    }
+
+    /// Its scripts hold nothing any more.
+    pub(super) fn let_go(&mut self) {
+        (self.scripts_hold, self.late_since) = (false, None);
     }
 
     /// Whether its scripts are doing something.

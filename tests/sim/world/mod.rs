@@ -5,6 +5,7 @@
 //! hooks run, `network` who hears whom. A world does not judge: its [`Watch`] does.
 
 mod archive;
+pub mod broken;
 mod daemon;
 mod disk;
 pub mod host;
@@ -18,11 +19,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use lanelect::core::params::Params;
-use lanelect::types::NodeId;
+use lanelect::types::{NodeId, Term};
 use lanelect::wire::frame::Codec;
 
 use crate::watch::{Violation, Watch};
 use archive::{Archive, Kept};
+use broken::Broken;
 pub use daemon::replay_horizon;
 pub use host::{Clock, HookHabit, Host};
 use network::Network;
@@ -33,6 +35,7 @@ enum Action {
     Wake { host: usize, life: u64 },
     HookEnds { host: usize, number: u64 },
     PostStopEnds { host: usize, number: u64 },
+    FenceEnds { host: usize, life: u64 },
     Written { host: usize, life: u64 },
     TellKept { host: usize, life: u64 },
     Start { host: usize, life: u64 },
@@ -91,6 +94,25 @@ pub enum Sabotage {
     SendDeadDeclarations,
 }
 
+impl Sabotage {
+    /// What the checkers of available mode must notice.
+    pub const OF_AVAILABLE_MODE: [Sabotage; 4] = [
+        Sabotage::IgnoreBetterLeaders,
+        Sabotage::ForgetPersisted,
+        Sabotage::ReportHooksEarly,
+        Sabotage::SpeakAfterStop,
+    ];
+
+    /// What those of quorum mode must notice.
+    pub const OF_QUORUM_MODE: [Sabotage; 5] = [
+        Sabotage::ForgetPersisted,
+        Sabotage::ReportHooksEarly,
+        Sabotage::SpeakAfterStop,
+        Sabotage::ReportWritesEarly,
+        Sabotage::SendDeadDeclarations,
+    ];
+}
+
 /// Daemons that are held in the middle of what they do.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hiccups {
@@ -126,12 +148,18 @@ pub struct World<W> {
     pub hiccups: Hiccups,
     /// None where nothing guards the scripts.
     pub guard: Option<Guard>,
+    /// Members whose daemons are broken: what they tell of terms is not what they know.
+    pub broken: Vec<Broken>,
+    /// The highest term that any datagram has told.
+    highest_told: Term,
     /// Probability that `post-stop` runs after a crash.
     pub post_stop: f64,
     /// Datagrams sent so far.
     pub sent: u64,
     /// Datagrams that were sent before, to come again.
-    pub archive: Archive,
+    archive: Archive,
+    /// Whether they are kept.
+    pub keeps_datagrams: bool,
     codec: Codec,
     queue: BinaryHeap<Reverse<Scheduled>>,
     scheduled: u64,
@@ -162,9 +190,12 @@ impl<W: Watch> World<W> {
             sabotage: None,
             hiccups: Hiccups::default(),
             guard: None,
+            broken: Vec::new(),
+            highest_told: Term(0),
             post_stop: 0.0,
             sent: 0,
             archive: Archive::default(),
+            keeps_datagrams: true,
             codec: Codec::new("sim".parse().expect("a valid name"), None),
             queue: BinaryHeap::new(),
             scheduled: 0,
@@ -223,6 +254,23 @@ impl<W: Watch> World<W> {
         }
     }
 
+    /// A part of what one life of `from` has said comes again, in its order: to `to`, or to every host.
+    pub fn replay_passage(&mut self, from: usize, to: Option<usize>, within: u64) {
+        let passage = self.archive.passage(&mut self.rng, from);
+        let begin = self.rng.u64(0..=within);
+        let step = self.rng.u64(0..=within) / (passage.len() as u64 + 1);
+        self.log(from, || format!("is heard again, by {to:?}: {} datagrams", passage.len()));
+        for host in (0..self.hosts.len()).filter(|host| to.is_none_or(|to| to == *host)) {
+            for (place, kept) in passage.iter().enumerate().filter(|_| host != from) {
+                let (kept, came) = (kept.clone(), Came::Replayed);
+                self.schedule(
+                    begin + step * place as u64,
+                    Action::Deliver { to: host, kept, came },
+                );
+            }
+        }
+    }
+
     /// Loses what has not arrived by so many nanoseconds from now.
     pub fn lose_stragglers(&mut self, after: u64) {
         let latest = self.now + after;
@@ -241,6 +289,7 @@ impl<W: Watch> World<W> {
             }
             Action::HookEnds { host, number } => self.end_hook(host, number),
             Action::PostStopEnds { host, number } => self.end_post_stop(host, number),
+            Action::FenceEnds { host, life } if lives(host, life) => self.end_fence(host),
             Action::Written { host, life } if lives(host, life) => self.finish_write(host),
             Action::TellKept { host, life } if lives(host, life) => self.tell_kept(host),
             Action::Start { host, life } if lives(host, life) => {
@@ -256,7 +305,8 @@ impl<W: Watch> World<W> {
             Action::Kill { host, life } if lives(host, life) && self.is_released(host) => {
                 self.crash(host)
             }
-            Action::Written { .. }
+            Action::FenceEnds { .. }
+            | Action::Written { .. }
             | Action::TellKept { .. }
             | Action::Start { .. }
             | Action::Resume { .. }

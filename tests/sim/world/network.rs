@@ -17,6 +17,8 @@ pub struct Weather {
     pub straggling: f64,
     /// For how long at the most.
     pub straggle_max: u64,
+    /// Whether delays are so long that answers come too late for what they answer.
+    pub is_late: bool,
 }
 
 impl Weather {
@@ -28,11 +30,17 @@ impl Weather {
         duplication: 0.0,
         straggling: 0.0,
         straggle_max: 0,
+        is_late: false,
     };
 
     /// Whether every datagram arrives in time.
     pub fn is_calm(&self) -> bool {
-        self.loss == 0.0 && self.straggling == 0.0
+        self.loss == 0.0 && self.is_prompt()
+    }
+
+    /// Whether every datagram that arrives does so in time.
+    pub fn is_prompt(&self) -> bool {
+        self.straggling == 0.0 && !self.is_late
     }
 }
 
@@ -93,7 +101,7 @@ impl Network {
 
     /// The delays after which a datagram arrives: none where it is lost, two where it is doubled.
     pub fn deliveries(&self, rng: &mut Rng, from: usize, to: usize) -> [Option<u64>; 2] {
-        let Weather { delay_min, delay_max, loss, duplication, straggling, straggle_max } =
+        let Weather { delay_min, delay_max, loss, duplication, straggling, straggle_max, .. } =
             self.weather;
         if !self.connects(from, to) || (from != to && loss > 0.0 && rng.f64() < loss) {
             return [None, None];

@@ -7,12 +7,15 @@ use super::host::RunningHook;
 use super::{Action, Guard, Sabotage, World};
 use crate::watch::{Violation, Watch};
 
+/// Between looks at whether a daemon is still held.
+const HELD_LOOK: u64 = 1_000_000;
+
 impl<W: Watch> World<W> {
     pub(super) fn run_hook(&mut self, index: usize, run: HookRun) -> Result<(), Violation> {
         let ran = self.rng.f64() >= self.hosts[index].hooks.absence;
         self.log(index, || format!("hook {} {} term {}", run.event, run.reason, run.term));
         if ran {
-            self.watch.note_hook_start(index, &run, &self.hosts)?;
+            self.watch.note_hook_start(index, self.now, &run, &self.hosts)?;
             self.hosts[index].scripts_hold |= run.event == HookEvent::Elected;
         }
         let takes = self.hook_length(index, run.event);
@@ -62,26 +65,55 @@ impl<W: Watch> World<W> {
 
     /// The hook has ended. A daemon that is held learns of it later.
     pub(super) fn end_hook(&mut self, index: usize, number: u64) -> Result<(), Violation> {
+        let Some(hook) = self.hosts[index].hook.take_if(|hook| hook.number == number) else {
+            return Ok(());
+        };
+        let outcome = self.outcome_of(index, &hook);
+        let was_to_let_go = matches!(hook.event, HookEvent::Started | HookEvent::Demoted);
         let host = &mut self.hosts[index];
-        let Some(hook) = host.hook.take_if(|hook| hook.number == number) else { return Ok(()) };
+        if was_to_let_go && outcome == HookOutcome::Succeeded {
+            host.let_go();
+        } else if hook.event == HookEvent::Demoted && host.scripts_hold {
+            host.late_since.get_or_insert(host.clock.show(self.now));
+        }
         if hook.ran {
-            host.scripts_hold &= !matches!(hook.event, HookEvent::Started | HookEvent::Demoted);
-            self.watch.note_hook_end(index, hook.event);
+            let is_missing = match outcome {
+                HookOutcome::Failed => host.params.quorum.is_some(),
+                outcome => outcome == HookOutcome::Lost,
+            };
+            let still_holds = host.scripts_hold || hook.event == HookEvent::Started;
+            let repeats = was_to_let_go && is_missing && still_holds;
+            self.watch.note_hook_end(index, hook.event, repeats);
         }
         match &mut self.hosts[index].held {
-            Some(held) => held.hook_ended = Some(hook.ran),
-            None => self.report_hook_end(index, hook.ran)?,
+            Some(held) => held.hook_ended = Some(outcome),
+            None => self.report_hook_end(index, outcome)?,
         }
         Ok(())
     }
 
-    pub(super) fn report_hook_end(&mut self, index: usize, ran: bool) -> Result<(), Violation> {
-        let failed = self.rng.f64() < self.hosts[index].hooks.failure;
-        let outcome = match (ran, failed) {
-            (false, _) => HookOutcome::NotRun,
-            (true, true) => HookOutcome::Failed,
-            (true, false) => HookOutcome::Succeeded,
+    fn outcome_of(&mut self, index: usize, hook: &RunningHook) -> HookOutcome {
+        let habit = self.hosts[index].hooks;
+        let failure = match hook.event {
+            HookEvent::Elected | HookEvent::Reaffirmed => habit.failure,
+            HookEvent::Started | HookEvent::Demoted => habit.stubbornness,
         };
+        if !hook.ran {
+            HookOutcome::NotRun
+        } else if self.rng.f64() >= failure {
+            HookOutcome::Succeeded
+        } else if self.rng.bool() {
+            HookOutcome::Failed
+        } else {
+            HookOutcome::Lost
+        }
+    }
+
+    pub(super) fn report_hook_end(
+        &mut self,
+        index: usize,
+        outcome: HookOutcome,
+    ) -> Result<(), Violation> {
         self.log(index, || format!("hook {outcome:?}"));
         if outcome != HookOutcome::Succeeded {
             self.watch.disturb(self.now);
@@ -90,6 +122,34 @@ impl<W: Watch> World<W> {
         let now = host.local(self.now);
         if let Some(election) = &mut host.election {
             election.handle_hook_finished(now, outcome);
+        }
+        self.drain(index)
+    }
+
+    /// The fence command runs, beside whatever hook still does.
+    pub(super) fn run_fence(&mut self, index: usize) {
+        let host = &self.hosts[index];
+        let (life, longest) = (host.life, host.clock.span(host.hooks.longest));
+        let takes = self.rng.u64(0..=longest);
+        self.schedule(takes, Action::FenceEnds { host: index, life });
+    }
+
+    /// The fence command has ended. A daemon that is held learns of it later.
+    pub(super) fn end_fence(&mut self, index: usize) -> Result<(), Violation> {
+        let life = self.hosts[index].life;
+        if self.hosts[index].held.is_some() {
+            self.schedule(HELD_LOOK, Action::FenceEnds { host: index, life });
+            return Ok(());
+        }
+        let outcome = [HookOutcome::Succeeded, HookOutcome::Failed][self.rng.usize(0..2)];
+        self.log(index, || format!("fence {outcome:?}"));
+        let now = self.hosts[index].local(self.now);
+        if outcome == HookOutcome::Succeeded {
+            self.hosts[index].let_go();
+            self.watch.note_fenced(index);
+        }
+        if let Some(election) = &mut self.hosts[index].election {
+            election.handle_fence_finished(now, outcome);
         }
         self.drain(index)
     }
@@ -137,7 +197,7 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         self.log(index, || "has cleaned up after its daemon".into());
-        self.hosts[index].scripts_hold = false;
+        self.hosts[index].let_go();
         match self.hosts[index].will.take() {
             Some(will) => self.send(index, &will.resignation),
             None => Ok(()),

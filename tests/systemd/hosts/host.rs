@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::cgroup::Cgroup;
 use super::trial::{BOOT, SITE, SYSTEM_MANAGER};
-use crate::harness::host::ip;
+use crate::harness::host::{ip, status_at};
 use crate::harness::journal::{self, Journal};
 use crate::harness::{wait_for, wait_until};
 
@@ -25,8 +25,6 @@ pub(crate) const DAEMON: &str = "lanelect@lan0.service";
 
 /// The unit that runs the hooks.
 pub(crate) const HOOK_RUNNER: &str = "lanelect-hook@lan0.service";
-
-const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 
 /// What the system manager is told.
 const OPTIONS: [&str; 4] =
@@ -235,20 +233,12 @@ impl Host {
         self.systemctl(&format!("kill --kill-who=main --signal={signal} {DAEMON}"));
     }
 
-    /// `lanelect status --json`; null while the daemon cannot be reached.
+    /// What `lanelect status --json` prints; null while the daemon cannot be reached.
     pub(crate) fn status(&self) -> Value {
         if !self.has_power() {
             return Value::Null;
         }
-        let socket = self.file(&format!("/run/lanelect/{ELECTION}.sock"));
-        let mut command = Command::new(LANELECT);
-        command.args(["status", "--json", "--socket"]).arg(socket).stdin(Stdio::null());
-        let output = command.output().unwrap();
-        match output.status.code() {
-            Some(0) => serde_json::from_slice(&output.stdout).unwrap(),
-            Some(3) => Value::Null,
-            _ => panic!("{}: status: {output:?}", self.name),
-        }
+        status_at(self.file(&format!("/run/lanelect/{ELECTION}.sock")))
     }
 
     /// Whether it leads, no hook runs, and the last one fits that.

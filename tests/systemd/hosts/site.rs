@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +21,10 @@ use crate::harness::{wait_for, wait_until};
 
 /// The longest a scenario may take.
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// How many hosts of all tests together have power at a time. The kernel gives a user 128 inotify
+/// instances; a host takes several, and one that gets none never comes up.
+const HOSTS_MAX: usize = 12;
 
 /// Hosts on one network.
 pub(crate) struct Site {
@@ -41,12 +46,36 @@ pub(crate) fn bare_scenario<const N: usize>(body: impl FnOnce(&Site, [&Host; N])
 
 fn run<const N: usize>(test: &str, image: fn(&Path), body: impl FnOnce(&Site, [&Host; N])) {
     let needs = Needs { limit: LIMIT, real_root: true, trial };
+    let _places = Places::take(N);
     isolated_with(needs, test, |_inside| {
         let site = Site::new(N, image);
         site.boot();
         body(&site, std::array::from_fn(|i| &site.hosts[i]));
         site.stop_all();
     });
+}
+
+/// Places for hosts, of the [`HOSTS_MAX`] that there are. Free again when dropped.
+struct Places(usize);
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+impl Places {
+    /// Waits until so many are free.
+    fn take(count: usize) -> Places {
+        let taken = TAKEN.lock().unwrap();
+        let mut taken = FREED.wait_while(taken, |taken| *taken + count > HOSTS_MAX).unwrap();
+        *taken += count;
+        Places(count)
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap() -= self.0;
+        FREED.notify_all();
+    }
 }
 
 impl Site {

@@ -12,7 +12,7 @@ pub(crate) fn violations(entries: &[Entry], hosts: &[&str]) -> String {
 
 /// Where a host's `elected` hook started before another's `demoted` had ended, a line each.
 pub(crate) fn overlaps(entries: &[Entry]) -> Vec<String> {
-    group::judge(&retell(entries)).overlaps
+    group::judge(&retell(entries)).overlaps.iter().map(ToString::to_string).collect()
 }
 
 /// A daemon's first hook is `started`, so that is where one was started. A host without power runs
@@ -32,7 +32,7 @@ fn retell(entries: &[Entry]) -> Vec<Entry> {
 }
 
 fn demotion() -> Run {
-    Run { event: "demoted".into(), reason: "power-loss".into(), term: 0 }
+    Run { event: "demoted".into(), reason: "power-loss".into(), term: 0, at: None }
 }
 
 #[cfg(test)]

@@ -52,9 +52,11 @@ impl Election {
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());
         self.voter.give(now, self.life(), self.term, hold, least_kept);
         self.persist();
-        for timer in [Timer::Candidacy, Timer::Repropose, Timer::Certainty, Timer::ElectionEnd] {
+        for timer in [Timer::Candidacy, Timer::Repropose, Timer::Certainty] {
             self.timers.clear(timer);
         }
+        // A disk that hangs does not keep it a candidate for ever.
+        self.timers.set(Timer::ElectionEnd, now + self.params.declaration_hold());
     }
 
     /// Asks for the votes, once this node's own is on disk.

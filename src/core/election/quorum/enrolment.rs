@@ -4,11 +4,11 @@
 //! have voted in terms it no longer knows of, so it gives no vote until one of two things shows that
 //! it cannot vote twice in a term:
 //!
-//! * *The group has a memory without it.* So many voters that do remember answer its inquiry that
-//!   every majority has one of them besides this voter. They do so only once they have known of this
-//!   life of it for as long as any pledge lasts that an earlier one may have given. Whoever won a term with a forgotten vote did so with such a majority: the forgotten
-//!   term is not above the highest one answered. It takes half of the voters, and in a group of an
-//!   odd number a majority; so a group of one can take in a second.
+//! * *The group has a memory without it.* A majority of the voters answers its inquiry, of two voters
+//!   the other one. Voters that are founding the group are among them: they have never voted, so what
+//!   they remember is whole. They do so only once they have known of this life of it for as long as any pledge
+//!   lasts that an earlier one may have given. One of them has voted in every term that was won with
+//!   a forgotten vote, and knows it: the forgotten term is not above the highest one answered.
 //! * *The group is new.* Every other voter answers that it has no memory either, and then that it has
 //!   learned the same of everyone: one that lost its disk in a group which remembers never gets such
 //!   answers.
@@ -64,7 +64,8 @@ impl Election {
     pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
         let told = memory(message.standing.flags);
-        if self.lacks_memory() && told != Answer::Remembers && known != Some(told) {
+        let is_news = known.is_none_or(|known| known.memory != told);
+        if self.lacks_memory() && told != Enrolment::Enrolled && is_news {
             self.timers.set_no_later(Timer::Inquiry, now + self.params.repetition_gap());
         }
     }
@@ -77,10 +78,8 @@ impl Election {
         if !heeded || !params.voters.contains(&message.sender) {
             return;
         }
-        let answer = match memory(message.standing.flags) {
-            Answer::Remembers if testifies => Answer::Testifies,
-            other => other,
-        };
+        let memory = memory(message.standing.flags);
+        let answer = Answer { memory, testifies: testifies && memory != Enrolment::None };
         if let Some(census) = &mut self.quorum.census {
             census.note(message.sender, answer);
         }
@@ -94,9 +93,8 @@ impl Election {
         };
         let others = || params.voters.ids().iter().copied().filter(|id| *id != self.node_id);
         let testified = census.testimonies() >= params.voters.needed_to_testify();
-        let nobody_remembers =
-            || census.all(others(), |it| matches!(it, Answer::Nothing | Answer::Founding));
-        let all_have_seen_that = || census.all(others(), |it| it != Answer::Nothing);
+        let nobody_remembers = || census.all(others(), |memory| memory != Enrolment::Enrolled);
+        let all_have_seen_that = || census.all(others(), |memory| memory != Enrolment::None);
         let next = match self.durable.enrolment {
             _ if !self.lacks_memory() => return,
             _ if testified => Enrolment::Enrolled,
@@ -141,12 +139,12 @@ impl Election {
 }
 
 /// What a voter's flags say of its memory.
-fn memory(flags: Flags) -> Answer {
+fn memory(flags: Flags) -> Enrolment {
     if flags.contains(Flags::ENROLLED) {
-        Answer::Remembers
+        Enrolment::Enrolled
     } else if flags.contains(Flags::FOUNDING) {
-        Answer::Founding
+        Enrolment::Founding
     } else {
-        Answer::Nothing
+        Enrolment::None
     }
 }

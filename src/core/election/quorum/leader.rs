@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::Election;
+use super::{Election, Overdue};
 use crate::core::election::State;
-use crate::core::hook::{HookEvent, Reason};
+use crate::core::election::eligibility::doubled;
+use crate::core::hook::{HookEvent, HookOutcome, Reason};
 use crate::core::output::{Event, Output};
 use crate::core::quorum::Lease;
 use crate::core::quorum::lease::Cover;
@@ -12,6 +13,13 @@ use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::{NodeId, Term};
 use crate::wire::message::{Body, DatagramId, Message};
+
+/// How long to wait before a fence command that failed runs again. Doubles with every further failure, up to
+/// [`FENCE_RETRY_MAX`].
+pub(crate) const FENCE_RETRY: Duration = Duration::from_secs(1);
+
+/// Longest pause before the fence command runs again.
+pub(crate) const FENCE_RETRY_MAX: Duration = Duration::from_secs(60);
 
 impl Election {
     /// When this node's leadership ends unless voters renew it; none where nothing limits it.
@@ -38,20 +46,67 @@ impl Election {
         if !self.hooks.hold() {
             return;
         }
-        self.quorum.overdue = Some(self.reign);
-        self.timers.set(Timer::GraceEnd, lease.grace_end());
+        self.quorum.overdue.get_or_insert(Overdue::of(self.reign));
+        self.timers.set_no_later(Timer::GraceEnd, lease.grace_end());
         if matches!(scripts_run, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
             let by = now + lease.grace_end().since(now) / 2;
             self.outputs.push_back(Output::CutHookShort { by });
         }
     }
 
-    /// The grace is over; whatever the scripts still hold, another node may take by now.
-    pub(in crate::core::election) fn end_grace(&mut self) {
-        if let Some(term) = self.quorum.overdue.take() {
-            self.notify(Event::GraceOverrun { term });
-            self.outputs.push_back(Output::Fence { term });
+    /// A run by which the scripts were to let go has not done so. They have the grace to do it after all,
+    /// also where this node still has its lease: it does not resign before.
+    pub(in crate::core::election) fn begin_grace(&mut self, now: Time) {
+        if !self.hooks.hold() {
+            return;
         }
+        let reign = self.reign;
+        if self.quorum.overdue.is_none() {
+            self.timers.set(Timer::GraceEnd, now + self.params.demote_grace());
+        }
+        self.quorum.overdue.get_or_insert(Overdue::of(reign)).is_late = true;
+    }
+
+    /// The grace is over. Where the lease is too, another node may take by now what the scripts hold.
+    pub(in crate::core::election) fn end_grace(&mut self) {
+        let Some(overdue) = &mut self.quorum.overdue else { return };
+        overdue.is_late = true;
+        let Overdue { term, fence_failures, .. } = *overdue;
+        if self.quorum.fencing.is_some() {
+            // One at a time: whether it runs again is decided at its end.
+            return;
+        }
+        if fence_failures == 0 {
+            self.notify(Event::GraceOverrun { term });
+        }
+        self.quorum.fencing = Some(term);
+        self.outputs.push_back(Output::Fence { term });
+    }
+
+    /// Takes in how the fence command ended. After a success this host holds nothing of that reign any more,
+    /// whatever becomes of the demote hook.
+    pub(in crate::core::election) fn judge_fence(&mut self, now: Time, outcome: HookOutcome) {
+        let Some(fenced) = self.quorum.fencing.take() else { return };
+        let Some(overdue) = &mut self.quorum.overdue else { return };
+        if overdue.term == fenced && outcome == HookOutcome::Succeeded {
+            self.timers.clear(Timer::HookRetry);
+            return self.hooks.release();
+        }
+        let retry_in = doubled(FENCE_RETRY, overdue.fence_failures).min(FENCE_RETRY_MAX);
+        overdue.fence_failures = overdue.fence_failures.saturating_add(1);
+        if self.timers.get(Timer::GraceEnd).is_none() {
+            self.timers.set(Timer::GraceEnd, now + retry_in);
+        }
+    }
+
+    /// Whether a fence command runs. It would hit the next reign of this node as well.
+    pub(in crate::core::election) const fn is_fencing(&self) -> bool {
+        self.quorum.fencing.is_some()
+    }
+
+    /// The reign that this node's scripts have not let go of in spite of `demoted`, or in time.
+    pub fn overdue_term(&self) -> Option<Term> {
+        self.quorum.overdue.filter(|overdue| overdue.is_late).map(|overdue| overdue.term)
     }
 
     /// Takes in that the scripts have let go, where they have.
@@ -62,11 +117,11 @@ impl Election {
         }
     }
 
-    /// This node stops, and its scripts will not let go: their demote hook cannot be run. It does not
-    /// resign, so that the voters hold still for as long as they promised.
-    pub(in crate::core::election) fn leave_unreleased(&mut self) {
-        self.leave_office();
-        self.quorum.overdue = Some(self.reign);
+    /// This node stops, and its scripts have not let go. It does not resign, so that the voters hold still
+    /// for as long as they promised. The fence command runs once: `post-stop` goes on.
+    pub(in crate::core::election) fn leave_unreleased(&mut self, now: Time) {
+        self.leave_office(now);
+        self.quorum.overdue.get_or_insert(Overdue::of(self.reign));
         self.end_grace();
     }
 
@@ -133,7 +188,7 @@ impl Election {
         self.learn_term(message.term);
         self.reign = message.term;
         if matches!(self.state, State::HandingOver { .. }) {
-            self.leave_office();
+            self.leave_office(now);
             self.schedule_heartbeat(now);
         }
         if self.leader == Some(sender) {

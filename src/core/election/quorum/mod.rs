@@ -47,8 +47,10 @@ pub(super) struct Quorum {
     namesake_heard: Option<Time>,
     /// What the others have answered to this voter, which has no memory.
     census: Option<Census>,
-    /// The reign whose scripts have until `Timer::GraceEnd` to let go.
-    overdue: Option<Term>,
+    /// The reign whose scripts have to let go.
+    overdue: Option<Overdue>,
+    /// The reign that the running fence command is for.
+    fencing: Option<Term>,
     /// Whether it stands because the leader that resigned named it.
     pub(super) named: bool,
     /// What was last reported of the voters that it waits for: silent, and enrolled.
@@ -59,6 +61,22 @@ pub(super) struct Quorum {
     /// Worse candidates that this one, standing itself, has refused its support since then; once each,
     /// for the same reason.
     pub(super) refused: Vec<NodeId>,
+}
+
+/// Scripts that have to let go of a reign: until `Timer::GraceEnd`, and then the fence command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Overdue {
+    term: Term,
+    /// Whether a run by which they were to let go failed, or the grace is over.
+    is_late: bool,
+    /// Runs of the fence command that failed.
+    fence_failures: u32,
+}
+
+impl Overdue {
+    const fn of(term: Term) -> Self {
+        Overdue { term, is_late: false, fence_failures: 0 }
+    }
 }
 
 /// A datagram that is to be answered.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Election, Request};
 use crate::core::election::State;
+use crate::core::persist::Enrolment;
 use crate::core::quorum::Question;
 use crate::core::quorum::lease::HOLD_MAX;
 use crate::core::rank::Rank;
@@ -159,8 +160,8 @@ impl Election {
         }
         let pledged = self.voter.pledge().map_or(Duration::ZERO, |pledge| pledge.hold());
         let longest = self.params.declaration_hold().max(pledged);
-        let testifies =
-            self.is_enrolled() && self.members.known_for(now, &message.sender) >= longest;
+        let is_whole = self.durable.enrolment != Enrolment::None;
+        let testifies = is_whole && self.members.known_for(now, &message.sender) >= longest;
         self.answer(Request::of(message), testifies);
         self.inquire_where_outdated(now, message);
     }
@@ -191,7 +192,7 @@ impl Election {
 
     /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
     pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
-        self.own_vote_counts(now) && self.hooks.have_let_go()
+        self.own_vote_counts(now) && self.hooks.have_let_go() && !self.is_fencing()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {

@@ -1,6 +1,7 @@
 //! Two leaders meet.
 
 use super::*;
+use crate::wire::message::DatagramId;
 
 #[test]
 fn a_better_leaders_declaration_ends_this_ones_reign() {
@@ -14,7 +15,7 @@ fn a_better_leaders_declaration_ends_this_ones_reign() {
         [Body::Heartbeat {
             interval_us: 1_100_000,
             leader: Some(id("a")),
-            conceded: Some(Term(1)),
+            conceded: Some(Term(6)),
             acknowledged: None
         }],
         "a loser does not declare again"
@@ -22,14 +23,15 @@ fn a_better_leaders_declaration_ends_this_ones_reign() {
 }
 
 #[test]
-fn a_worse_leaders_declaration_is_answered_at_once_under_a_term_above_both() {
+fn a_worse_leaders_declaration_is_answered_at_once_and_then_under_a_term_above_both() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
     lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    lan.pass(patient().declaration_gap());
     let outputs = lan.take("m");
-    let (_, answer) = outputs.sent().next().unwrap();
-    assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(8)));
+    let answers: Vec<_> = outputs.sent().map(|(_, answer)| (answer.body, answer.term)).collect();
+    assert_eq!(answers, [(EVERY_SECOND, Term(1)), (EVERY_SECOND, Term(8))]);
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     assert!(outputs.has_event(Event::RivalLeader { rival: id("z"), address: address(id("z")) }));
     assert_eq!(lan.leaders(), ["m"]);
@@ -49,39 +51,6 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
     let most = ms(200).as_millis() / Params::default().declaration_gap().as_millis() + 1;
     let answers = outputs.declarations().len();
     assert!(answers as u128 <= most, "answers are bounded by the gap: {answers}");
-}
-
-#[test]
-fn the_loser_tells_for_a_while_which_reign_it_gave_up_also_the_next_leader() {
-    let mut lan = Lan::led_by("m");
-    assert_eq!(lan.at("m").term(), Term(1));
-    let mut winner = Peer::leading("a", 1);
-    lan.hear(winner.says(EVERY_SECOND));
-    lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
-    let telling = |leader| Body::Heartbeat {
-        interval_us: 1_100_000,
-        leader: Some(id(leader)),
-        conceded: Some(Term(1)),
-        acknowledged: None,
-    };
-    let bodies = lan.take("m").bodies();
-    assert!(bodies.len() > 3 && bodies.iter().all(|body| *body == telling("a")), "{bodies:?}");
-    lan.hear(winner.says(Body::Resignation { successor: None }));
-    let mut next = Peer::leading("b", 3);
-    lan.hear(next.says(EVERY_SECOND));
-    lan.pass_with(secs(2), &mut [(&mut next, EVERY_SECOND)]);
-    assert!(lan.take("m").bodies().contains(&telling("b")));
-    lan.pass_with(secs(20), &mut [(&mut next, EVERY_SECOND)]);
-    let last = lan.take("m").bodies().pop();
-    assert_eq!(
-        last,
-        Some(Body::Heartbeat {
-            interval_us: 2_200_000,
-            leader: Some(id("b")),
-            conceded: None,
-            acknowledged: None
-        })
-    );
 }
 
 /// The rival's scripts may have taken things over later than this node's did, whatever the terms.
@@ -106,51 +75,19 @@ fn each_reign_of_a_rival_is_settled_once_even_under_a_lower_term() {
     assert_eq!(lan.take("m").hooks(), [reaffirmed, reaffirmed]);
 }
 
-/// Two leaders that do not hear each other would outbid each other through it for ever.
-#[test]
-fn a_follower_of_another_leader_is_not_outbid() {
-    let mut lan = Lan::led_by("m");
-    let mut between = Peer::new("b");
-    between.term = Term(7);
-    lan.hear(between.says(Body::Heartbeat {
-        interval_us: 0,
-        leader: Some(id("z")),
-        conceded: None,
-        acknowledged: None,
-    }));
-    assert_eq!(lan.at("m").term(), Term(1));
-    lan.hear(between.says(Body::Heartbeat {
-        interval_us: 0,
-        leader: Some(id("m")),
-        conceded: None,
-        acknowledged: None,
-    }));
-    assert_eq!(lan.at("m").term(), Term(8));
-}
-
 #[test]
 fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
     let mut loser = Peer::new("z");
-    loser.term = Term(2);
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(loser.says(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(loser.says(following("m", Some(2))));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     let (_, answer) = outputs.sent().next().unwrap();
     assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(3)));
-    lan.hear(loser.says(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.pass(secs(2));
+    lan.hear(loser.says(following("m", Some(2))));
     assert_eq!(lan.take("m").hooks(), [], "once");
 }
 
@@ -227,7 +164,216 @@ fn a_reign_that_was_given_up_is_told_at_every_interval() {
         lan.hear(winner.says(declaration));
         lan.pass(every);
     }
-    let told = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(Term(1)), .. });
+    let told = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(Term(2)), .. });
     let count = lan.take("m").bodies().iter().filter(|body| told(body)).count();
     assert!(count >= 5, "{count}");
+}
+
+/// A heartbeat of a node that follows `leader`, which is to lead in a term above `conceded`.
+fn following(leader: &str, conceded: Option<u64>) -> Body {
+    Body::Heartbeat {
+        interval_us: 1_100_000,
+        leader: Some(id(leader)),
+        conceded: conceded.map(Term),
+        acknowledged: None,
+    }
+}
+
+fn reaffirmed(outputs: &Outputs) -> usize {
+    outputs
+        .hooks()
+        .iter()
+        .filter(|hook| **hook == (HookEvent::Reaffirmed, Reason::Conflict))
+        .count()
+}
+
+/// Whatever a node says of another leader, it would carry the terms of two leaders that do not hear
+/// each other from one to the other, and each would outbid the other for ever.
+#[test]
+fn leader_keeps_its_term_where_nobody_concedes_a_term() {
+    let leader = id("m");
+    let newest = DatagramId { incarnation: Incarnation(1), sequence: Sequence(1) };
+    let unconceded = [
+        following("m", None),
+        following("z", None),
+        following("z", Some(90)),
+        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None },
+        Body::Probe { leader },
+        Body::Probe { leader: id("z") },
+        Body::Sighting { leader: id("z"), newest },
+        Body::Proposal,
+        Body::Challenge,
+        Body::Claim,
+        Body::Resignation { successor: None },
+        Body::Farewell { id_taken: false },
+    ];
+    for body in unconceded {
+        let mut lan = Lan::led_by("m");
+        let mut between = Peer::new("z");
+        between.term = Term(50);
+        lan.hear(between.says(body));
+        lan.pass(secs(2));
+        assert_eq!(lan.at("m").term(), Term(1), "{body:?}");
+        assert_eq!(reaffirmed(&lan.take("m")), 0, "{body:?}");
+    }
+}
+
+/// The third node follows the better of two leaders that do not hear each other, and misses one
+/// declaration of it after the other.
+#[test]
+fn two_leaders_that_do_not_hear_each_other_keep_their_terms_where_declarations_are_lost() {
+    let mut lan = Lan::new();
+    for (from, to) in [("a", "c"), ("c", "a")] {
+        lan.deaf.insert((id(from), id(to)));
+    }
+    for name in ["a", "b", "c"] {
+        lan.start(name, patient());
+    }
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["a", "c"]);
+    for name in ["a", "c"] {
+        lan.take(name);
+    }
+    for _ in 0..60 {
+        lan.deaf.insert((id("a"), id("b")));
+        lan.pass(ms(1500));
+        lan.deaf.remove(&(id("a"), id("b")));
+        lan.pass(secs(2));
+    }
+    assert_eq!(lan.leaders(), ["a", "c"]);
+    let reaffirmed = ["a", "c"].map(|name| reaffirmed(&lan.take(name)));
+    assert_eq!(reaffirmed, [0, 0]);
+}
+
+#[test]
+fn loser_concedes_until_the_leader_leads_in_a_higher_term() {
+    let mut lan = Lan::led_by("m");
+    let mut winner = Peer::leading("a", 1);
+    lan.hear(winner.says(EVERY_SECOND));
+    lan.pass_with(secs(300), &mut [(&mut winner, EVERY_SECOND)]);
+    assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(2))));
+    lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
+    assert!(lan.take("m").bodies().len() > 3, "at every interval");
+    winner.term = Term(3);
+    lan.hear(winner.says(EVERY_SECOND));
+    lan.take("m");
+    lan.pass_with(secs(10), &mut [(&mut winner, EVERY_SECOND)]);
+    let bodies = lan.take("m").bodies();
+    let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
+    assert!(!bodies.is_empty() && !bodies.iter().any(concedes), "{bodies:?}");
+}
+
+/// The winner was elected in a term above that of the loser's, and its hook ran before the loser's.
+#[test]
+fn loser_concedes_also_to_a_winner_in_a_higher_term() {
+    let mut lan = Lan::led_by("m");
+    let mut winner = Peer::leading("a", 5);
+    lan.hear(winner.says(EVERY_SECOND));
+    assert_eq!(lan.take("m").bodies(), [following("a", Some(6))]);
+    winner.term = Term(6);
+    lan.hear(winner.says(EVERY_SECOND));
+    lan.take("m");
+    lan.pass_with(secs(3), &mut [(&mut winner, EVERY_SECOND)]);
+    assert!(!lan.take("m").bodies().contains(&following("a", Some(6))));
+}
+
+#[test]
+fn restarted_node_concedes_the_term_that_it_knew() {
+    let mut lan = Lan::led_by("m");
+    lan.crash("m");
+    lan.host("m").disk.term = Term(7);
+    let mut leader = Peer::leading("a", 5);
+    lan.start("m", patient());
+    lan.hear(leader.says(EVERY_SECOND));
+    assert!(lan.take("m").bodies().contains(&following("a", Some(7))));
+    leader.term = Term(7);
+    lan.hear(leader.says(EVERY_SECOND));
+    lan.take("m");
+    lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+    assert!(!lan.take("m").bodies().contains(&following("a", Some(7))));
+}
+
+#[test]
+fn follower_concedes_the_term_of_the_leader_that_it_lost_to_one_in_a_lower_term() {
+    let mut leader = Peer::leading("a", 5);
+    let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut leader);
+    let mut other = Peer::leading("b", 3);
+    lan.hear(other.says(EVERY_SECOND));
+    lan.hear(leader.says(Body::Farewell { id_taken: false }));
+    lan.hear(other.says(EVERY_SECOND));
+    assert_eq!(lan.take("m").bodies().pop(), Some(following("b", Some(5))));
+}
+
+#[test]
+fn member_that_concedes_ever_higher_terms_costs_one_hook_run_an_interval() {
+    let mut lan = Lan::led_by("m");
+    let mut loser = Peer::new("z");
+    for term in 0..1000 {
+        lan.hear(loser.says(following("m", Some(10 + 2 * term))));
+        lan.pass(ms(10));
+    }
+    let outputs = lan.take("m");
+    let (hooks, declared) = (reaffirmed(&outputs), outputs.declarations().len());
+    assert!((5..=10).contains(&hooks), "{hooks} hook runs in 10 s");
+    assert!((10..=30).contains(&declared), "{declared} declarations in 10 s");
+}
+
+/// A node that declares in a new term each time costs no more.
+#[test]
+fn rival_in_ever_higher_terms_costs_one_hook_run_an_interval() {
+    let mut lan = Lan::led_by("m");
+    let mut rival = Peer::leading("z", 10);
+    for _ in 0..1000 {
+        rival.term.0 += 2;
+        lan.hear(rival.says(EVERY_SECOND));
+        lan.pass(ms(10));
+    }
+    let hooks = reaffirmed(&lan.take("m"));
+    assert!((5..=10).contains(&hooks), "{hooks} hook runs in 10 s");
+}
+
+#[test]
+fn leader_declares_in_its_saved_term_while_a_higher_one_is_being_saved() {
+    let mut lan = Lan::led_by("m");
+    lan.set_slow_disk("m", true);
+    let mut loser = Peer::new("z");
+    for term in 0..50 {
+        lan.hear(loser.says(following("m", Some(10 + 2 * term))));
+        lan.pass(ms(100));
+    }
+    let outputs = lan.take("m");
+    let terms: BTreeSet<_> = outputs.sent().map(|(_, message)| message.term).collect();
+    assert_eq!(terms, BTreeSet::from([Term(1)]));
+    assert!(outputs.declarations().len() >= 5, "{:?}", outputs.declarations());
+    assert_eq!(outputs.hooks(), []);
+    lan.end_write("m");
+    lan.pass(patient().declaration_gap());
+    let outputs = lan.take("m");
+    let (_, declaration) = outputs.sent().next().unwrap();
+    assert_eq!((declaration.body, declaration.term), (EVERY_SECOND, Term(11)));
+    assert_eq!(reaffirmed(&outputs), 1);
+}
+
+/// The loser may die before the winner has heard of it. Its followers know its term.
+#[test]
+fn follower_that_changes_to_a_better_leader_concedes_the_term_of_the_one_that_it_leaves() {
+    let mut loser = Peer::leading("c", 9);
+    let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut loser);
+    let mut winner = Peer::leading("a", 6);
+    lan.hear(winner.says(EVERY_SECOND));
+    assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(9))));
+    winner.term = Term(10);
+    lan.hear(winner.says(EVERY_SECOND));
+    lan.take("m");
+    lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
+    assert!(!lan.take("m").bodies().contains(&following("a", Some(9))));
+}
+
+#[test]
+fn leader_that_restarts_without_its_disk_hears_of_its_former_term() {
+    let mut leader = Peer::leading("a", 9);
+    let mut lan = Lan::following("m", patient(), &mut leader);
+    let mut restarted = Peer { incarnation: Incarnation(2), ..Peer::leading("a", 1) };
+    lan.hear(restarted.says(EVERY_SECOND));
+    assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(9))));
 }

@@ -189,6 +189,20 @@ fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
 }
 
 #[test]
+fn a_leader_whose_hook_runner_disagrees_hands_over_until_it_agrees() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.take("a");
+    lan.tell("a", |election, now| election.handle_hook_runner(now, false));
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::NoHookRunner));
+    lan.tell("a", |election, now| election.handle_hook_runner(now, true));
+    assert_eq!(lan.at("a").ineligible(lan.now), None);
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
 fn a_node_whose_link_comes_back_follows_the_leader_that_took_over() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.cut_off("a");

@@ -2,7 +2,8 @@
 
 use super::*;
 
-const FAR: u64 = 1 << 40;
+const IN_REASON: u64 = 1 << 32;
+const STEP: u64 = 1 << 16;
 
 fn conceding(reign: u64) -> Body {
     Body::Heartbeat {
@@ -13,23 +14,20 @@ fn conceding(reign: u64) -> Body {
     }
 }
 
-fn told_to_catch_up(outputs: &Outputs) -> bool {
-    outputs.events().any(|event| matches!(event, Event::CaughtUp { .. }))
-}
-
 #[test]
-fn one_broken_member_among_others_moves_no_term_however_long_it_goes_on() {
+fn broken_member_moves_no_term_however_long_it_goes_on_and_whatever_others_say() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
-    let mut broken = Peer::leading("0", FAR);
-    lan.pass_with(secs(60), &mut [(&mut broken, EVERY_SECOND)]);
+    let far = |name| Peer::leading(name, IN_REASON + 1);
+    let mut broken = [far("0"), far("1"), far("2"), far("3")];
+    let mut speaking: Vec<_> = broken.iter_mut().map(|peer| (peer, EVERY_SECOND)).collect();
+    lan.pass_with(secs(60), &mut speaking);
     assert_eq!(lan.leaders(), ["a"]);
     assert_eq!(lan.at("a").term(), Term(1));
-    assert!(lan.at("a").ignored().absurd_term >= 100);
-    assert!(!told_to_catch_up(&lan.take("a")));
+    assert!(lan.at("a").ignored().absurd_term >= 400);
 }
 
 #[test]
-fn a_conceded_reign_beyond_reason_is_refused_like_a_term() {
+fn conceded_leadership_beyond_reason_is_refused_like_a_term() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     lan.hear(Peer::new("d").says(conceding(u64::MAX - 5)));
     assert_eq!(lan.at("a").term(), Term(1));
@@ -37,39 +35,38 @@ fn a_conceded_reign_beyond_reason_is_refused_like_a_term() {
 }
 
 #[test]
-fn who_finds_most_members_far_ahead_catches_up_and_follows() {
-    let mut lan = Lan::settled(&["b"], &patient());
-    let mut leader = Peer::leading("a", FAR);
-    let mut follower = Peer { role: Role::Follower, ..Peer::leading("c", FAR + 1) };
-    lan.pass_with(secs(7), &mut [(&mut leader, EVERY_SECOND), (&mut follower, Body::Claim)]);
+fn node_that_is_new_takes_any_term_in_reason() {
+    let mut lan = Lan::settled(&["b"], &Params { candidate: false, ..patient() });
+    lan.hear(Peer::leading("a", IN_REASON).says(EVERY_SECOND));
     assert_eq!(lan.at("b").leader(), Some(id("a")));
-    assert!(told_to_catch_up(&lan.take("b")));
+    assert_eq!(lan.at("b").term(), Term(IN_REASON));
 }
 
+/// Its followers learn those terms, and it would drop all that they say.
 #[test]
-fn the_last_terms_there_are_are_taken_from_nobody() {
-    let mut lan = Lan::settled(&["b"], &patient());
-    let mut broken = Peer::leading("a", u64::MAX - 1);
-    lan.pass_with(secs(60), &mut [(&mut broken, EVERY_SECOND)]);
-    assert_eq!((lan.leaders(), lan.at("b").term()), (vec!["b".to_string()], Term(1)));
-}
-
-/// Each of its terms is within reason, after the one before.
-#[test]
-fn a_member_that_goes_from_term_to_term_is_held_up_until_the_next_look() {
-    const JUMP: u64 = 1 << 32;
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
-    let mut broken = Peer::new("d");
-    let looks = 4;
-    let end = lan.now + patient().member_patience() * looks;
-    while lan.now < end {
-        broken.term = Term(lan.at("a").term().0 + JUMP);
-        let message = broken.says(Body::Claim);
-        lan.hear(message);
-        lan.pass(ms(5));
+fn leader_knows_the_terms_that_it_does_not_lead_in() {
+    let mut lan = Lan::led_by("b");
+    let mut broken = Peer::new("c");
+    for steps in 0..3 {
+        broken.term = Term(IN_REASON + steps * STEP);
+        lan.hear(broken.says(Body::Proposal));
     }
-    let jumps = lan.at("a").term().0 / JUMP;
-    // A look comes early where a heartbeat is due.
-    assert!((2..=u64::from(looks) * 2).contains(&jumps), "{jumps} times in {looks} looks");
-    assert_eq!(lan.leaders().len(), 1);
+    assert_eq!(lan.at("b").ignored().absurd_term, 0);
+    assert_eq!(lan.at("b").term(), Term(1));
+    lan.hear(Peer::leading("a", 2).says(EVERY_SECOND));
+    assert_eq!(lan.at("b").leader(), Some(id("a")));
+    assert!(lan.at("b").term() > Term(IN_REASON + 2 * STEP));
+}
+
+#[test]
+fn beyond_that_a_term_rises_by_a_step_at_a_time() {
+    let mut lan = Lan::settled(&["b"], &Params { candidate: false, ..patient() });
+    let mut leader = Peer::leading("a", IN_REASON);
+    lan.hear(leader.says(EVERY_SECOND));
+    leader.term = Term(IN_REASON + STEP + 1);
+    lan.hear(leader.says(EVERY_SECOND));
+    assert_eq!(lan.at("b").term(), Term(IN_REASON));
+    leader.term = Term(IN_REASON + STEP);
+    lan.hear(leader.says(EVERY_SECOND));
+    assert_eq!(lan.at("b").term(), Term(IN_REASON + STEP));
 }

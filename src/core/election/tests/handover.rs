@@ -189,6 +189,23 @@ fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
 }
 
 #[test]
+fn yield_that_another_leader_interrupts_counts_from_then_on() {
+    let mut lan = Lan::led_by("a");
+    let params = Params { preempt: true, ..patient() };
+    lan.tell("a", |election, now| election.reconfigure(now, params));
+    lan.set_hooks("a", None);
+    yield_now(&mut lan, "a").unwrap();
+    let mut other = Peer::leading("b", 5);
+    lan.hear(other.says(EVERY_SECOND));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.at("a").leader(), Some(id("b")));
+    lan.pass_with(secs(17), &mut [(&mut other, EVERY_SECOND)]);
+    assert!(!lan.take("a").bodies().contains(&Body::Claim));
+    lan.pass_with(secs(2), &mut [(&mut other, EVERY_SECOND)]);
+    assert!(lan.take("a").bodies().contains(&Body::Claim));
+}
+
+#[test]
 fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", Election::stop);
@@ -285,4 +302,58 @@ fn the_leaders_farewell_ends_its_reign_without_waiting_for_silence() {
     lan.hear(leader.says(Body::Farewell { id_taken: false }));
     lan.pass(ms(250));
     assert_eq!(lan.leaders(), ["m"]);
+}
+
+/// The first datagram that `name` sends from now on to `other` is lost.
+fn lose_the_resignation(lan: &mut Lan, name: &str, others: &[&str]) {
+    for other in others {
+        lan.deaf.insert((id(name), id(other)));
+    }
+    yield_now(lan, name).unwrap();
+    lan.deaf.clear();
+}
+
+fn resignations(outputs: &Outputs) -> Vec<Time> {
+    let resigns = |(at, message): (Time, Message)| {
+        matches!(message.body, Body::Resignation { .. }).then_some(at)
+    };
+    outputs.sent().filter_map(resigns).collect()
+}
+
+#[test]
+fn a_lost_resignation_delays_a_handover_by_a_gap() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    lose_the_resignation(&mut lan, "a", &["b", "c"]);
+    lan.pass(ms(100));
+    assert_eq!(lan.at("b").leader(), None);
+    lan.pass(ms(300));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn a_resignation_is_repeated_until_another_node_leads() {
+    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    lan.take("a");
+    yield_now(&mut lan, "a").unwrap();
+    lan.pass(secs(10));
+    assert_eq!(resignations(&lan.take("a")).len(), 1, "b led at once");
+
+    let mut lan = Lan::led_by("a");
+    let begin = lan.now;
+    yield_now(&mut lan, "a").unwrap();
+    lan.pass(secs(10));
+    let sent: Vec<_> = resignations(&lan.take("a")).iter().map(|at| at.since(begin)).collect();
+    assert_eq!(sent, [0, 100, 200, 400, 800, 1600].map(ms), "up to the alive threshold");
+}
+
+/// Nobody else would get the leadership otherwise; the scripts of a stopped or partitioned leader are not
+/// waited for either.
+#[test]
+fn in_available_mode_a_demote_hook_that_failed_keeps_nobody_from_leading() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.set_hooks("a", Some(HookOutcome::Failed));
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.pass(secs(60));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Yield)]);
 }

@@ -88,6 +88,8 @@ struct Host {
     outputs: Outputs,
     /// How hooks end; held where that is none.
     hooks_end: Option<HookOutcome>,
+    /// How the fence command ends; held where that is none.
+    fence_ends: Option<HookOutcome>,
     /// The disk is slow: what is to be written waits for it.
     disk_is_slow: bool,
     unwritten: Option<PersistentState>,
@@ -176,6 +178,11 @@ impl Lan {
     /// From now on this host's hooks end like that, or not before they are told to.
     fn set_hooks(&mut self, name: &str, end: Option<HookOutcome>) {
         self.host(name).hooks_end = end;
+    }
+
+    /// From now on this host's fence command ends like that, or not at all.
+    fn set_fence(&mut self, name: &str, end: Option<HookOutcome>) {
+        self.host(name).fence_ends = end;
     }
 
     /// The held hook of this host ends.
@@ -317,8 +324,12 @@ impl Host {
                 Output::Bequeath
                 | Output::Notify(_)
                 | Output::Stopped(_)
-                | Output::CutHookShort { .. }
-                | Output::Fence { .. } => {}
+                | Output::CutHookShort { .. } => {}
+                Output::Fence { .. } => {
+                    if let (Some(election), Some(outcome)) = (&mut self.election, self.fence_ends) {
+                        election.handle_fence_finished(now, outcome);
+                    }
+                }
             }
         }
         sent

@@ -273,12 +273,14 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
 /// of them unseen by whoever lost a reign to them, and the other went.
 #[test]
 fn a_leader_that_missed_a_reign_hears_of_it_from_whoever_begins_to_follow_it() {
-    let mut outdated = Peer::leading("a", 2);
-    let mut lan = Lan::following("c", patient(), &mut Peer::leading("b", 4));
+    let (mut outdated, mut lost) = (Peer::leading("a", 2), Peer::leading("b", 4));
+    let mut lan = Lan::following("c", patient(), &mut lost);
+    lan.hear(lost.says(Body::Resignation { successor: Some(id("a")) }));
+    lan.take("c");
     lan.hear(outdated.says(EVERY_SECOND));
     assert_eq!(lan.at("c").leader(), Some(id("a")));
-    let told: Vec<_> = lan.take("c").sent().map(|(_, message)| message).collect();
-    assert!(matches!(told[..], [Message { term: Term(4), body: Body::Heartbeat { .. }, .. }]));
+    let told = lan.take("c").bodies();
+    assert!(matches!(told[..], [Body::Heartbeat { conceded: Some(Term(4)), .. }]), "{told:?}");
 }
 
 /// A member that was not heard for ten minutes was forgotten, the leader too.
@@ -298,7 +300,12 @@ fn a_write_that_ends_after_the_end_asks_for_nothing() {
     let mut lan = Lan::led_by("b");
     lan.set_slow_disk("b", true);
     lan.set_hooks("b", Some(HookOutcome::NotRun));
-    lan.hear(Peer { term: Term(5), ..Peer::new("c") }.says(Body::Claim));
+    lan.hear(Peer::new("c").says(Body::Heartbeat {
+        interval_us: 0,
+        leader: Some(id("b")),
+        conceded: Some(Term(5)),
+        acknowledged: None,
+    }));
     lan.tell("b", |election, now| election.stop(now));
     assert_eq!(lan.take("b").stopped(), Some(StopCause::Requested));
     lan.end_write("b");

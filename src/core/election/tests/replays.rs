@@ -126,8 +126,6 @@ fn the_last_words_of_the_life_before_contest_no_vote() {
     lan.pass(ms(2500));
     assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
     lan.hear_again(recorded);
-    // Its own restart has contested it until now.
-    lan.pass(ms(1000));
     assert_eq!(lan.votes_that_count("a"), 3);
 }
 
@@ -183,12 +181,11 @@ fn later_lives_that_are_replayed_keep_no_two_nodes_apart() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// Who was behind catches up in a keyed group too.
 #[test]
-fn who_is_far_behind_catches_up_with_keys() {
+fn new_node_joins_a_keyed_group_in_a_high_term() {
     let mut lan = Lan::new();
     for name in ["a", "b"] {
-        let disk = PersistentState { term: Term(1 << 40), ..PersistentState::default() };
+        let disk = PersistentState { term: Term(1 << 31), ..PersistentState::default() };
         let hooks_end = Some(HookOutcome::Succeeded);
         lan.hosts.insert(id(name), Host { disk, hooks_end, ..Host::default() });
         lan.start(name, keyed());
@@ -538,4 +535,72 @@ fn after_a_pause_nothing_is_fresh_before_anybody_was_doubted() {
     let next = echoing_newest(&lan, lan.last_of("b"), "a");
     assert!(lan.at("a").is_fresh(lan.now, &next));
     assert!(!lan.at("a").is_fresh(lan.now + secs(60), &next));
+}
+
+/// Keyed nodes in a second life, in which all know each other.
+fn restarted_group(names: &[String]) -> Lan {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut lan = Lan::settled(&names, &keyed());
+    for name in &names {
+        lan.crash(name);
+    }
+    for name in &names {
+        lan.start(name, keyed());
+    }
+    lan.pass(secs(60));
+    for name in &names {
+        lan.take(name);
+    }
+    lan
+}
+
+/// How many datagrams of all `names` fit, while `former` say something 300 times a second for
+/// `duration`.
+fn sent_while_replayed(
+    lan: &mut Lan,
+    names: &[String],
+    former: &mut [Peer],
+    duration: Duration,
+    fits: impl Fn(&Body) -> bool,
+) -> usize {
+    let end = lan.now + duration;
+    for number in 0.. {
+        if lan.now >= end {
+            break;
+        }
+        let at = number % former.len();
+        let message = former[at].says(HEARTBEAT);
+        lan.hear(message);
+        lan.pass(Duration::from_micros(3333));
+    }
+    names.iter().map(|name| lan.recorded(name, &fits).len()).sum()
+}
+
+fn group_of(size: usize) -> Vec<String> {
+    (0..size).map(|number| format!("n{number:02}")).collect()
+}
+
+/// Each node asked for itself, and as often as at first after each datagram of the life that is
+/// there.
+#[test]
+fn former_life_is_asked_for_once_an_interval_by_the_whole_group() {
+    let names = group_of(24);
+    let mut lan = restarted_group(&names);
+    for replayed in ["n00", "n07"] {
+        let mut former = [Peer::new(replayed)];
+        let challenges = sent_while_replayed(&mut lan, &names, &mut former, secs(20), |body| {
+            *body == Body::Challenge
+        });
+        assert!((10..=30).contains(&challenges), "{challenges} challenges for {replayed} in 20 s");
+    }
+}
+
+#[test]
+fn former_lives_of_a_whole_group_cost_one_challenge_an_interval_for_each() {
+    let names = group_of(24);
+    let mut lan = restarted_group(&names);
+    let quiet = sent_while_replayed(&mut lan, &names, &mut [Peer::new("gone")], secs(10), |_| true);
+    let mut former: Vec<_> = names.iter().map(|name| Peer::new(name)).collect();
+    let sent = sent_while_replayed(&mut lan, &names, &mut former, secs(10), |_| true);
+    assert!(sent < quiet + names.len() * 15, "{sent} datagrams in 10 s instead of {quiet}");
 }

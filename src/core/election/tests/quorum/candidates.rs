@@ -246,3 +246,51 @@ fn a_leader_whose_check_fails_is_succeeded_by_the_one_that_it_names() {
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["c"], "a votes, and does not stand");
 }
+
+#[test]
+fn node_that_is_no_voter_is_no_successor() {
+    let mut lan = three();
+    let mut broken = voter("x");
+    broken.priority = Priority(u8::MAX);
+    let hello = Body::Heartbeat {
+        interval_us: 0,
+        leader: Some(id("a")),
+        conceded: None,
+        acknowledged: None,
+    };
+    lan.hear(broken.says(hello));
+    lan.tell("a", Election::yield_leadership).unwrap();
+    let named = lan.take("a").last(|body| matches!(body, Body::Resignation { .. })).body;
+    assert_eq!(named, Body::Resignation { successor: Some(id("b")) });
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+/// The others would wait for it to declare.
+#[test]
+fn resignation_that_names_a_node_that_is_no_voter_names_nobody() {
+    let mut lan = alone("b");
+    let mut leader = voter_in("a", 5);
+    lan.hear(leader.declares());
+    lan.take("b");
+    leader.role = Role::Follower;
+    lan.hear(leader.says(Body::Resignation { successor: Some(id("x")) }));
+    // Only its turn is left to wait for, behind the one that resigned.
+    lan.pass(ms(125));
+    assert!(lan.take("b").bodies().contains(&Body::Proposal));
+}
+
+#[test]
+fn node_that_is_no_voter_keeps_nobody_with_a_leader_that_is_gone() {
+    let mut lan = three();
+    lan.pass(secs(1));
+    let mut newest = lan.take("a").last_declaration().id();
+    lan.crash("a");
+    let mut broken = voter("x");
+    for _ in 0..200 {
+        newest.sequence.0 += 1;
+        let claim = broken.says(Body::Sighting { leader: id("a"), newest });
+        lan.hear(claim);
+        lan.pass(ms(100));
+    }
+    assert_eq!(lan.leaders(), ["b"]);
+}

@@ -153,7 +153,69 @@ fn a_majority_without_a_memory_stays_without_a_leader() {
     }
     lan.pass(secs(100));
     assert_eq!(lan.leaders(), Vec::<String>::new());
+    for name in ["b", "c"] {
+        assert_eq!(lan.host(name).disk.enrolment, Enrolment::None, "{name} founds no group");
+    }
     assert!(lan.take("b").has_event(Event::AwaitingEnrolment { silent: 0, enrolled: 1 }));
+}
+
+/// Three voters, of which each that has founded the group or is enrolled remembers that.
+fn found_with(memories: &[Enrolment]) -> Lan {
+    let mut lan = Lan::new();
+    let names = &["a", "b", "c", "d", "e"][..memories.len()];
+    for (name, enrolment) in names.iter().zip(memories) {
+        lan.set_up(name);
+        lan.host(name).disk.enrolment = *enrolment;
+    }
+    for name in names {
+        lan.start(name, quorum(names));
+    }
+    lan
+}
+
+/// Each step of a founding is taken where all others have taken the one before, so these are the
+/// memories that a disk can be lost beside.
+#[test]
+fn a_disk_that_is_lost_while_the_group_is_founded_stops_nobody() {
+    use Enrolment::{Enrolled, Founding, None};
+    for others in [
+        [None, None],
+        [None, Founding],
+        [Founding, None],
+        [Founding, Founding],
+        [Founding, Enrolled],
+        [Enrolled, Founding],
+        [Enrolled, Enrolled],
+    ] {
+        let mut lan = found_with(&[others[0], others[1], None]);
+        lan.pass(secs(30));
+        let enrolled = THREE.map(|name| lan.host(name).disk.enrolment);
+        assert_eq!((lan.leaders().len(), enrolled), (1, [Enrolled; 3]), "beside {others:?}");
+    }
+}
+
+#[test]
+fn two_of_five_disks_that_are_lost_while_the_group_is_founded_stop_nobody() {
+    use Enrolment::{Enrolled, Founding, None};
+    for enrolled in 0..=3 {
+        let others = [0, 1, 2].map(|voter| if voter < enrolled { Enrolled } else { Founding });
+        let mut lan = found_with(&[others[0], others[1], others[2], None, None]);
+        lan.pass(secs(30));
+        assert_eq!(lan.leaders().len(), 1, "beside {others:?}");
+    }
+}
+
+/// What a founding voter testifies must not hide that it is one.
+#[test]
+fn a_voter_that_comes_late_finds_the_founding_ones_waiting() {
+    use Enrolment::{Founding, None};
+    let mut lan = found_with(&[Founding, None, None]);
+    lan.crash("c");
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.start("c", quorum(&THREE));
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders().len(), 1);
 }
 
 impl Lan {
@@ -162,4 +224,40 @@ impl Lan {
         let host = Host { hooks_end: Some(HookOutcome::Succeeded), ..Host::default() };
         self.hosts.insert(id(name), host);
     }
+}
+
+/// What d, which is gone for good, and e, which is cut off, know of term 2 only a has heard besides.
+#[test]
+fn a_term_that_a_removed_voter_has_won_is_not_won_again() {
+    const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];
+    const FOUR: [&str; 4] = ["a", "b", "c", "e"];
+    let mut lan = Lan::settled(&FIVE, &quorum(&FIVE));
+    assert_eq!((lan.leaders(), lan.at("e").term()), (vec!["a".to_owned()], Term(1)));
+    for name in ["b", "c"] {
+        lan.cut_off(name);
+    }
+    lan.pass(secs(10));
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(10));
+    assert_eq!((lan.leaders(), lan.at("d").term()), (vec!["d".to_owned()], Term(2)));
+
+    lan.cut_off("e");
+    lan.tell("d", Election::stop);
+    for name in FOUR {
+        lan.crash(name);
+    }
+    lan.host("a").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
+    for name in FOUR {
+        lan.start(name, quorum(&FOUR));
+    }
+    for name in ["b", "c"] {
+        lan.reconnect(name);
+    }
+    lan.pass(secs(60));
+    let reigns: Vec<_> = FOUR.iter().map(|name| (name, lan.at(name).leader())).collect();
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "in term {}: {reigns:?}", lan.at("b").term());
+    lan.reconnect("e");
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders().len(), 1);
+    assert!(lan.at("b").term() > Term(2), "{}", lan.at("b").term());
 }

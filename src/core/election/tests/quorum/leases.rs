@@ -189,7 +189,7 @@ fn scripts_that_let_go_in_time_are_not_fenced() {
     lan.set_hooks("a", None);
     lan.cut_off("a");
     lan.pass(ms(7_000));
-    lan.end_hook("a", HookOutcome::Failed);
+    lan.end_hook("a", HookOutcome::Succeeded);
     lan.pass(secs(60));
     assert_eq!(lan.take("a").fences(), []);
 }
@@ -297,4 +297,62 @@ fn a_leader_that_no_majority_acknowledges_declares_again_before_long() {
     assert_eq!(lan.take("b").declarations(), []);
     lan.pass(ms(11));
     assert_eq!(lan.take("b").declarations().len(), 1);
+}
+
+/// Three voters at the defaults, where a lease is two intervals long.
+fn three_with_short_leases() -> (Lan, Params) {
+    let interval = Params::default().heartbeat_interval;
+    let leader_alive_threshold = Params::quorum_alive_threshold(interval);
+    let params = Params { leader_alive_threshold, ..quorum(&THREE) };
+    let mut lan = Lan::settled(&THREE, &params);
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.take("a");
+    (lan, params)
+}
+
+#[test]
+fn a_voter_that_is_back_at_once_keeps_its_leader_in_office() {
+    for after in 0..20 {
+        let (mut lan, params) = three_with_short_leases();
+        lan.crash("b");
+        lan.pass(secs(10) + ms(50) * after);
+        lan.crash("c");
+        lan.pass(ms(100));
+        lan.start("c", params);
+        lan.pass(secs(20));
+        assert_eq!(lan.take("a").hooks(), [], "{after}");
+    }
+}
+
+#[test]
+fn a_lost_resignation_delays_a_handover_by_a_gap_and_not_by_a_pledge() {
+    for deaf in [&["b"][..], &["c"], &["b", "c"]] {
+        let mut lan = three();
+        for name in deaf {
+            lan.deaf.insert((id("a"), id(name)));
+        }
+        lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+        lan.deaf.clear();
+        lan.pass(ms(400));
+        assert_eq!(lan.leaders(), ["b"], "{deaf:?} missed it");
+        lan.take("c");
+        lan.pass(secs(1));
+        assert!(lan.take("c").acknowledgements() > 0, "{deaf:?} missed it");
+    }
+}
+
+/// What the same life asks for again is not freed by what it resigned from before.
+#[test]
+fn a_resignation_is_not_repeated_once_its_sender_asks_for_votes_again() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    // The lease ends after 3 s, and it stands again at once.
+    lan.pass(ms(3_200));
+    let proposal = lan.take("b").last_proposal();
+    lan.hear(c.answers(&proposal, true));
+    assert_eq!(lan.take("b").last_vote_request().term, Term(2));
+    lan.pass(secs(1));
+    let resigns = |body: &Body| matches!(body, Body::Resignation { .. });
+    assert!(!lan.take("b").bodies().iter().any(resigns), "it would free its votes");
 }

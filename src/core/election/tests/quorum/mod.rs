@@ -3,7 +3,11 @@
 
 mod candidates;
 mod enrolment;
+mod late_datagrams;
 mod leases;
+mod scripts;
+mod shared_life;
+mod terms;
 mod voters;
 
 use super::*;

@@ -207,6 +207,7 @@ fn another_daemon_under_the_leaders_id_is_not_the_leader() {
 fn a_node_votes_only_once_its_own_scripts_have_let_go() {
     let mut lan = three();
     lan.set_hooks("a", None);
+    lan.set_fence("a", Some(HookOutcome::Failed));
     for name in ["b", "c"] {
         lan.crash(name);
     }
@@ -218,7 +219,14 @@ fn a_node_votes_only_once_its_own_scripts_have_let_go() {
     candidate.incarnation = Incarnation(7);
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("a").votes(), [no("b")]);
-    lan.end_hook("a", HookOutcome::Failed);
+    for outcome in [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun] {
+        lan.end_hook("a", outcome);
+        lan.hear(candidate.asks_for_votes());
+        assert_eq!(lan.take("a").votes(), [no("b")], "{outcome:?}");
+        lan.pass(secs(10));
+        assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+    }
+    lan.end_hook("a", HookOutcome::Succeeded);
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("a").votes(), [yes("b")]);
 }
@@ -229,8 +237,17 @@ fn the_started_hook_ends_before_the_first_vote() {
     lan.crash("b");
     lan.set_hooks("b", None);
     lan.start("b", quorum(&THREE));
-    lan.hear(voter_in("a", 5).asks_for_votes());
+    let mut candidate = voter_in("a", 5);
+    lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("b").votes(), [no("a")]);
+    for outcome in [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun] {
+        lan.end_hook("b", outcome);
+        lan.pass(secs(2));
+        lan.hear(candidate.asks_for_votes());
+        let done = lan.take("b");
+        assert_eq!(done.votes(), [no("a")], "{outcome:?}");
+        assert_eq!(done.hooks(), [(HookEvent::Started, Reason::Startup)], "{outcome:?}");
+    }
     lan.end_hook("b", HookOutcome::Succeeded);
     lan.hear(voter_in("c", 5).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [yes("c")]);
@@ -314,7 +331,7 @@ fn nobody_is_promised_more_than_an_hour() {
 
 impl Lan {
     /// Waits for `name` to ask for support.
-    fn take_proposal_of(&mut self, name: &str) -> Message {
+    pub(super) fn take_proposal_of(&mut self, name: &str) -> Message {
         self.pass(secs(3));
         self.take(name).last_proposal()
     }

@@ -1,0 +1,57 @@
+//! Datagrams that the network kept, and delivers to a voter that has restarted since.
+
+use super::*;
+
+impl Lan {
+    /// From now on `receiver` gets nothing that `sender` sends.
+    fn cut_link(&mut self, sender: &str, receiver: &str) {
+        self.deaf.insert((id(sender), id(receiver)));
+    }
+
+    /// The network delivers what it kept for `receiver` until now.
+    fn deliver_late(&mut self, receiver: &str, message: &Message) {
+        let from = address(message.sender);
+        self.tell(receiver, |election, now| election.handle_datagram(now, from, message));
+    }
+
+    fn resignation_of(&mut self, name: &str) -> Message {
+        self.take(name).last(|body| matches!(body, Body::Resignation { .. }))
+    }
+}
+
+/// Three voters. `a` leads in term 3 after it has led in term 1 in the same life, and only `b`
+/// hears it. Returns its last declaration and its resignation of term 1 too.
+fn leading_again() -> (Lan, Message, Message) {
+    let mut lan = three();
+    lan.pass(secs(1));
+    let declaration = lan.take("a").last_declaration();
+    lan.tell("a", Election::yield_leadership).unwrap();
+    let resignation = lan.resignation_of("a");
+    lan.pass(secs(2));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.cut_link("a", "c");
+    lan.tell("b", Election::yield_leadership).unwrap();
+    lan.pass(secs(2));
+    assert_eq!((lan.leaders(), lan.at("a").term()), (vec!["a".to_owned()], Term(3)));
+    assert_eq!((declaration.term, resignation.term), (Term(1), Term(1)));
+    (lan, declaration, resignation)
+}
+
+/// The voter on which the lease rests restarts, and hears how an earlier leadership of that life
+/// began and ended.
+#[test]
+fn voter_that_hears_an_earlier_leadership_of_its_leader_after_a_restart_keeps_its_promise() {
+    let (mut lan, declaration, resignation) = leading_again();
+    lan.cut_off("a");
+    lan.crash("b");
+    lan.start("b", quorum(&THREE));
+    lan.deliver_late("b", &declaration);
+    lan.deliver_late("b", &resignation);
+    let kept = lan.host("b").disk.pledge.map(|pledge| pledge.term);
+    for _ in 0..100 {
+        lan.pass(ms(100));
+        assert!(lan.leaders().len() <= 1, "{:?} lead at once", lan.leaders());
+    }
+    assert_eq!(kept, Some(Term(3)), "what the disk remembers of the promise got weaker");
+    assert_eq!(lan.at("b").term(), Term(4), "the others elect once the promise has run out");
+}

@@ -1,0 +1,173 @@
+//! Scripts that do not let go: the node neither resigns nor votes, and is fenced.
+
+use super::*;
+
+const NOT_LET_GO: [HookOutcome; 3] = [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun];
+
+fn resigns(outputs: &Outputs) -> bool {
+    outputs.bodies().iter().any(|body| matches!(body, Body::Resignation { .. }))
+}
+
+/// When the demote hook ran.
+fn demotions(outputs: &Outputs) -> Vec<Time> {
+    let demoted = outputs.runs().filter(|(_, event, _)| *event == HookEvent::Demoted);
+    demoted.map(|(at, ..)| at).collect()
+}
+
+/// Three voters whose leader `a` begins to hand over, with a demote hook that ends like that.
+fn yielding(hooks: HookOutcome) -> Lan {
+    let mut lan = three();
+    lan.set_hooks("a", Some(hooks));
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan
+}
+
+#[test]
+fn a_leader_whose_demote_hook_does_not_succeed_keeps_its_lease_and_does_not_resign() {
+    for outcome in NOT_LET_GO {
+        let mut lan = yielding(outcome);
+        lan.pass(secs(60));
+        let done = lan.take("a");
+        assert!(!resigns(&done), "{outcome:?}");
+        assert!(done.declarations().last().unwrap().since(lan.now) <= secs(1));
+        assert_eq!(lan.leaders(), Vec::<String>::new());
+        assert_eq!(lan.at("b").term(), Term(1));
+        assert_eq!(lan.at("a").overdue_term(), Some(Term(1)));
+        lan.set_hooks("a", Some(HookOutcome::Succeeded));
+        lan.pass(secs(11));
+        assert!(resigns(&lan.take("a")), "{outcome:?}");
+        assert_eq!(lan.leaders(), ["b"]);
+        assert_eq!(lan.at("a").overdue_term(), None);
+    }
+}
+
+#[test]
+fn a_demote_hook_that_fails_runs_again_at_growing_intervals() {
+    let mut lan = yielding(HookOutcome::Failed);
+    let first = lan.now;
+    lan.pass(secs(40));
+    let after: Vec<_> = demotions(&lan.take("a")).iter().map(|at| at.since(first)).collect();
+    assert_eq!(after, [0, 1, 3, 7, 15, 25, 35].map(secs));
+}
+
+#[test]
+fn scripts_that_do_not_let_go_in_a_handover_are_fenced_when_the_grace_is_over() {
+    for outcome in NOT_LET_GO {
+        let mut lan = yielding(outcome);
+        let began = lan.now;
+        lan.pass(secs(60));
+        assert_eq!(lan.take("a").fences(), [began + secs(5)], "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_fence_that_succeeds_counts_as_letting_go() {
+    for hooks in [Some(HookOutcome::Failed), None] {
+        let mut lan = three();
+        lan.set_hooks("a", hooks);
+        lan.set_fence("a", Some(HookOutcome::Succeeded));
+        lan.cut_off("a");
+        lan.pass(secs(9));
+        lan.reconnect("a");
+        let done = lan.take("a");
+        assert_eq!(done.fences().len(), 1);
+        assert!(lan.at("a").will().is_none_or(|will| will.hook.is_none()));
+        if hooks.is_none() {
+            lan.end_hook("a", HookOutcome::Failed);
+        }
+        lan.pass(secs(30));
+        assert_eq!(demotions(&lan.take("a")), [], "nothing is left to let go of");
+        assert_eq!(lan.leaders(), ["b"]);
+        // It votes again.
+        lan.crash("b");
+        lan.pass(secs(30));
+        assert_eq!(lan.leaders().len(), 1);
+    }
+}
+
+#[test]
+fn a_leader_that_is_fenced_in_a_handover_resigns() {
+    let mut lan = yielding(HookOutcome::Failed);
+    lan.set_fence("a", Some(HookOutcome::Succeeded));
+    lan.pass(ms(5_100));
+    assert!(resigns(&lan.take("a")));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+#[test]
+fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
+    for outcome in NOT_LET_GO {
+        let mut lan = three();
+        lan.set_hooks("a", None);
+        lan.set_fence("a", Some(outcome));
+        lan.cut_off("a");
+        lan.pass(secs(200));
+        let fences = lan.take("a").fences();
+        let pauses: Vec<_> = fences.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60].map(secs)[..pauses.len()], "{outcome:?}");
+        assert!(pauses.len() >= 7);
+        lan.end_hook("a", HookOutcome::Succeeded);
+        lan.pass(secs(200));
+        assert_eq!(lan.take("a").fences(), []);
+    }
+}
+
+#[test]
+fn a_node_that_stops_and_whose_scripts_hold_on_is_fenced_first_and_frees_nobody() {
+    for (outcome, fenced) in
+        [(HookOutcome::Failed, HookOutcome::Failed), (HookOutcome::Lost, HookOutcome::Succeeded)]
+    {
+        let mut lan = three();
+        lan.set_hooks("a", Some(outcome));
+        lan.tell("a", |election, now| election.stop(now));
+        let done = lan.take("a");
+        assert_eq!((demotions(&done).len(), done.fences().len()), (1, 1));
+        assert_eq!(done.stopped(), None, "the fence command runs");
+        lan.tell("a", |election, now| election.handle_fence_finished(now, fenced));
+        let done = lan.take("a");
+        assert_eq!(done.stopped(), Some(StopCause::Requested));
+        assert_eq!(lan.at("a").will().is_none(), fenced == HookOutcome::Succeeded);
+        let says_farewell = done.bodies().iter().any(|body| matches!(body, Body::Farewell { .. }));
+        assert_eq!(says_farewell, fenced == HookOutcome::Succeeded);
+        lan.pass(secs(60));
+        assert_eq!(lan.take("a").0, []);
+    }
+}
+
+#[test]
+fn a_leader_whose_hook_is_replaced_lets_go_and_hands_over() {
+    let mut lan = three();
+    lan.tell("a", |election, now| election.replace_hook(now));
+    lan.pass(secs(1));
+    let done = lan.take("a");
+    assert_eq!(done.hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
+    assert!(resigns(&done));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.tell("a", |election, now| election.replace_hook(now));
+    lan.pass(secs(1));
+    assert_eq!(lan.take("a").hooks(), [], "its scripts hold nothing");
+}
+
+#[test]
+fn a_node_neither_votes_nor_stands_while_its_fence_command_runs() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.take("a").fences().len(), 1);
+    lan.set_hooks("a", Some(HookOutcome::Succeeded));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    for name in ["b", "c"] {
+        lan.crash(name);
+    }
+    lan.reconnect("a");
+    let mut candidate = Peer { incarnation: Incarnation(7), ..voter_in("b", 9) };
+    lan.hear(candidate.asks_for_votes());
+    lan.pass(secs(20));
+    lan.take("a");
+    lan.hear(candidate.asks_for_votes());
+    assert_eq!(lan.take("a").votes(), [no("b")]);
+    lan.tell("a", |election, now| election.handle_fence_finished(now, HookOutcome::Failed));
+    lan.hear(candidate.asks_for_votes());
+    assert_eq!(lan.take("a").votes(), [yes("b")]);
+}

@@ -1,0 +1,53 @@
+//! A daemon whose memory was copied, as with a virtual machine: two run in one life.
+
+use super::*;
+
+/// What the copy of `name` sends next, a while after its memory was copied.
+fn word_of_copy(lan: &mut Lan, name: &str) -> Message {
+    let mut word = lan.take(name).sent().last().unwrap().1;
+    word.sequence.0 += 1000;
+    word
+}
+
+#[test]
+fn leader_that_hears_a_number_of_its_own_life_which_it_never_gave_ends_without_a_word() {
+    let mut lan = three();
+    lan.pass(secs(2));
+    let word = word_of_copy(&mut lan, "a");
+    lan.hear(word);
+    let (outputs, ended) = (lan.take("a"), lan.now);
+    assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Shutdown)]);
+    assert_eq!(outputs.bodies(), [], "what one of the two says, it says for both");
+    assert_eq!(outputs.stopped(), Some(StopCause::LifeShared { with: address(id("a")) }));
+    lan.pass(secs(8));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "the other may lead");
+    lan.pass(secs(2));
+    assert_eq!(lan.leaders(), ["b"], "{:?} after", lan.now.since(ended));
+}
+
+#[test]
+fn daemon_that_stops_already_falls_silent_too_when_it_hears_its_copy() {
+    let mut lan = three();
+    lan.pass(secs(2));
+    let word = word_of_copy(&mut lan, "a");
+    lan.set_hooks("a", None);
+    lan.tell("a", |election, now| election.stop(now));
+    lan.hear(word);
+    lan.take("a");
+    lan.end_hook("a", HookOutcome::Succeeded);
+    let outputs = lan.take("a");
+    assert_eq!(outputs.bodies(), []);
+    assert!(matches!(outputs.stopped(), Some(StopCause::LifeShared { .. })));
+}
+
+#[test]
+fn daemon_of_available_mode_ends_where_another_runs_in_its_life() {
+    let mut lan = Lan::settled(&["a", "b"], &patient());
+    lan.pass(secs(2));
+    let word = word_of_copy(&mut lan, "a");
+    lan.hear(word);
+    let outputs = lan.take("a");
+    assert!(matches!(outputs.stopped(), Some(StopCause::LifeShared { .. })));
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["b"]);
+}

@@ -1,0 +1,475 @@
+//! The hook-runner's work: takes requests on connections, runs them in turn, and answers.
+//!
+//! It runs by the settings that the daemon goes by: where the two differ, it reads its own file once more, and
+//! where they still do, it runs nothing that takes over. So it never changes its commands by itself, and what
+//! lets go is run by the settings that took over.
+//!
+//! It is the only way in which a command is run. `lanelect hook-runner` serves the connections to its
+//! socket; a daemon without `hook_socket`, and its `post-stop`, serve connections of their own.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use log::Level;
+use mio::net::UnixStream;
+use mio::{Interest, Registry, Token};
+
+use super::group::KILL_GRACE;
+use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
+use super::{Digest, HookFinished, HookProcess, HookSettings, Lane, Lanes, Task};
+use crate::config::{Config, ConfigSource};
+use crate::core::hook::HookEvent;
+use crate::daemon::store;
+use crate::time::Time;
+use crate::types::{GroupName, Term};
+
+/// Highest term that any run may have: half of what a term can count to.
+const TERM_MAX: Term = Term(1 << 63);
+
+/// How far the term of a run may be above those before. More than elections get to in a lifetime.
+const TERM_STEP_MAX: u64 = 1 << 32;
+
+/// How long a client may take to send its request.
+pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Serves requests to run hook, fence and check of its own settings. Never blocks for longer than it takes to
+/// write a small file.
+///
+/// Call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and
+/// [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD. Spurious calls are harmless.
+#[derive(Debug)]
+pub struct HookServer {
+    /// None where it was not read yet.
+    group: Option<GroupName>,
+    process: HookProcess,
+    /// None in the daemon, whose settings these are.
+    file: Option<SettingsFile>,
+    queues: Lanes<Queue>,
+    clients: Vec<Client>,
+    next_token: usize,
+    /// Why the last request was refused; none where it was not.
+    last_refusal: Option<String>,
+    is_stopping: bool,
+}
+
+/// Where a hook-runner that is a process of its own has its settings from.
+#[derive(Debug)]
+struct SettingsFile {
+    source: ConfigSource,
+    /// What was read; none where there was never anything to be trusted.
+    digest: Option<Digest>,
+    /// The highest term that a hook ran for.
+    highest: Option<Term>,
+}
+
+/// Runs in one lane, one after the other.
+#[derive(Debug, Default)]
+struct Queue {
+    /// The connection that the end of the running one is reported to.
+    asker: Option<Token>,
+    /// Requests whose turn has not come, oldest first.
+    waiting: VecDeque<(Token, Box<RunRequest>)>,
+}
+
+#[derive(Debug)]
+struct Client {
+    token: Token,
+    stream: UnixStream,
+    line: LineReader,
+    /// Until when its request must be there; none once it is.
+    request_due: Option<Time>,
+}
+
+impl HookServer {
+    /// Without a client. Begins to end a hook that an earlier life of this process left running, which it
+    /// finds in the file `record`; the first run waits for that. Clients get tokens from `first_token` on.
+    pub fn new(
+        group: GroupName,
+        settings: HookSettings,
+        record: PathBuf,
+        first_token: Token,
+        now: Time,
+    ) -> Self {
+        let process = HookProcess::new(settings, record, now);
+        HookServer::with(Some(group), process, first_token)
+    }
+
+    fn with(group: Option<GroupName>, process: HookProcess, first_token: Token) -> Self {
+        HookServer {
+            group,
+            process,
+            file: None,
+            queues: Lanes::default(),
+            clients: Vec::new(),
+            next_token: first_token.0,
+            last_refusal: None,
+            is_stopping: false,
+        }
+    }
+
+    /// The same, by the settings in a file. Where that cannot be trusted, or is wrong, every request is
+    /// refused until it can: the file is read again for each.
+    pub fn by_file(source: ConfigSource, first_token: Token, now: Time) -> Self {
+        let nothing = HookProcess::new(HookSettings::default(), PathBuf::new(), now);
+        let mut server = HookServer::with(None, nothing, first_token);
+        server.file = Some(SettingsFile { source, digest: None, highest: None });
+        if let Err(error) = server.read_file(None, now) {
+            log::error!("{error}\nuntil that is mended, everything is refused");
+        }
+        server
+    }
+
+    /// Takes other commands and other time limits, from the next run on.
+    pub fn reconfigure(&mut self, settings: HookSettings) {
+        self.process.reconfigure(settings);
+    }
+
+    /// Whether there is anything to run in `lane`.
+    pub fn has_command(&self, lane: Lane) -> bool {
+        self.process.has_command(lane)
+    }
+
+    /// How many clients are connected.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Whether a run is under way, or one of an earlier life is being ended. One that KILL does not end does
+    /// not count.
+    pub fn is_busy(&self) -> bool {
+        let is_busy = |lane| self.process.is_running(lane) && !self.process.is_stuck(lane);
+        Lane::ALL.into_iter().any(is_busy)
+    }
+
+    /// The hook that took over last.
+    pub const fn hook_that_took_over(&self) -> Option<&Option<String>> {
+        self.process.hook_that_took_over()
+    }
+
+    /// Takes a new client. Its events are to be handed to [`handle_client`](Self::handle_client); where there
+    /// is no `registry` to get them from, [`serve_all`](Self::serve_all) looks for what it sent.
+    ///
+    /// # Errors
+    ///
+    /// Where its connection cannot be registered.
+    pub fn adopt(
+        &mut self,
+        mut stream: UnixStream,
+        registry: Option<&Registry>,
+        now: Time,
+    ) -> io::Result<()> {
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        if let Some(registry) = registry {
+            registry.register(&mut stream, token, Interest::READABLE)?;
+        }
+        let (line, request_due) = (LineReader::default(), Some(now + REQUEST_WAIT));
+        self.clients.push(Client { token, stream, line, request_due });
+        Ok(())
+    }
+
+    /// A client sent something or hung up.
+    pub fn handle_client(&mut self, token: Token, now: Time) {
+        let Some(client) = self.clients.iter_mut().find(|client| client.token == token) else {
+            return;
+        };
+        match client.receive() {
+            // What it sent last is moot: nobody is left to be answered.
+            Ok((Connection::Closed, _)) => self.handle_hangup(token, now),
+            Ok((Connection::Open, requests)) => {
+                for request in requests {
+                    self.handle_request(token, request, now);
+                }
+            }
+            Err(error) => {
+                log::warn!("a client is dropped: it {error}");
+                self.answer(token, &RunReply::Refused(format!("the daemon {error}")));
+                self.handle_hangup(token, now);
+            }
+        }
+        self.drive(now);
+    }
+
+    /// Any client may have sent something or hung up.
+    pub fn serve_all(&mut self, now: Time) {
+        let tokens: Vec<Token> = self.clients.iter().map(|client| client.token).collect();
+        tokens.into_iter().for_each(|token| self.handle_client(token, now));
+    }
+
+    /// A SIGCHLD arrived.
+    pub fn handle_child_signal(&mut self, now: Time) {
+        self.process.handle_child_signal(now);
+        self.drive(now);
+    }
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) came.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.process.handle_timeout(now);
+        self.clients.retain(|client| {
+            let is_late = client.request_due.is_some_and(|due| now >= due);
+            if is_late {
+                log::warn!("a client that sent no request in {REQUEST_WAIT:?} is dropped");
+            }
+            !is_late
+        });
+        self.drive(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let request_due = self.clients.iter().filter_map(|client| client.request_due);
+        request_due.chain(self.process.poll_timeout()).min()
+    }
+
+    /// Begins no more runs: those whose turn has not come are not run. A check is of no more use.
+    pub fn stop(&mut self, now: Time) {
+        self.is_stopping = true;
+        self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
+        self.drive(now);
+    }
+
+    fn handle_request(&mut self, token: Token, request: Request, now: Time) {
+        if let Some(refusal) = self.objection_to(&request, now) {
+            self.log_refusal(&refusal);
+            return self.answer(token, &RunReply::Refused(refusal));
+        }
+        self.last_refusal = None;
+        match request {
+            Request::Run(request) => {
+                let lane = request.task.lane();
+                let level = if lane == Lane::Fence { Level::Warn } else { Level::Debug };
+                log::log!(level, "{} is asked for", request.task);
+                if lane == Lane::Hook {
+                    self.end_orphan(now + request.orphan_grace, now);
+                }
+                self.queues[lane].waiting.push_back((token, request));
+            }
+            Request::Agree { .. } => self.answer(token, &RunReply::Agreed),
+            Request::CutShort(kill_after) => self.cut_short(token, now + kill_after, now),
+        }
+    }
+
+    /// Says why requests are refused, once: a daemon asks every second, and each check asks too.
+    fn log_refusal(&mut self, refusal: &str) {
+        if self.last_refusal.as_deref() != Some(refusal) {
+            log::warn!("a request is refused: {refusal}");
+            self.last_refusal = Some(refusal.to_owned());
+        }
+    }
+
+    /// Why a request is none for this hook-runner.
+    fn objection_to(&mut self, request: &Request, now: Time) -> Option<String> {
+        let (group, settings, task) = match request {
+            Request::Run(request) => {
+                let RunRequest { task, node, settings, .. } = &**request;
+                (node.group, *settings, Some(task))
+            }
+            Request::Agree { group, settings } => (*group, *settings, None),
+            Request::CutShort(_) => return None,
+        };
+        let disagreement = self.read_file(Some(settings), now).err();
+        if self.file.as_ref().is_some_and(|file| file.digest.is_none()) {
+            return disagreement;
+        }
+        if let Some(own) = self.group.filter(|own| *own != group) {
+            return Some(format!(
+                "the daemon is of group {group}, this hook-runner of group {own}; hook_socket must \
+                 differ from group to group"
+            ));
+        }
+        let Some(task) = task else { return disagreement };
+        if let Some(disagreement) = disagreement {
+            if !lets_go(task) {
+                return Some(disagreement);
+            }
+            log::warn!("{task}: {disagreement}; it is run all the same, as it lets go");
+        }
+        let lane = task.lane();
+        if lane != Lane::Hook && !self.process.has_command(lane) {
+            return Some(format!("no {lane} is configured for this hook-runner"));
+        }
+        self.note_term(task)
+    }
+
+    /// Reads the file, where the daemon runs by other settings than this hook-runner, and takes them where
+    /// they are in it. An error says why the two do not agree.
+    fn read_file(&mut self, asked: Option<Digest>, now: Time) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let known = file.digest;
+        if known.is_some() && known == asked {
+            return Ok(());
+        }
+        let config = file.source.load_trusted().map_err(|error| error.to_string())?;
+        let read = Digest::from(&config);
+        if known.is_none() || asked == Some(read) {
+            self.take(&config, now);
+        }
+        if asked.is_none_or(|asked| asked == read) {
+            return Ok(());
+        }
+        Err("the daemon runs by another configuration than the file of this hook-runner now holds: \
+             reload both with the daemon's unit; hook, fence, check, their time limits, node_id and \
+             group are to be in that file, and not flags of the daemon"
+            .to_owned())
+    }
+
+    fn take(&mut self, config: &Config, now: Time) {
+        let settings = HookSettings::from(config);
+        let Some(file) = &mut self.file else { return };
+        if file.digest.is_none() {
+            // Nothing ever ran here.
+            let record = store::path_in(&config.state_dir, config.group, "hook");
+            self.process = HookProcess::new(settings, record, now);
+            self.group = Some(config.group);
+        } else {
+            self.process.reconfigure(settings);
+        }
+        file.digest = Some(Digest::from(config));
+        log::info!("the commands are those of the configuration as it is now");
+        if config.hook.is_none() {
+            log::warn!("no hook is configured: every run succeeds without doing anything");
+        }
+    }
+
+    /// Why a run is not to have this term. A daemon that was taken over could otherwise have the hook put
+    /// one into a table of fencing tokens that no later leader ever gets to.
+    fn note_term(&mut self, task: &Task) -> Option<String> {
+        let file = self.file.as_mut()?;
+        let term = task.term();
+        let limit = file.highest.map_or(TERM_MAX, |highest| {
+            Term(highest.0.saturating_add(TERM_STEP_MAX)).min(TERM_MAX)
+        });
+        if term > limit {
+            return Some(format!(
+                "term {term} is absurd: this hook-runner runs nothing in a term above {limit} now"
+            ));
+        }
+        if matches!(task, Task::Hook(_)) {
+            file.highest = file.highest.max(Some(term));
+        }
+        None
+    }
+
+    /// Ends a hook that a daemon which died left running: the next one does not wait for it to end by itself.
+    fn end_orphan(&mut self, kill_at: Time, now: Time) {
+        if self.queues.hook.asker.is_none() && self.process.is_running(Lane::Hook) {
+            self.process.cut_short(Lane::Hook, kill_at, now);
+        }
+    }
+
+    /// Ends what this client asked for, or takes it back where its turn has not come. The fence command
+    /// is never cut short.
+    fn cut_short(&mut self, token: Token, by: Time, now: Time) {
+        for lane in [Lane::Hook, Lane::Check] {
+            if self.queues[lane].asker == Some(token) {
+                self.process.cut_short(lane, by, now);
+            } else if self.queues[lane].take_back(token) {
+                self.answer(token, &RunReply::Finished(HookFinished::not_run(Duration::ZERO)));
+            }
+        }
+    }
+
+    /// Takes back what the client asked for where it has not begun; else lets it run on, but for a check.
+    fn handle_hangup(&mut self, token: Token, now: Time) {
+        self.clients.retain(|client| client.token != token);
+        for lane in Lane::ALL {
+            self.queues[lane].take_back(token);
+            let was_asker = self.queues[lane].asker.take_if(|asker| *asker == token).is_some();
+            match lane {
+                Lane::Hook | Lane::Fence if was_asker => {
+                    log::warn!("the daemon hung up while its {lane} runs; the {lane} runs on");
+                }
+                Lane::Check if was_asker => {
+                    self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
+                }
+                Lane::Hook | Lane::Fence | Lane::Check => {}
+            }
+        }
+    }
+
+    /// Reports in each lane how the run ended, and starts the next, until they take their time or none is
+    /// left.
+    fn drive(&mut self, now: Time) {
+        while Lane::ALL.into_iter().any(|lane| self.drive_lane(lane, now)) {}
+    }
+
+    /// Returns whether there may be more to do.
+    fn drive_lane(&mut self, lane: Lane, now: Time) -> bool {
+        if let Some(finished) = self.process.poll_finished(lane)
+            && let Some(token) = self.queues[lane].asker.take()
+        {
+            self.answer(token, &RunReply::Finished(finished));
+        }
+        if self.process.is_running(lane) || self.is_stopping {
+            return false;
+        }
+        let Some((token, request)) = self.queues[lane].waiting.pop_front() else { return false };
+        if self.announce(token, now) {
+            self.queues[lane].asker = Some(token);
+            self.process.start(&request.task, &request.node, now);
+        }
+        true
+    }
+
+    /// Tells the client that its run starts. One that cannot be told has taken its run back.
+    fn announce(&mut self, token: Token, now: Time) -> bool {
+        let Some(client) = self.clients.iter().find(|client| client.token == token) else {
+            return false;
+        };
+        match protocol::send(&client.stream, &RunReply::Started) {
+            Ok(()) => true,
+            Err(error) => {
+                log::info!("a run whose daemon is gone is not started: {error}");
+                self.handle_hangup(token, now);
+                false
+            }
+        }
+    }
+
+    /// Answers and hangs up.
+    fn answer(&mut self, token: Token, reply: &RunReply) {
+        let Some(index) = self.clients.iter().position(|client| client.token == token) else {
+            return;
+        };
+        let client = self.clients.swap_remove(index);
+        if let Err(error) = protocol::send(&client.stream, reply) {
+            log::warn!("the daemon could not be told how its request ended: {error}");
+        }
+    }
+}
+
+/// Whether a run must not be left out because of settings that differ.
+const fn lets_go(task: &Task) -> bool {
+    match task {
+        Task::Hook(run) => matches!(run.event, HookEvent::Started | HookEvent::Demoted),
+        Task::Fence { .. } => true,
+        Task::Check { .. } => false,
+    }
+}
+
+impl Queue {
+    /// Removes what the client asked for from the queue; returns whether it was there.
+    fn take_back(&mut self, token: Token) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|(asker, _)| *asker != token);
+        self.waiting.len() < before
+    }
+}
+
+impl Client {
+    /// Reads on. The first request asks for something, and those after it may only cut that short.
+    fn receive(&mut self) -> Result<(Connection, Vec<Request>), LineError> {
+        let connection = self.line.read(&mut self.stream)?;
+        let mut requests = Vec::new();
+        while let Some(request) = self.line.poll_message()? {
+            let asks_for_run = !matches!(request, Request::CutShort(_));
+            if asks_for_run != self.request_due.take().is_some() {
+                return Err(LineError::OutOfTurn);
+            }
+            requests.push(request);
+        }
+        Ok((connection, requests))
+    }
+}

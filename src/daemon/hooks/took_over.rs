@@ -1,0 +1,61 @@
+//! The note on disk about the hook that took over.
+//!
+//! What a hook took over, only that hook can let go of. The process that runs the hooks may be started
+//! again meanwhile, and its config file may hold another hook by then. The file is not synced: after a
+//! crash of the machine the first hook is `started`, which runs as it is configured.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::daemon::small_file;
+
+/// Largest note, in bytes. A larger one is not ours.
+const NOTE_MAX: u64 = 1024 * 1024;
+
+/// The hook that ran last for `started` or `elected`.
+#[derive(Debug)]
+pub(super) struct TookOver {
+    path: PathBuf,
+    /// None where no hook ever ran; none within where none was configured then.
+    command: Option<Option<String>>,
+}
+
+impl TookOver {
+    /// What an earlier life noted in the file `path`.
+    pub(super) fn read(path: PathBuf) -> Self {
+        let command = small_file::read(&path, NOTE_MAX)
+            .and_then(|note| Ok(note.map(|note| serde_json::from_slice(&note)).transpose()?));
+        let command = command.unwrap_or_else(|error| {
+            log::warn!(
+                "cannot read in {} which hook took over: {error}; the configured one lets go",
+                path.display()
+            );
+            None
+        });
+        TookOver { path, command }
+    }
+
+    /// The hook that took over, where one did.
+    pub(super) const fn command(&self) -> Option<&Option<String>> {
+        self.command.as_ref()
+    }
+
+    /// Notes that `command` takes over.
+    pub(super) fn set(&mut self, command: Option<String>) {
+        if self.command.as_ref() == Some(&command) {
+            return;
+        }
+        if let Err(error) = self.write(&command) {
+            log::warn!(
+                "cannot note in {} which hook takes over: {error}; if this process ends and the config \
+                 file has another hook by then, that one lets go",
+                self.path.display()
+            );
+        }
+        self.command = Some(command);
+    }
+
+    fn write(&self, command: &Option<String>) -> io::Result<()> {
+        small_file::replace(&self.path, &serde_json::to_vec(command)?)
+    }
+}
