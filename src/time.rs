@@ -5,10 +5,15 @@
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A point in time, in nanoseconds since an origin that the caller chose.
 ///
 /// Arithmetic saturates: a time that cannot be represented is "never", not a panic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
 pub struct Time(u64);
 
 impl Time {

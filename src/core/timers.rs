@@ -51,11 +51,13 @@ pub enum Timer {
     Answer,
     /// A resignation is repeated, in case it was lost.
     Resignation,
+    /// A leader gets above the reigns that it heard of since it last took a higher term.
+    Reaffirm,
 }
 
 impl Timer {
     /// How many there are.
-    pub const COUNT: usize = Timer::Resignation as usize + 1;
+    pub const COUNT: usize = Timer::Reaffirm as usize + 1;
 
     const ALL: [Timer; Timer::COUNT] = [
         Timer::Sample,
@@ -81,6 +83,7 @@ impl Timer {
         Timer::Challenge,
         Timer::Answer,
         Timer::Resignation,
+        Timer::Reaffirm,
     ];
 }
 

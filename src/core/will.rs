@@ -8,8 +8,21 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::core::hook::HookRun;
+use crate::time::Time;
 use crate::types::{NodeId, Term};
 use crate::wire::message::Message;
+
+/// How long to wait before a fence command that failed runs again. Doubles with every further failure, up
+/// to [`FENCE_RETRY_MAX`].
+const FENCE_RETRY: Duration = Duration::from_secs(1);
+
+/// Longest pause before the fence command runs again.
+const FENCE_RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// How long to wait after so many failures of the fence command, and one more.
+pub fn pause_before_fencing_again(failures: u32) -> Duration {
+    FENCE_RETRY.saturating_mul(2_u32.saturating_pow(failures)).min(FENCE_RETRY_MAX)
+}
 
 /// What is to be done after the daemon's death, the hook first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +33,8 @@ pub struct Will {
     /// How long that may take before another node may lead, at the least where it starts before the
     /// lease has run out. None in available mode, where nobody waits.
     pub grace: Option<Duration>,
+    /// When it is over, where it has begun: by the clock that the daemon goes by.
+    pub grace_end: Option<Time>,
     /// To be sent once the hook has ended. The last datagram of the daemon's life: none that it sent
     /// counts as newer.
     pub resignation: Message,
@@ -34,6 +49,8 @@ pub(crate) struct Estate {
     pub(crate) scripts_hold: bool,
     /// How long the hook may take before another node may lead.
     pub(crate) grace: Option<Duration>,
+    /// When that is over, where it has begun.
+    pub(crate) grace_end: Option<Time>,
     /// Who is named as the successor.
     pub(crate) heir: Option<NodeId>,
 }

@@ -22,16 +22,13 @@ use super::will::{Left, WillFile};
 use crate::config::keys::{self, KeyFileError};
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::hook::{HookOutcome, HookRun};
+use crate::core::will::pause_before_fencing_again;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
 
-/// Pause before the demote hook or the fence command runs again. Before the fence command it doubles each
-/// time, up to [`RETRY_MAX`].
-const RETRY: Duration = Duration::from_secs(1);
-
-/// Longest pause before the fence command runs again.
-const RETRY_MAX: Duration = Duration::from_secs(60);
+/// Pause before the demote hook runs again.
+const DEMOTE_RETRY: Duration = Duration::from_secs(1);
 
 const SIGNALS: Token = Token(0);
 const HOOKS: Lanes<Token> = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
@@ -146,9 +143,11 @@ fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStop
         let outcome = cleaner.run(run, KILL_GRACE, None)?;
         return Ok(matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed)));
     };
-    let grace_end = began + grace;
+    // What the daemon's life has used of it is missing only where something follows at its end.
+    let used_up = will.grace_end.filter(|_| cleaner.has_fence);
+    let grace_end = used_up.unwrap_or(began + grace).min(began + grace);
     // What runs still, from before, leaves half of the grace to the demote hook.
-    let orphan_grace = (began + grace / 2).since(clock::now());
+    let orphan_grace = (began + grace_end.since(began) / 2).since(clock::now());
     if cleaner.demote(run, orphan_grace, grace_end)? {
         return Ok(true);
     }
@@ -188,7 +187,7 @@ impl Cleaner {
             if self.run(run, orphan_grace, Some(limit))? == Some(HookOutcome::Succeeded) {
                 return Ok(true);
             }
-            self.pass(limit.min(clock::now() + RETRY))?;
+            self.pass(limit.min(clock::now() + DEMOTE_RETRY))?;
         }
         Ok(false)
     }
@@ -219,7 +218,7 @@ impl Cleaner {
     /// Runs the fence command and, in the pauses, the demote hook, until one of them succeeds; systemd ends
     /// this process when that takes too long. Returns whether one did.
     fn fence(&mut self, run: &HookRun) -> Result<bool, PostStopError> {
-        let mut pause = RETRY;
+        let mut failures = 0;
         loop {
             self.hooks.fence(run.term, clock::now());
             let finished = loop {
@@ -232,10 +231,11 @@ impl Cleaner {
             if is_fenced || !self.has_fence {
                 return Ok(is_fenced);
             }
+            let pause = pause_before_fencing_again(failures);
             if self.demote(run, KILL_GRACE, clock::now() + pause)? {
                 return Ok(true);
             }
-            pause = (pause * 2).min(RETRY_MAX);
+            failures += 1;
         }
     }
 

@@ -219,8 +219,8 @@ impl Election {
             return;
         };
         let leads = self.state == State::Leading && leader == self.node_id;
-        if leads && term > self.term && self.may_reaffirm(now) {
-            self.reaffirm(now, term);
+        if leads && term > self.term {
+            self.outdo(now, term);
         }
     }
 

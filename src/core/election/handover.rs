@@ -80,8 +80,9 @@ impl Election {
     pub(super) fn leave_office(&mut self, now: Time) {
         self.note_ended(self.reign);
         self.begin_yield_time(now);
-        self.timers.clear(Timer::Declare);
-        self.timers.clear(Timer::Lease);
+        for timer in [Timer::Declare, Timer::Lease, Timer::Reaffirm] {
+            self.timers.clear(timer);
+        }
         self.quorum.lease = None;
         self.state = State::Following;
         self.learn_term(self.heard_term);

@@ -6,7 +6,8 @@
 //! declares in a higher term: the winner may never have heard of it.
 //!
 //! So two things move a leader's term: the first declaration of a worse leader in a term, and a
-//! follower's concession. Both together do so once an interval at the most, whatever others say.
+//! follower's concession. Both together do so once an interval at the most, whatever others say; what
+//! is heard meanwhile waits for the end of the interval, as whoever said it may not say it again.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -132,27 +133,32 @@ impl Election {
             self.notify(Event::RivalLeader { rival, address });
         }
         self.declare_soon(now);
-        if self.may_reaffirm(now) && self.members.settle(&rival, term) {
-            self.reaffirm(now, term);
+        // The look at the members that came with a declaration may have ended the leadership.
+        if self.state == State::Leading && self.members.settle(&rival, term) {
+            self.outdo(now, term);
         }
     }
 
-    /// Whether this leader may take a higher term now: once an interval, whoever asks for it, and
-    /// not before the last one is on disk.
-    pub(super) fn may_reaffirm(&self, now: Time) -> bool {
-        if self.state != State::Leading {
-            // The look at the members that came with a declaration may have ended the leadership.
-            return false;
-        }
+    /// This leader has to get above the reign `term` of another one: now, or where it took a higher
+    /// term less than an interval ago, when that is over.
+    pub(super) fn outdo(&mut self, now: Time, term: Term) {
+        self.learn_term(term);
         let interval = self.params.heartbeat_interval;
-        let is_due = self.last_reaffirmed.is_none_or(|last| now.since(last) >= interval);
-        is_due && self.term_is_kept()
+        match self.last_reaffirmed.filter(|last| now.since(*last) < interval) {
+            None if self.timers.get(Timer::Reaffirm).is_none() => self.reaffirm(now),
+            None => {}
+            Some(last) => self.timers.set_no_later(Timer::Reaffirm, last + interval),
+        }
     }
 
-    /// Leads on, in a term above `term`.
-    pub(super) fn reaffirm(&mut self, now: Time, term: Term) {
+    /// Leads on, in a term above every one that it heard of, once its last one is on disk.
+    pub(super) fn reaffirm(&mut self, now: Time) {
+        if !self.term_is_kept() {
+            let interval = at_least_a_millisecond(self.params.heartbeat_interval);
+            return self.timers.set(Timer::Reaffirm, now + interval);
+        }
         self.last_reaffirmed = Some(now);
-        self.term = self.term.max(term).max(self.heard_term);
+        self.term = self.term.max(self.heard_term);
         self.take_next_term();
         self.cause = Some(Reason::Conflict);
         self.untold.get_or_insert((HookEvent::Reaffirmed, Reason::Conflict));

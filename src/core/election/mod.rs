@@ -422,6 +422,7 @@ impl Election {
             Timer::Challenge => self.challenge(now),
             Timer::Answer => self.answer_challenge(now),
             Timer::Resignation => self.resign_again(now),
+            Timer::Reaffirm => self.reaffirm(now),
         }
     }
 

@@ -16,6 +16,7 @@ impl Election {
         Some(Will {
             hook: estate.scripts_hold.then(|| self.last_demotion(&estate)),
             grace: estate.grace,
+            grace_end: estate.grace_end,
             resignation: self.last_words(&estate),
         })
     }
@@ -44,7 +45,8 @@ impl Election {
         };
         let term = self.durable.term;
         let grace = self.quorum_params().map(|quorum| quorum.demote_grace);
-        (in_office || scripts_hold).then_some(Estate { term, scripts_hold, grace, heir })
+        let grace_end = self.grace_end();
+        (in_office || scripts_hold).then_some(Estate { term, scripts_hold, grace, grace_end, heir })
     }
 
     fn last_demotion(&self, estate: &Estate) -> HookRun {

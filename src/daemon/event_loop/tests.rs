@@ -835,6 +835,28 @@ fn post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_
     });
 }
 
+/// Another node may lead once the grace is over that began while the daemon lived.
+#[test]
+fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
+    alone("post_stop_fences_at_the_end_of_a_grace_that_has_begun", || {
+        let hook = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != demoted ]";
+        let fence = Some("echo fenced >> $LOG");
+        let grace = Duration::from_secs(20);
+        let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
+        node.lead();
+        let Node { daemon, dir, .. } = node;
+        let (file, will) = (dir.path().join("lanelect.toml"), dir.path().join("control.will"));
+        let kept = fs::read_to_string(&will).unwrap();
+        let over = kept.replacen(r#""grace_end":null"#, r#""grace_end":1"#, 1);
+        assert_ne!(kept, over);
+        fs::write(&will, over).unwrap();
+        let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+        post_stop_after(daemon, &source).unwrap();
+        let ran = fs::read_to_string(dir.path().join("log")).unwrap();
+        assert_eq!(ran, "started\nelected\nfenced\n");
+    });
+}
+
 #[test]
 fn a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first() {
     alone("a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first", || {

@@ -4,22 +4,15 @@ use std::time::Duration;
 
 use super::{Election, Overdue};
 use crate::core::election::State;
-use crate::core::election::eligibility::doubled;
 use crate::core::hook::{HookEvent, HookOutcome, Reason};
 use crate::core::output::{Event, Output};
 use crate::core::quorum::Lease;
 use crate::core::quorum::lease::Cover;
 use crate::core::timers::Timer;
+use crate::core::will::pause_before_fencing_again;
 use crate::time::Time;
 use crate::types::{NodeId, Term};
 use crate::wire::message::{Body, DatagramId, Message};
-
-/// How long to wait before a fence command that failed runs again. Doubles with every further failure, up to
-/// [`FENCE_RETRY_MAX`].
-pub(crate) const FENCE_RETRY: Duration = Duration::from_secs(1);
-
-/// Longest pause before the fence command runs again.
-pub(crate) const FENCE_RETRY_MAX: Duration = Duration::from_secs(60);
 
 impl Election {
     /// When this node's leadership ends unless voters renew it; none where nothing limits it.
@@ -46,7 +39,9 @@ impl Election {
         if !self.hooks.hold() {
             return;
         }
-        self.quorum.overdue.get_or_insert(Overdue::of(self.reign));
+        let overdue = Overdue::new(self.reign, lease.grace_end());
+        let overdue = self.quorum.overdue.get_or_insert(overdue);
+        overdue.grace_end = overdue.grace_end.min(lease.grace_end());
         self.timers.set_no_later(Timer::GraceEnd, lease.grace_end());
         if matches!(scripts_run, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
             let by = now + lease.grace_end().since(now) / 2;
@@ -60,11 +55,12 @@ impl Election {
         if !self.hooks.hold() {
             return;
         }
-        let reign = self.reign;
+        let grace_end = now + self.params.demote_grace();
         if self.quorum.overdue.is_none() {
-            self.timers.set(Timer::GraceEnd, now + self.params.demote_grace());
+            self.timers.set(Timer::GraceEnd, grace_end);
         }
-        self.quorum.overdue.get_or_insert(Overdue::of(reign)).is_late = true;
+        let overdue = Overdue::new(self.reign, grace_end);
+        self.quorum.overdue.get_or_insert(overdue).is_late = true;
     }
 
     /// The grace is over. Where the lease is too, another node may take by now what the scripts hold.
@@ -92,7 +88,7 @@ impl Election {
             self.timers.clear(Timer::HookRetry);
             return self.hooks.release();
         }
-        let retry_in = doubled(FENCE_RETRY, overdue.fence_failures).min(FENCE_RETRY_MAX);
+        let retry_in = pause_before_fencing_again(overdue.fence_failures);
         overdue.fence_failures = overdue.fence_failures.saturating_add(1);
         if self.timers.get(Timer::GraceEnd).is_none() {
             self.timers.set(Timer::GraceEnd, now + retry_in);
@@ -109,6 +105,11 @@ impl Election {
         self.quorum.overdue.filter(|overdue| overdue.is_late).map(|overdue| overdue.term)
     }
 
+    /// When the grace is over in which the scripts have to let go; none where it has not begun.
+    pub(in crate::core::election) fn grace_end(&self) -> Option<Time> {
+        self.quorum.overdue.map(|overdue| overdue.grace_end)
+    }
+
     /// Takes in that the scripts have let go, where they have.
     pub(in crate::core::election) fn note_scripts(&mut self) {
         if !self.hooks.hold() {
@@ -121,7 +122,7 @@ impl Election {
     /// for as long as they promised. The fence command runs once: `post-stop` goes on.
     pub(in crate::core::election) fn leave_unreleased(&mut self, now: Time) {
         self.leave_office(now);
-        self.quorum.overdue.get_or_insert(Overdue::of(self.reign));
+        self.quorum.overdue.get_or_insert(Overdue::new(self.reign, now));
         self.end_grace();
     }
 

@@ -63,10 +63,12 @@ pub(super) struct Quorum {
     pub(super) refused: Vec<NodeId>,
 }
 
-/// Scripts that have to let go of a reign: until `Timer::GraceEnd`, and then the fence command runs.
+/// Scripts that have to let go of a reign: until the grace ends, and then the fence command runs, as often
+/// as `Timer::GraceEnd` fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Overdue {
     term: Term,
+    grace_end: Time,
     /// Whether a run by which they were to let go failed, or the grace is over.
     is_late: bool,
     /// Runs of the fence command that failed.
@@ -74,8 +76,8 @@ struct Overdue {
 }
 
 impl Overdue {
-    const fn of(term: Term) -> Self {
-        Overdue { term, is_late: false, fence_failures: 0 }
+    const fn new(term: Term, grace_end: Time) -> Self {
+        Overdue { term, grace_end, is_late: false, fence_failures: 0 }
     }
 }
 

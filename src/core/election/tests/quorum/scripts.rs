@@ -94,6 +94,23 @@ fn a_leader_that_is_fenced_in_a_handover_resigns() {
     assert_eq!(lan.leaders(), ["b"]);
 }
 
+/// Whoever finds the daemon dead fences when its grace is over, not a grace later.
+#[test]
+fn a_will_tells_when_the_grace_that_has_begun_is_over() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.set_fence("a", Some(HookOutcome::Succeeded));
+    assert_eq!(lan.at("a").will().unwrap().grace_end, None);
+    lan.take("a");
+    lan.cut_off("a");
+    lan.pass(secs(4));
+    let told = lan.at("a").will().unwrap().grace_end;
+    let is_kept = |(_, output): &(Time, Output)| *output == Output::Bequeath;
+    assert!(told.is_some() && lan.take("a").0.iter().any(is_kept));
+    lan.pass(secs(10));
+    assert_eq!(lan.take("a").fences().first(), told.as_ref());
+}
+
 #[test]
 fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
     for outcome in NOT_LET_GO {
