@@ -44,6 +44,10 @@ const LOST_AT_LEAST: u32 = 8;
 /// The same of a follower that cannot lead: it leaves it to the others to ask first, and nobody takes over.
 const LOST_AT_LEAST_ELSE: u32 = ASKED_AT_LEAST + 1;
 
+/// A leader gets above the reigns that it hears of within so many intervals: at the end of one, and that
+/// may be when its last term is not on a slow disk yet.
+const OUTDOES_WITHIN: u32 = 3;
+
 /// What is known about one host, over all its lives.
 #[derive(Debug, Clone, Default)]
 struct Record {
@@ -72,6 +76,10 @@ struct Record {
     /// In this life: until when a worse leader's declaration or a probe has to be answered, by its own
     /// clock.
     answer_by: Option<Time>,
+    /// In this life: the terms that it has to get to while it leads, and until when, by its own clock.
+    to_reach: Vec<(Term, Time)>,
+    /// In this life: until when it asks nobody to hand over, by its own clock, as it yielded.
+    no_claim_before: Time,
     /// In this life: when it last took a higher term while it led, by its own clock, and whether it
     /// might do so again as the last datagram came.
     raised_at: Option<Time>,
@@ -170,9 +178,10 @@ impl Watch for Checkers {
         self.uncounted = true;
     }
 
-    /// A held host answers nobody in time.
+    /// A held host does nothing in time.
     fn note_held(&mut self, host: usize) {
         self.records[host].answer_by = None;
+        self.records[host].to_reach.clear();
     }
 
     fn note_delivery(
@@ -211,6 +220,12 @@ impl Watch for Checkers {
             record.answer_by.get_or_insert(answer_by);
         }
         let interval = election.params().heartbeat_interval;
+        if is_news
+            && election.is_leader()
+            && let Some(term) = term_to_reach(message, election)
+        {
+            record.to_reach.push((term, now + interval * OUTDOES_WITHIN));
+        }
         record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
         is_news
     }
@@ -288,7 +303,14 @@ impl Watch for Checkers {
             refuse(old_term, || format!("{id} begins a reign under an old term"))?;
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
             refuse(late, || format!("{id} answered too late"))?;
+            record.to_reach.retain(|(term, _)| message.term < *term);
+            let missed = record.to_reach.iter().find(|(_, by)| now > *by);
+            refuse(missed.is_some(), || {
+                format!("{id} leads on under {} instead of {missed:?}", message.term)
+            })?;
         }
+        let claims_early = message.body == Body::Claim && now < record.no_claim_before;
+        refuse(claims_early, || format!("{id} has yielded and wants the leadership back"))?;
         record.note_asked(&message.body);
         record.sequence = message.sequence;
         record.last_sent = Some(*message);
@@ -363,14 +385,19 @@ impl Watch for Checkers {
                 self.disturb(now);
                 Ok(())
             }
-            Event::Transition(Transition { role, previous_role, leader, .. }) => {
+            Event::Transition(Transition { role, previous_role, leader, reason, .. }) => {
                 self.uncounted = true;
+                if *reason == Some(Reason::Yield) {
+                    let end = host.local(now) + host.params.yield_time();
+                    self.records[index].no_claim_before = end;
+                }
                 if (*role, *previous_role) == (Role::Leader, Role::Leader) {
                     self.note_raised(index, host, now)?;
                 }
                 self.records[index].leads = *role == Role::Leader;
                 if *role != Role::Leader {
                     self.records[index].answer_by = None;
+                    self.records[index].to_reach.clear();
                 }
                 let in_time = self.disturbed_at.saturating_add(self.settling_time);
                 let settled = self.settled || (self.is_calm && now > in_time);
@@ -500,6 +527,17 @@ fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
     refuse(all_preempt && best.is_some_and(|best| best.node_id() != leader), || {
         format!("{leader} leads though {best:?} preempts")
     })
+}
+
+/// The term that a leader has to get to now that it has heard `message`.
+fn term_to_reach(message: &Message, election: &Election) -> Option<Term> {
+    match message.body {
+        Body::Declaration { .. } => is_worse(message, election).then(|| message.term.next()),
+        Body::Heartbeat { leader, conceded, .. } => {
+            conceded.filter(|_| leader == Some(election.node_id()))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a message comes from a node that ranks below an election, not both being static.
