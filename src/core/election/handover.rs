@@ -18,6 +18,7 @@ impl Election {
             return;
         }
         self.state = State::HandingOver { reason, successor };
+        self.timers.clear(Timer::Reaffirm);
         self.set_leader(None);
         self.cause = Some(reason);
         if self.retract_elected() {

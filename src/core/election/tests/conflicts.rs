@@ -356,6 +356,18 @@ fn leader_gets_above_each_of_two_reigns_that_it_hears_of_at_once() {
 }
 
 #[test]
+fn leader_that_hands_over_gets_above_nobody() {
+    let mut lan = Lan::led_by("m");
+    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
+    lan.set_hooks("m", None);
+    lan.tell("m", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(3));
+    lan.end_hook("m", HookOutcome::Succeeded);
+    assert_eq!(reaffirmed(&lan.take("m")), 1);
+}
+
+#[test]
 fn leader_that_steps_down_gets_above_nobody() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
