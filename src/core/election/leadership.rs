@@ -145,8 +145,7 @@ impl Election {
         self.learn_term(term);
         let interval = self.params.heartbeat_interval;
         match self.last_reaffirmed.filter(|last| now.since(*last) < interval) {
-            None if self.timers.get(Timer::Reaffirm).is_none() => self.reaffirm(now),
-            None => {}
+            None => self.reaffirm(now),
             Some(last) => self.timers.set_no_later(Timer::Reaffirm, last + interval),
         }
     }
@@ -155,8 +154,9 @@ impl Election {
     pub(super) fn reaffirm(&mut self, now: Time) {
         if !self.term_is_kept() {
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-            return self.timers.set(Timer::Reaffirm, now + interval);
+            return self.timers.set_no_later(Timer::Reaffirm, now + interval);
         }
+        self.timers.clear(Timer::Reaffirm);
         self.last_reaffirmed = Some(now);
         self.term = self.term.max(self.heard_term);
         self.take_next_term();

@@ -2,7 +2,8 @@
 //!
 //! The model knows nothing of datagrams, timers and terms: only who runs, who reaches whom, and who
 //! leads once everything has come to rest. Real elections are put through the same events on a
-//! perfect network, and after each settling period the same hosts must lead.
+//! perfect network, and after each settling period the same hosts must lead. The next event comes once
+//! everybody has heard everybody: before that a host that resigns names the best that it knows of.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -264,7 +265,14 @@ fn play(world: &mut World<Checkers>, event: &Event) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Lets the elections settle; then those lead that lead in the model.
+/// After so long each host has heard every other one that it reaches, and knows which is the best.
+fn time_to_report(world: &World<Checkers>) -> u64 {
+    let interval = world.hosts[0].params.report_interval(world.hosts.len());
+    // It is up to a tenth longer, so that followers do not fall into step.
+    (interval * 5 / 4).as_nanos() as u64
+}
+
+/// Lets the elections settle; then those lead that lead in the model. Then lets everybody hear everybody.
 fn agree(world: &mut World<Checkers>, model: &mut Model) -> Result<(), Violation> {
     world.run_for(world.watch.settling_time)?;
     let leads = |host: &usize| {
@@ -275,7 +283,7 @@ fn agree(world: &mut World<Checkers>, model: &mut Model) -> Result<(), Violation
     model.adopt(&leaders);
     let expected = model.leaders();
     if leaders == expected {
-        return Ok(());
+        return world.run_for(time_to_report(world));
     }
     let names = |hosts: &[usize]| hosts.iter().map(|host| node_id(*host)).collect::<Vec<_>>();
     Err(Violation::new(format!("{:?} lead, not {:?}", names(&leaders), names(&expected))))
