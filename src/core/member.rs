@@ -321,6 +321,11 @@ impl Member {
         true
     }
 
+    /// Whether it was heard itself since others told of it.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.sighted <= self.newest.sequence
+    }
+
     /// Takes in that it was given up as the leader because of its silence.
     pub(crate) const fn note_given_up(&mut self) {
         self.last_declared = None;

@@ -196,7 +196,10 @@ impl Election {
             && self.is_eligible()
             && self.missing_candidates(now).is_none()
             && (!self.in_quorum_mode() || self.may_vote(now))
-            && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
+            && leader.is_some_and(|(id, leader)| {
+                // Otherwise it would not hear the leader resign either, and the others would wait for it.
+                leader.is_heard() && self.rank() > Rank::new(id, &leader.standing)
+            })
     }
 
     /// Does what would be due before the next declaration anyway: every wake costs more than what is done

@@ -177,6 +177,27 @@ fn a_claim_is_repeated_until_the_leader_hands_over() {
     assert!((5..=6).contains(&claims), "{claims}");
 }
 
+/// It would not hear the leader resign, and the others would wait for it in vain.
+#[test]
+fn candidate_that_does_not_hear_the_leader_itself_claims_nothing() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", preempting(100), &mut leader);
+    let mut witness = Peer::new("x");
+    let mut told = Vec::new();
+    for _ in 0..10 {
+        let unheard = leader.says(EVERY_SECOND);
+        lan.hear(witness.says(Body::Sighting { leader: id("z"), newest: unheard.id() }));
+        lan.take("m");
+        lan.pass(secs(1));
+        told.extend(lan.take("m").bodies());
+        assert_eq!(lan.at("m").leader(), Some(id("z")));
+    }
+    assert!(!told.contains(&Body::Claim), "{told:?}");
+    lan.hear(leader.says(EVERY_SECOND));
+    lan.pass(secs(1));
+    assert!(lan.take("m").bodies().contains(&Body::Claim));
+}
+
 #[test]
 fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
     let mut lan = Lan::settled(&["a", "b"], &preempting(100));
