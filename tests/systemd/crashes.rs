@@ -13,6 +13,11 @@ fn successor<'a>(site: &'a Site, old: &Host) -> &'a Host {
     new
 }
 
+/// Whether `post-stop` has begun to let go for a daemon of this host.
+fn has_crashed(host: &Host) -> bool {
+    host.hooks().contains(&"demoted crashed".to_owned())
+}
+
 /// Waits until `old`, which was elected once and killed, is back and follows `new`; checks that its
 /// scripts let go in between.
 fn check_cleaned_up(old: &Host, new: &Host) {
@@ -84,6 +89,8 @@ fn a_leader_that_runs_out_of_memory_lets_go_before_another_takes_over() {
         // Short enough to be read, and more than it can take in.
         h1.configure(&format!("check = \"true {}\"", "x".repeat(50_000)));
         h1.signal("SIGHUP");
+        // The file is read beside the event loop, which leads on until then.
+        wait_until("it has died", || has_crashed(h1));
         let new = successor(site, h1);
         check_cleaned_up(h1, new);
         assert_eq!(h1.show(DAEMON, "NRestarts"), "1");
@@ -117,8 +124,7 @@ fn a_frozen_leader_of_a_quorum_is_killed_within_its_lease() {
         site.wait_until_all_vote();
         old.slow_hook_on("demoted", "2");
         old.signal("SIGSTOP");
-        let frozen = |host: &&Host| host.hooks().contains(&"demoted crashed".to_owned());
-        wait_until("its watchdog ended it and its hook let go", || frozen(&old));
+        wait_until("its watchdog ended it and its hook let go", || has_crashed(old));
         let new = successor(site, old);
         wait_until("it has been started again and follows", || old.follows(new));
         assert_eq!(old.show(DAEMON, "NRestarts"), "1");
