@@ -1,7 +1,7 @@
 //! The documentation, held to what the program really does.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Command, Stdio};
@@ -16,6 +16,8 @@ use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing};
 
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
+const CORRECTNESS: &str = include_str!("../docs/correctness.md");
+const MUTATIONS: &str = include_str!("mutations/run");
 
 /// The fenced blocks of `text` whose info string is `language` and perhaps a name: name and content.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
@@ -197,4 +199,19 @@ fn the_scripts_in_the_documentation_are_scripts() {
         shell.args(["-n", "-c", script]).stdin(Stdio::null());
         assert!(shell.status().unwrap().success(), "{script}");
     }
+}
+
+/// Those of available mode that the simulator notices are not told one by one.
+#[test]
+fn the_deliberate_faults_are_those_of_the_script() {
+    let (_, table) = MUTATIONS.split_once("<<'TABLE'\n").unwrap();
+    let (table, _) = table.split_once("\nTABLE\n").unwrap();
+    let rows = table.lines().map(|row| row.split('|').take(2).collect::<Vec<_>>());
+    let told = rows.filter(|row| row[0] != "available").map(|row| row[1]);
+    let told: BTreeSet<_> = told.collect();
+    let (_, section) = CORRECTNESS.split_once("### Deliberate faults").unwrap();
+    let (section, _) = section.split_once("\n### ").unwrap();
+    let names =
+        first_cells(section).into_iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    assert_eq!(names.collect::<BTreeSet<_>>(), told);
 }
