@@ -19,6 +19,8 @@ pub struct Scenario {
     pub voters: Vec<usize>,
     /// Who voted before the last change of the voters.
     pub former_voters: Vec<usize>,
+    /// Whether all of the voters have counted for each other since the last change of them.
+    pub change_is_over: bool,
     /// The host that is set to wrong voters.
     pub misled: Option<usize>,
     /// True time at which some node last got other settings.
@@ -56,6 +58,7 @@ impl Scenario {
         Scenario {
             voters: settings.voters.clone(),
             former_voters: settings.voters.clone(),
+            change_is_over: true,
             misled: None,
             changed_at: 0,
             heartbeat,
@@ -77,6 +80,7 @@ impl Scenario {
                 2..=3 => self.let_pass(0, 15)?,
                 _ => self.let_pass(0, 4)?,
             }
+            self.note_change_of_voters();
         }
         self.mend()?;
         self.recover()?;

@@ -64,14 +64,15 @@ impl Scenario {
         self.world.run_for(hold * 4)
     }
 
-    /// Decides to add or remove a voter, where the last change is over: every voter that stays runs, and
+    /// Decides to add or remove a voter, where the last change is over, and every voter that stays runs and
     /// sees every other one count, as the documentation has operators wait for. Every host is to be
     /// restarted.
     fn begin_change_of_voters(&mut self) -> bool {
         let host = self.rng.usize(0..self.settings.hosts);
         let mut voters = self.voters.clone();
         voters.retain(|voter| *voter != host);
-        if !self.all_agree_on_voters() || !self.all_count(&voters) {
+        self.note_change_of_voters();
+        if !self.change_is_over || !self.all_agree_on_voters() || !self.all_count(&voters) {
             return false;
         }
         if voters.len() == self.voters.len() {
@@ -83,12 +84,19 @@ impl Scenario {
         }
         self.world.log(host, || format!("is in or out: the voters are to be {voters:?}"));
         self.former_voters = std::mem::replace(&mut self.voters, voters);
+        self.change_is_over = false;
         let voters = voters_of(&self.voters);
         for host in 0..self.settings.hosts {
             let quorum = self.world.hosts[host].params.quorum.as_mut();
             quorum.expect("quorum mode").voters = voters.clone();
         }
         true
+    }
+
+    /// A change is over once every voter, also one that is removed next, has seen every other one count:
+    /// from then on what one of them knew before each of them knows.
+    pub fn note_change_of_voters(&mut self) {
+        self.change_is_over |= self.all_agree_on_voters() && self.all_count(&self.voters);
     }
 
     /// Stops a host that still runs under other voters than it is set to.

@@ -50,7 +50,8 @@ impl Broken {
             return;
         }
         message.term = match self.how {
-            Lie::Term(term) => term,
+            // A voter that tells less than it knows, when it is asked for that, breaks a promise.
+            Lie::Term(term) => term.max(message.term),
             Lie::Outbid | Lie::Concede => highest.next(),
         };
         if let Body::Heartbeat { conceded, .. } = &mut message.body
