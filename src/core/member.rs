@@ -57,6 +57,8 @@ pub(crate) struct Member {
     given_up: bool,
     /// The newest of its datagrams that others told of, as they heard it lead.
     sighted: Sequence,
+    /// Whether it was not heard itself since others told of it.
+    pub(crate) is_told_of: bool,
     /// When this life of it was first heard.
     since: Time,
     /// This node's own newest datagram when this life of it, or one that still starts, was first heard.
@@ -102,6 +104,7 @@ impl Member {
             reports_every: Duration::ZERO,
             given_up: false,
             sighted: Sequence::default(),
+            is_told_of: false,
             since: now,
             met_at: Sequence::default(),
             newest: message.id(),
@@ -317,13 +320,9 @@ impl Member {
             return false;
         }
         self.sighted = newest.sequence;
+        self.is_told_of = true;
         self.last_declared = Some(now.min(due));
         true
-    }
-
-    /// Whether it was heard itself since others told of it.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.sighted <= self.newest.sequence
     }
 
     /// Takes in that it was given up as the leader because of its silence.

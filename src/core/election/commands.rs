@@ -183,7 +183,10 @@ impl Election {
     /// Makes new intervals count from now on rather than after the old ones have run out.
     fn apply_intervals(&mut self, now: Time) {
         match self.state {
-            State::Leading | State::HandingOver { .. } => self.declare_soon(now),
+            State::Leading | State::HandingOver { .. } => {
+                self.declare_soon(now);
+                self.go_on_reaffirming(now);
+            }
             State::Following => {
                 self.send_heartbeat(now);
                 self.watch_leader();

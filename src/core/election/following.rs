@@ -183,7 +183,10 @@ impl Election {
     /// Asks the leader to hand over, and asks again a heartbeat later unless it has.
     pub(super) fn claim(&mut self, now: Time) {
         if self.may_claim(now) {
-            self.send(Body::Claim);
+            // Otherwise it would not hear the leader resign either, and the others would wait for it.
+            if self.hears_leader() {
+                self.send(Body::Claim);
+            }
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);
             self.timers.set(Timer::Claim, now + interval);
         }
@@ -196,10 +199,12 @@ impl Election {
             && self.is_eligible()
             && self.missing_candidates(now).is_none()
             && (!self.in_quorum_mode() || self.may_vote(now))
-            && leader.is_some_and(|(id, leader)| {
-                // Otherwise it would not hear the leader resign either, and the others would wait for it.
-                leader.is_heard() && self.rank() > Rank::new(id, &leader.standing)
-            })
+            && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
+    }
+
+    /// Whether it is the leader itself that was heard last, and not others who told of it.
+    fn hears_leader(&self) -> bool {
+        self.leader.and_then(|id| self.members.get(&id)).is_some_and(|leader| !leader.is_told_of)
     }
 
     /// Does what would be due before the next declaration anyway: every wake costs more than what is done

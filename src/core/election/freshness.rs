@@ -47,8 +47,8 @@ pub(super) struct Freshness {
     last_challenged: Option<Time>,
     last_answered: Option<Time>,
     doubt: Option<Doubt>,
-    /// Whether everyone was doubted since the last sweep.
-    doubts_all: bool,
+    /// By when this daemon looks at its members, unless it is held; none until it has looked at the time.
+    wakes_by: Option<Time>,
 }
 
 /// Somebody was heard under this node's own id, who may be there.
@@ -69,7 +69,7 @@ impl Default for Freshness {
             last_challenged: None,
             last_answered: None,
             doubt: None,
-            doubts_all: false,
+            wakes_by: None,
         }
     }
 }
@@ -131,15 +131,26 @@ impl Election {
     pub(super) fn doubt_after_pause(&mut self, now: Time) {
         if self.params.authenticated && self.was_held(now) {
             self.doubt_everyone();
-            self.freshness.doubts_all = true;
+        }
+        self.expect_to_wake(now);
+    }
+
+    /// Whether this daemon was held since it last looked at the time.
+    fn was_held(&self, now: Time) -> bool {
+        self.freshness.wakes_by.unwrap_or(self.next_wake(Time::ZERO)) < now
+    }
+
+    /// Takes in that this daemon looks at the time.
+    pub(super) fn expect_to_wake(&mut self, now: Time) {
+        if self.params.authenticated {
+            self.freshness.wakes_by = Some(self.next_wake(now));
         }
     }
 
-    /// Whether this daemon was held, and has not doubted everyone for it yet.
-    fn was_held(&self, now: Time) -> bool {
-        let patience = self.params.member_patience();
-        let is_late = self.timers.get(Timer::Sweep).is_some_and(|at| at + patience < now);
-        is_late && !self.freshness.doubts_all
+    /// By when the next look at the members is over, which may be due already.
+    fn next_wake(&self, now: Time) -> Time {
+        let sweep = self.timers.get(Timer::Sweep).unwrap_or(now);
+        sweep.max(now) + self.params.member_patience()
     }
 
     fn doubt_everyone(&mut self) {
@@ -164,7 +175,6 @@ impl Election {
 
     /// Time has passed.
     pub(super) fn move_on(&mut self, now: Time) {
-        self.freshness.doubts_all = false;
         self.freshness.own.move_on(self.sequence);
         self.freshness.strangers.sweep(now, self.params.member_patience() * 2);
         if !self.freshness.strangers.knows(&self.node_id) {

@@ -143,10 +143,21 @@ impl Election {
     /// term less than an interval ago, when that is over.
     pub(super) fn outdo(&mut self, now: Time, term: Term) {
         self.learn_term(term);
+        self.reaffirm_when_due(now);
+    }
+
+    fn reaffirm_when_due(&mut self, now: Time) {
         let interval = self.params.heartbeat_interval;
         match self.last_reaffirmed.filter(|last| now.since(*last) < interval) {
             None => self.reaffirm(now),
-            Some(last) => self.timers.set_no_later(Timer::Reaffirm, last + interval),
+            Some(last) => self.timers.set(Timer::Reaffirm, last + interval),
+        }
+    }
+
+    /// The disk is done, or other intervals count: what this leader waits for may be due by now.
+    pub(super) fn go_on_reaffirming(&mut self, now: Time) {
+        if self.timers.get(Timer::Reaffirm).is_some() {
+            self.reaffirm_when_due(now);
         }
     }
 

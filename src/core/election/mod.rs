@@ -391,6 +391,7 @@ impl Election {
         self.check_lease(now);
         self.doubt_after_pause(now);
         let result = what(self);
+        self.expect_to_wake(now);
         self.renew_will();
         self.report_transition(now, before);
         self.report_end();

@@ -13,7 +13,7 @@
 //!   through a third node, whenever that one says something.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lanelect::core::election::Election;
@@ -78,6 +78,10 @@ struct Record {
     answer_by: Option<Time>,
     /// In this life: the terms that it has to get to while it leads, and until when, by its own clock.
     to_reach: Vec<(Term, Time)>,
+    /// In this life: whose reigns it heard of while it led.
+    met: BTreeSet<(Life, Term)>,
+    /// In this life: whether it yields, and still declares.
+    yields: bool,
     /// In this life: until when it asks nobody to hand over, by its own clock, as it yielded.
     no_claim_before: Time,
     /// In this life: when it last took a higher term while it led, by its own clock, and whether it
@@ -101,6 +105,22 @@ struct Missed {
 }
 
 impl Record {
+    /// The term that a leader has to get to now that it has heard `message`. A reign that it had not heard
+    /// of may have run its hook after that of its own, also in a lower term.
+    fn term_to_reach(&mut self, message: &Message, election: &Election) -> Option<Term> {
+        match message.body {
+            Body::Declaration { .. } if is_worse(message, election) => {
+                let is_new = self.met.insert((message.life(), message.term));
+                let own = election.term();
+                Some(if is_new { own.max(message.term) } else { message.term }.next())
+            }
+            Body::Heartbeat { leader, conceded, .. } => {
+                conceded.filter(|_| leader == Some(election.node_id()))
+            }
+            _ => None,
+        }
+    }
+
     /// Takes in that somebody asked for a leader, where this does.
     fn note_asked(&mut self, body: &Body) {
         if let Body::Probe { leader } = body {
@@ -222,7 +242,7 @@ impl Watch for Checkers {
         let interval = election.params().heartbeat_interval;
         if is_news
             && election.is_leader()
-            && let Some(term) = term_to_reach(message, election)
+            && let Some(term) = record.term_to_reach(message, election)
         {
             record.to_reach.push((term, now + interval * OUTDOES_WITHIN));
         }
@@ -296,6 +316,9 @@ impl Watch for Checkers {
         refuse(message.sequence <= record.sequence, || format!("{id} repeats a sequence number"))?;
         refuse(message.term > disk.term, || format!("{id} tells a term that is not on disk"))?;
         let resigns = matches!(message.body, Body::Resignation { .. });
+        if resigns && std::mem::take(&mut record.yields) {
+            record.no_claim_before = now + hosts[host].params.yield_time();
+        }
         refuse(resigns && record.hook_runs, || format!("{id} resigns while its hook runs"))?;
         if matches!(message.body, Body::Declaration { .. }) {
             let begins = record.last_sent.filter(|last| last.standing.role != Role::Leader);
@@ -387,9 +410,10 @@ impl Watch for Checkers {
             }
             Event::Transition(Transition { role, previous_role, leader, reason, .. }) => {
                 self.uncounted = true;
-                if *reason == Some(Reason::Yield) {
-                    let end = host.local(now) + host.params.yield_time();
-                    self.records[index].no_claim_before = end;
+                let record = &mut self.records[index];
+                record.yields |= *reason == Some(Reason::Yield);
+                if leader.is_some() && std::mem::take(&mut record.yields) {
+                    record.no_claim_before = host.local(now) + host.params.yield_time();
                 }
                 if (*role, *previous_role) == (Role::Leader, Role::Leader) {
                     self.note_raised(index, host, now)?;
@@ -527,17 +551,6 @@ fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
     refuse(all_preempt && best.is_some_and(|best| best.node_id() != leader), || {
         format!("{leader} leads though {best:?} preempts")
     })
-}
-
-/// The term that a leader has to get to now that it has heard `message`.
-fn term_to_reach(message: &Message, election: &Election) -> Option<Term> {
-    match message.body {
-        Body::Declaration { .. } => is_worse(message, election).then(|| message.term.next()),
-        Body::Heartbeat { leader, conceded, .. } => {
-            conceded.filter(|_| leader == Some(election.node_id()))
-        }
-        _ => None,
-    }
 }
 
 /// Whether a message comes from a node that ranks below an election, not both being static.

@@ -2,9 +2,11 @@
 //!
 //! What is checked, in a network in which everybody hears everybody: wherever both have been heard
 //! within one alive threshold, by the clock of the host that heard them, the id does not count
-//! there. One that said farewell is not waited for, and what comes late says nothing of who is there.
+//! there. One that said farewell is not waited for, nor one that was not heard since the later one began
+//! and has not spoken when it said it would. What comes late says nothing of who is there.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lanelect::core::Election;
 use lanelect::core::status::VoterStanding;
@@ -20,8 +22,19 @@ use crate::world::Host;
 #[derive(Debug)]
 pub struct Clones {
     node_id: NodeId,
-    /// The newest number, and when it came; none where it has said farewell.
-    heard: BTreeMap<(usize, Incarnation), (Sequence, Option<Time>)>,
+    heard: BTreeMap<(usize, Incarnation), Heard>,
+}
+
+/// What a host has heard of one life.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    newest: Sequence,
+    /// When that came; none where it has said farewell.
+    at: Option<Time>,
+    /// How long it may be silent by its own account.
+    silence: Duration,
+    /// Whether it was heard while a later one was there.
+    overlaps: bool,
 }
 
 impl Clones {
@@ -36,10 +49,21 @@ impl Clones {
             return;
         }
         let ends = matches!(message.body, Body::Farewell { .. });
-        let heard = self.heard.entry((index, message.incarnation));
-        let heard = heard.or_insert((Sequence(0), Some(local)));
-        if message.sequence > heard.0 {
-            *heard = (message.sequence, heard.1.and((!ends).then_some(local)));
+        let later =
+            (index, Incarnation(message.incarnation.0 + 1))..=(index, Incarnation(u64::MAX));
+        let overlaps = self.heard.range(later).next().is_some();
+        let unheard =
+            Heard { newest: Sequence(0), at: Some(local), silence: Duration::MAX, overlaps };
+        let heard = self.heard.entry((index, message.incarnation)).or_insert(unheard);
+        if let Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. } =
+            message.body
+        {
+            heard.silence = Duration::from_micros(interval_us.into()) * 5 / 4;
+        }
+        heard.overlaps |= overlaps;
+        if message.sequence > heard.newest {
+            heard.newest = message.sequence;
+            heard.at = heard.at.and((!ends).then_some(local));
         }
     }
 
@@ -51,8 +75,10 @@ impl Clones {
             let threshold = election.params().leader_alive_threshold;
             let own = (host.node_id == self.node_id).then_some(host.incarnation);
             let lately = self.heard.range((index, Incarnation(0))..=(index, Incarnation(u64::MAX)));
-            let lately = lately.filter(|((_, life), (_, at))| {
-                Some(*life) != own && at.is_some_and(|at| local.since(at) < threshold)
+            let lately = lately.filter(|((_, life), heard)| {
+                let patience =
+                    if heard.overlaps { threshold } else { heard.silence.min(threshold) };
+                Some(*life) != own && heard.at.is_some_and(|at| local.since(at) < patience)
             });
             let lives = lately.count() + usize::from(own.is_some());
             broken("clones", lives > 1 && self.counts(election, local), || {

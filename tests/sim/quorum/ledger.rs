@@ -37,6 +37,9 @@ struct Promise {
     term: Term,
     /// In true time.
     until: u64,
+    /// How much of that may be relied on, as nobody knows the voter's clock: as if it ran as fast as a
+    /// clock may.
+    relied_on: u64,
 }
 
 /// The books.
@@ -207,7 +210,7 @@ impl Ledger {
         self.promise(index, now, (candidate, request, term), hold, host)
     }
 
-    /// Whoever is told the term may vote again: what it has promised and forgotten is over by then.
+    /// Whoever is told the term may vote again: nobody relies on what it has promised and forgotten.
     fn check_testimony(
         &self,
         asker: usize,
@@ -221,7 +224,7 @@ impl Ledger {
         })?;
         let binds = |promise: &&Promise| {
             let is_forgotten = promise.by < life.incarnation;
-            is_forgotten && now < promise.until && !self.has_ended(asker, promise)
+            is_forgotten && now < promise.relied_on && !self.has_ended(asker, promise)
         };
         let forgotten = self.promises.get(&asker).filter(binds);
         broken("enrolment", forgotten.is_some(), || {
@@ -281,13 +284,16 @@ impl Ledger {
                 format!("{} answers {request:?}, which it never took in", host.node_id)
             });
         };
-        let until = host.clock.true_time(*taken_in + hold).saturating_sub(GRAIN);
+        let true_time = |local| host.clock.true_time(local).saturating_sub(GRAIN);
+        let until = true_time(*taken_in + hold);
+        let relied_on = true_time(*taken_in) + shortest(hold);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
         let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
         // Within one life of its holder a promise only grows, whatever old datagram renews it.
         let until = renewed.map_or(until, |promise| promise.until.max(until));
+        let relied_on = renewed.map_or(relied_on, |promise| promise.relied_on.max(relied_on));
         let term = renewed.map_or(term, |promise| promise.term.max(term));
-        self.promises.insert(index, Promise { by: host.incarnation, to, term, until });
+        self.promises.insert(index, Promise { by: host.incarnation, to, term, until, relied_on });
         Ok(())
     }
 
@@ -349,6 +355,11 @@ fn check_enrolled(host: &Host, what: &str) -> Result<(), Violation> {
     broken("enrolment", !is_voter, || format!("{id} {what}, and is no voter"))?;
     let remembers = host.disk.kept.enrolment == Enrolment::Enrolled;
     broken("enrolment", !remembers, || format!("{id} {what}, and does not remember its votes"))
+}
+
+/// How long `hold` lasts in true time where a clock runs 1 % too fast, as far as any may.
+const fn shortest(hold: Duration) -> u64 {
+    (hold.as_nanos() * 100 / 101) as u64
 }
 
 const fn micros(micros: u32) -> Duration {

@@ -122,7 +122,8 @@ impl Election {
     /// for as long as they promised. The fence command runs once: `post-stop` goes on.
     pub(in crate::core::election) fn leave_unreleased(&mut self, now: Time) {
         self.leave_office(now);
-        self.quorum.overdue.get_or_insert(Overdue::new(self.reign, now));
+        let grace_end = now + self.params.demote_grace();
+        self.quorum.overdue.get_or_insert(Overdue::new(self.reign, grace_end));
         self.end_grace();
     }
 

@@ -161,6 +161,7 @@ impl Election {
     /// Does what waited for the disk.
     pub(super) fn go_on_persisted(&mut self, now: Time) {
         self.open_reign(now);
+        self.go_on_reaffirming(now);
         if self.in_quorum_mode() {
             self.take_up_enrolment(now);
             self.judge_census();

@@ -356,6 +356,39 @@ fn leader_gets_above_each_of_two_reigns_that_it_hears_of_at_once() {
 }
 
 #[test]
+fn shorter_intervals_count_for_a_pending_reign_too() {
+    let slow = Params { candidate: true, ..Params::new(secs(60)) };
+    let mut lan = Lan::new();
+    lan.start("m", slow);
+    lan.pass(secs(1000));
+    assert_eq!(lan.leaders(), ["m"]);
+    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
+    lan.tell("m", |election, now| election.reconfigure(now, patient()));
+    lan.pass(secs(5));
+    assert_eq!(lan.at("m").term(), Term(21));
+}
+
+/// The disk is done long before the end of the interval, and the rival that lost says nothing more.
+#[test]
+fn a_reign_that_was_heard_during_a_write_is_got_above_once_that_is_done() {
+    let slow = Params { candidate: true, ..Params::new(secs(60)) };
+    let mut lan = Lan::new();
+    lan.start("m", slow);
+    lan.pass(secs(30));
+    lan.set_slow_disk("m", true);
+    lan.pass(secs(1000));
+    assert_eq!(lan.leaders(), ["m"]);
+    assert!(lan.host("m").unwritten.is_some(), "its first term is not on disk yet");
+    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
+    lan.set_slow_disk("m", false);
+    lan.pass(ms(50));
+    lan.end_write("m");
+    lan.pass(secs(20));
+    assert_eq!(lan.at("m").term(), Term(8));
+}
+
+#[test]
 fn leader_that_hands_over_gets_above_nobody() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));

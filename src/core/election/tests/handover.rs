@@ -198,6 +198,71 @@ fn candidate_that_does_not_hear_the_leader_itself_claims_nothing() {
     assert!(lan.take("m").bodies().contains(&Body::Claim));
 }
 
+fn delayed(delay: Duration) -> Params {
+    Params { preempt_delay: delay, ..preempting(100) }
+}
+
+fn claims(outputs: &Outputs) -> usize {
+    outputs.bodies().iter().filter(|body| **body == Body::Claim).count()
+}
+
+/// One declaration that is lost on its way to the candidate, just when it would claim.
+#[test]
+fn one_lost_declaration_does_not_put_the_claim_off_by_the_whole_delay() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", delayed(secs(60)), &mut leader);
+    let mut witness = Peer::new("x");
+    for _ in 0..59 {
+        lan.pass(secs(1));
+        lan.hear(leader.says(EVERY_SECOND));
+    }
+    lan.take("m");
+    lan.pass(ms(990));
+    let unheard = leader.says(EVERY_SECOND);
+    lan.hear(witness.says(Body::Sighting { leader: id("z"), newest: unheard.id() }));
+    lan.pass(ms(20));
+    let mut told = claims(&lan.take("m"));
+    for _ in 0..10 {
+        lan.hear(leader.says(EVERY_SECOND));
+        lan.pass(secs(1));
+        told += claims(&lan.take("m"));
+    }
+    assert!(told > 0, "it follows for 70 s and hears the leader, and has not claimed");
+}
+
+/// A claim that was asked for already, too.
+#[test]
+fn one_lost_declaration_does_not_end_the_repetition_of_a_claim() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", delayed(secs(60)), &mut leader);
+    let mut witness = Peer::new("x");
+    for _ in 0..65 {
+        lan.pass(secs(1));
+        lan.hear(leader.says(EVERY_SECOND));
+    }
+    assert!(claims(&lan.take("m")) > 3);
+    let unheard = leader.says(EVERY_SECOND);
+    lan.hear(witness.says(Body::Sighting { leader: id("z"), newest: unheard.id() }));
+    lan.pass(ms(1_000));
+    lan.take("m");
+    lan.pass_with(secs(20), &mut [(&mut leader, EVERY_SECOND)]);
+    assert!(claims(&lan.take("m")) > 0, "no claim for 20 s");
+}
+
+/// A broken member's sighting of what the leader never sent.
+#[test]
+fn one_absurd_sighting_does_not_silence_the_candidate_for_the_leaders_life() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", delayed(secs(5)), &mut leader);
+    let newest = crate::wire::message::DatagramId {
+        incarnation: leader.incarnation,
+        sequence: Sequence(u64::MAX),
+    };
+    lan.hear(Peer::new("x").says(Body::Sighting { leader: id("z"), newest }));
+    lan.pass_with(secs(60), &mut [(&mut leader, EVERY_SECOND)]);
+    assert!(claims(&lan.take("m")) > 0);
+}
+
 #[test]
 fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
     let mut lan = Lan::settled(&["a", "b"], &preempting(100));

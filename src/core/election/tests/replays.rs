@@ -529,6 +529,19 @@ fn challenges_without_end_are_answered_at_a_gap() {
 }
 
 /// A daemon that is asked what it makes of a datagram before it was told how late it is.
+/// In between it had the time for one datagram, and not to look at its members.
+#[test]
+fn a_second_pause_right_after_the_first_is_noticed_too() {
+    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    lan.now += secs(60);
+    let doubted = lan.last_of("b");
+    lan.tell("a", |election, now| election.handle_datagram(now, address(id("b")), &doubted));
+    let next = Message { sequence: Sequence(doubted.sequence.0 + 1), ..doubted };
+    let next = echoing_newest(&lan, next, "a");
+    assert!(lan.at("a").is_fresh(lan.now, &next));
+    assert!(!lan.at("a").is_fresh(lan.now + secs(60), &next));
+}
+
 #[test]
 fn after_a_pause_nothing_is_fresh_before_anybody_was_doubted() {
     let lan = Lan::settled(&["a", "b"], &keyed());

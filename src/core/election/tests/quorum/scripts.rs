@@ -111,6 +111,39 @@ fn a_will_tells_when_the_grace_that_has_begun_is_over() {
     assert_eq!(lan.take("a").fences().first(), told.as_ref());
 }
 
+/// The demote hook could not even be started as the daemon stopped; the fence command could not either. The
+/// voters hold still for the lease and the grace, so `post-stop` has the grace to let the scripts let go.
+#[test]
+fn a_stop_whose_demote_hook_did_not_run_leaves_post_stop_the_grace() {
+    for outcome in [HookOutcome::NotRun, HookOutcome::Lost, HookOutcome::Failed] {
+        let mut lan = three();
+        lan.set_hooks("a", Some(outcome));
+        lan.set_fence("a", Some(HookOutcome::NotRun));
+        lan.tell("a", |election, now| election.stop(now));
+        assert_eq!(lan.take("a").stopped(), Some(StopCause::Requested));
+        let will = lan.at("a").will().unwrap();
+        assert!(will.hook.is_some());
+        let left = will.grace_end.map_or(secs(5), |end| end.since(lan.now));
+        assert!(left > secs(0), "{outcome:?}: post-stop fences without a try of the demote hook");
+    }
+}
+
+/// A failure in a handover began a grace; the leader stops in it.
+#[test]
+fn a_grace_that_has_begun_ends_no_later_for_a_lease_that_is_lost() {
+    let mut lan = three();
+    lan.set_hooks("a", Some(HookOutcome::Failed));
+    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    let began = lan.now;
+    lan.pass(secs(3));
+    lan.cut_off("a");
+    lan.pass(ms(1500));
+    assert_eq!(lan.at("a").will().unwrap().grace_end, Some(began + secs(5)));
+    lan.pass(secs(20));
+    assert_eq!(lan.take("a").fences(), [began + secs(5)]);
+    assert_eq!(lan.at("a").will().unwrap().grace_end, Some(began + secs(5)));
+}
+
 #[test]
 fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
     for outcome in NOT_LET_GO {
