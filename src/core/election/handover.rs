@@ -34,7 +34,8 @@ impl Election {
             return;
         }
         if self.in_quorum_mode() && self.hooks.hold() {
-            self.leave_unreleased(now);
+            // It stops. The voters hold still for as long as they promised, and `post-stop` goes on.
+            self.leave_office(now);
         } else {
             self.resign(now, successor);
         }

@@ -118,15 +118,6 @@ impl Election {
         }
     }
 
-    /// This node stops, and its scripts have not let go. It does not resign, so that the voters hold still
-    /// for as long as they promised. The fence command runs once: `post-stop` goes on.
-    pub(in crate::core::election) fn leave_unreleased(&mut self, now: Time) {
-        self.leave_office(now);
-        let grace_end = now + self.params.demote_grace();
-        self.quorum.overdue.get_or_insert(Overdue::new(self.reign, grace_end));
-        self.end_grace();
-    }
-
     /// What this node has just declared renews its lease once enough voters acknowledge it; its own
     /// vote does so at once.
     pub(in crate::core::election) fn await_acknowledgements(&mut self, now: Time) {

@@ -111,23 +111,6 @@ fn a_will_tells_when_the_grace_that_has_begun_is_over() {
     assert_eq!(lan.take("a").fences().first(), told.as_ref());
 }
 
-/// The demote hook could not even be started as the daemon stopped; the fence command could not either. The
-/// voters hold still for the lease and the grace, so `post-stop` has the grace to let the scripts let go.
-#[test]
-fn a_stop_whose_demote_hook_did_not_run_leaves_post_stop_the_grace() {
-    for outcome in [HookOutcome::NotRun, HookOutcome::Lost, HookOutcome::Failed] {
-        let mut lan = three();
-        lan.set_hooks("a", Some(outcome));
-        lan.set_fence("a", Some(HookOutcome::NotRun));
-        lan.tell("a", |election, now| election.stop(now));
-        assert_eq!(lan.take("a").stopped(), Some(StopCause::Requested));
-        let will = lan.at("a").will().unwrap();
-        assert!(will.hook.is_some());
-        let left = will.grace_end.map_or(secs(5), |end| end.since(lan.now));
-        assert!(left > secs(0), "{outcome:?}: post-stop fences without a try of the demote hook");
-    }
-}
-
 /// A failure in a handover began a grace; the leader stops in it.
 #[test]
 fn a_grace_that_has_begun_ends_no_later_for_a_lease_that_is_lost() {
@@ -162,23 +145,20 @@ fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
     }
 }
 
+/// It has the grace yet, and its daemon is not there any more to use it.
 #[test]
-fn a_node_that_stops_and_whose_scripts_hold_on_is_fenced_first_and_frees_nobody() {
-    for (outcome, fenced) in
-        [(HookOutcome::Failed, HookOutcome::Failed), (HookOutcome::Lost, HookOutcome::Succeeded)]
-    {
+fn a_node_that_stops_and_whose_scripts_hold_on_frees_nobody_and_leaves_the_rest_to_post_stop() {
+    for outcome in [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun] {
         let mut lan = three();
         lan.set_hooks("a", Some(outcome));
         lan.tell("a", |election, now| election.stop(now));
         let done = lan.take("a");
-        assert_eq!((demotions(&done).len(), done.fences().len()), (1, 1));
-        assert_eq!(done.stopped(), None, "the fence command runs");
-        lan.tell("a", |election, now| election.handle_fence_finished(now, fenced));
-        let done = lan.take("a");
+        assert_eq!((demotions(&done).len(), done.fences().len()), (1, 0));
         assert_eq!(done.stopped(), Some(StopCause::Requested));
-        assert_eq!(lan.at("a").will().is_none(), fenced == HookOutcome::Succeeded);
         let says_farewell = done.bodies().iter().any(|body| matches!(body, Body::Farewell { .. }));
-        assert_eq!(says_farewell, fenced == HookOutcome::Succeeded);
+        assert!(!says_farewell && !resigns(&done));
+        let will = lan.at("a").will().unwrap();
+        assert!(will.hook.is_some() && will.grace_end.is_none());
         lan.pass(secs(60));
         assert_eq!(lan.take("a").0, []);
     }
