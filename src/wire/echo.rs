@@ -62,6 +62,13 @@ impl Echoes {
         }
     }
 
+    /// Adds an echo at the end, unless there is one of the same node, or no room.
+    pub fn add_missing(&mut self, echo: Echo) {
+        if self.iter().all(|other| other.node_id != echo.node_id) {
+            self.add(echo);
+        }
+    }
+
     /// Puts an echo first, in place of an earlier one of the same node; the last one goes where there is
     /// no room.
     pub fn put_first(&mut self, echo: Echo) {

@@ -63,6 +63,32 @@ fn a_leader_that_is_killed_along_with_its_hook_runner_lets_go() {
 }
 
 #[test]
+fn a_leader_that_is_restarted_while_its_hook_runner_does_not_run_lets_go() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.systemctl(&format!("stop {HOOK_RUNNER}"));
+        h1.systemctl(&format!("restart {DAEMON}"));
+        let new = successor(site, h1);
+        wait_until("it follows", || h1.follows(new));
+        let expected =
+            ["started startup", "elected election", "demoted shutdown", "started startup"];
+        assert_eq!(h1.hooks(), expected);
+    });
+}
+
+#[test]
+fn a_leader_that_is_stopped_right_after_its_hook_runner_was_killed_lets_go() {
+    scenario(|site, [h1, h2]| {
+        site.start_led_by_first(&[h1, h2], "");
+        h1.systemctl(&format!("kill --signal=SIGKILL {HOOK_RUNNER}"));
+        h1.systemctl(&format!("stop {DAEMON}"));
+        assert_eq!(h1.hooks(), ["started startup", "elected election", "demoted shutdown"]);
+        site.wait_for_leader(h2);
+        wait_until("nothing of it runs", || h1.show(HOOK_RUNNER, "ActiveState") == "inactive");
+    });
+}
+
+#[test]
 fn a_leader_that_is_killed_over_a_broken_config_lets_go() {
     scenario(|site, [h1, h2]| {
         site.start_led_by_first(&[h1, h2], "");

@@ -193,7 +193,9 @@ fn a_restart_brings_the_new_hook_and_a_stop_takes_the_hook_runner_along() {
         assert_eq!(h1.run("cat /run/noted"), noted);
         h1.systemctl(&format!("stop {DAEMON}"));
         assert_eq!(h1.run("cat /run/noted"), format!("{noted}new demoted\n"));
-        assert_eq!(h1.show(HOOK_RUNNER, "ActiveState"), "inactive");
+        wait_until("the hook-runner has ended", || {
+            h1.show(HOOK_RUNNER, "ActiveState") == "inactive"
+        });
         h1.configure("");
         h1.systemctl(&format!("start {DAEMON}"));
         site.wait_for_leader(h1);

@@ -357,14 +357,15 @@ impl Election {
         if !self.params.authenticated {
             return Echoes::NONE;
         }
+        // What is owed is of the very life that asked.
         let mut echoes = std::mem::take(&mut self.freshness.owed);
         match self.leader {
             Some(leader) => {
                 if let Some(datagram) = self.members.newest(&leader) {
-                    echoes.add(Echo { node_id: leader, datagram });
+                    echoes.add_missing(Echo { node_id: leader, datagram });
                 }
             }
-            None => self.freshness.overheard.iter().for_each(|echo| echoes.add(*echo)),
+            None => self.freshness.overheard.iter().for_each(|echo| echoes.add_missing(*echo)),
         }
         echoes
     }

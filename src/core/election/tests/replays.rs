@@ -529,6 +529,27 @@ fn challenges_without_end_are_answered_at_a_gap() {
 }
 
 /// A daemon that is asked what it makes of a datagram before it was told how late it is.
+/// It would not believe that its namesake is there, and in a group of one voter it would lead.
+#[test]
+fn a_newcomer_is_shown_what_was_heard_of_it_and_not_of_an_earlier_one_of_its_id() {
+    let mut lan = Lan::new();
+    lan.start("m", Params { candidate: false, ..keyed() });
+    lan.pass(secs(30));
+    let [mut earlier, mut newcomer] = [10, 20].map(|life| {
+        let incarnation = Incarnation(life);
+        Peer { incarnation, role: Role::Starting, ..Peer::new("m") }
+    });
+    lan.hear(earlier.says(HEARTBEAT));
+    lan.pass(secs(2));
+    lan.take("m");
+    let hello = echoing_newest(&lan, newcomer.says(HEARTBEAT), "m");
+    lan.hear(hello);
+    let told = lan.take("m");
+    let (_, objection) = told.sent().next().unwrap();
+    assert_eq!(objection.body, Body::Objection { newcomer: newcomer.incarnation });
+    assert!(objection.echoes.iter().any(|echo| *echo == Echo::of(&hello)), "{objection:?}");
+}
+
 /// In between it had the time for one datagram, and not to look at its members.
 #[test]
 fn a_second_pause_right_after_the_first_is_noticed_too() {
