@@ -1,5 +1,6 @@
 //! What must outlive the daemon.
 
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,13 @@ use crate::types::{Incarnation, Life, Term};
 ///
 /// A field that an earlier version did not write reads as its default; one that a later version
 /// wrote is refused, because forgetting it could break a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersistentState {
+    /// Tells this state from others that the same life asked to be kept and that may say the same. Not on
+    /// disk.
+    #[serde(skip)]
+    pub revision: u64,
     /// The highest term that this node has known.
     pub term: Term,
     /// The life that wrote this; the next one takes a higher number.
@@ -26,6 +31,29 @@ pub struct PersistentState {
     pub ballot: Option<Ballot>,
     /// The last pledge.
     pub pledge: Option<Pledge>,
+}
+
+impl PersistentState {
+    /// Whether the two are alike on disk.
+    pub fn says_the_same_as(&self, other: &PersistentState) -> bool {
+        PersistentState { revision: other.revision, ..*self } == *other
+    }
+}
+
+/// By what it says.
+impl Hash for PersistentState {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let PersistentState {
+            revision: _,
+            term,
+            incarnation,
+            maintenance,
+            enrolment,
+            ballot,
+            pledge,
+        } = self;
+        (term, incarnation, maintenance, enrolment, ballot, pledge).hash(hasher);
+    }
 }
 
 /// How far a node's memory of its votes is whole (quorum mode). A disk that was lost looks like one

@@ -483,7 +483,9 @@ impl Election {
 
     /// Asks for what must be remembered to be put on disk, where it is not.
     fn persist(&mut self) {
+        let last = self.asked_to_keep;
         let state = PersistentState {
+            revision: last.unwrap_or(self.durable).revision + 1,
             term: self.term,
             incarnation: self.incarnation,
             maintenance: self.exclusions.maintenance,
@@ -491,14 +493,15 @@ impl Election {
             ballot: self.voter.ballot(),
             pledge: self.voter.pledge(),
         };
-        if self.asked_to_keep != Some(state) {
+        if !last.is_some_and(|last| last.says_the_same_as(&state)) {
             self.asked_to_keep = Some(state);
             self.outputs.push_back(Output::Persist(state));
         }
     }
 
     /// Whether nothing waits for the disk. What is there may otherwise be replaced, by something that
-    /// was asked for in between, before the end of a write is told.
+    /// was asked for in between, before the end of a write is told. So it is not enough that the last
+    /// state says the same as the one that is known to be there.
     fn all_is_kept(&self) -> bool {
         self.asked_to_keep == Some(self.durable)
     }

@@ -56,6 +56,7 @@ impl Hash for Election {
         } = self;
         (node_id, incarnation, params, state, exclusions).hash(hasher);
         (term, reign, heard_term, durable, asked_to_keep, leader, untold).hash(hasher);
+        self.all_is_kept().hash(hasher);
         (voter, quorum, conceded, last_reaffirmed, members, freshness, timers, hooks).hash(hasher);
         (failures_in_a_row, hook_failures, no_claim_before, resigned_at).hash(hasher);
         (probing, telling, sequence).hash(hasher);

@@ -117,6 +117,7 @@ mod tests {
     /// The memory of a voter with nothing left out.
     fn voted() -> PersistentState {
         PersistentState {
+            revision: 0,
             term: Term(7),
             incarnation: Incarnation(3),
             maintenance: true,
@@ -144,6 +145,7 @@ mod tests {
         ));
         (any::<(u64, u64, bool)>(), enrolment, ballot, pledge).prop_map(
             |((term, incarnation, maintenance), enrolment, ballot, pledge)| PersistentState {
+                revision: 0,
                 term: Term(term),
                 incarnation: Incarnation(incarnation),
                 maintenance,

@@ -318,6 +318,7 @@ mod tests {
     use crate::types::{Incarnation, Term};
 
     const STATE: PersistentState = PersistentState {
+        revision: 0,
         term: Term(7),
         incarnation: Incarnation(3),
         maintenance: true,

@@ -107,7 +107,8 @@ impl Writer {
     /// once.
     pub fn save(&mut self, state: PersistentState) {
         let order = Order { ticket: self.next_ticket(), state };
-        if self.on_disk == Some(state) && self.unsaved.is_none() {
+        let is_there = self.on_disk.is_some_and(|there| there.says_the_same_as(&state));
+        if is_there && self.unsaved.is_none() {
             self.settle(order);
         } else {
             self.unsaved = Some(order);

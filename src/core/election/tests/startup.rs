@@ -78,7 +78,8 @@ fn a_life_begins_with_its_number_on_disk_then_the_hook_for_started() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     let outputs = lan.take("a");
-    let expected = PersistentState { incarnation: Incarnation(1), ..PersistentState::default() };
+    let expected =
+        PersistentState { revision: 1, incarnation: Incarnation(1), ..PersistentState::default() };
     assert_eq!(outputs.0[0].1, Output::Persist(expected));
     assert_eq!(outputs.hooks(), [(HookEvent::Started, Reason::Startup)]);
     assert_eq!(

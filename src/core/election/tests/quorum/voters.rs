@@ -29,6 +29,25 @@ fn a_vote_is_told_once_it_is_on_disk() {
     assert_eq!(disk.ballot, Some(Ballot { term: Term(5), candidate: request.life() }));
 }
 
+/// What is to be kept last says the same as what is on disk, and something else is being written.
+#[test]
+fn a_vote_is_not_told_while_another_promise_may_take_its_place_on_disk() {
+    let mut lan = alone("b");
+    let (mut candidate, mut earlier) = (voter_in("a", 5), voter_in("c", 4));
+    lan.hear(candidate.asks_for_votes());
+    assert_eq!(lan.take("b").votes(), [yes("a")]);
+    lan.hear(candidate.says(Body::Resignation { successor: None }));
+    lan.set_slow_disk("b", true);
+    lan.hear(earlier.declares());
+    let other = lan.host("b").unwritten.unwrap();
+    lan.hear(earlier.says(Body::Resignation { successor: None }));
+    lan.take("b");
+    lan.hear(candidate.asks_for_votes());
+    assert_eq!(lan.take("b").votes(), [], "on disk there may be {other:?}");
+    lan.end_write("b");
+    assert_eq!(lan.take("b").votes(), [yes("a")]);
+}
+
 #[test]
 fn a_vote_holds_still_for_others_until_its_lease_must_have_run_out() {
     let mut lan = alone("b");
