@@ -136,10 +136,12 @@ impl Scenario {
 
     /// Every broken daemon is replaced by a whole one.
     pub fn replace_broken(&mut self) -> Result<(), Violation> {
-        for broken in std::mem::take(&mut self.world.broken) {
-            self.world.resume(broken.host)?;
-            self.world.crash(broken.host)?;
-            self.world.start(broken.host)?;
+        while let Some(Broken { host, .. }) = self.world.broken.last().copied() {
+            self.world.resume(host)?;
+            self.world.crash(host)?;
+            // It is broken until its end.
+            self.world.broken.pop();
+            self.world.start(host)?;
         }
         Ok(())
     }
