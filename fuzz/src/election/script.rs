@@ -151,6 +151,7 @@ impl Disk {
         // No vote or pledge is remembered whose term is not.
         let term = |term: u64| Term(term.min(self.term));
         PersistentState {
+            revision: 0,
             term: Term(self.term),
             incarnation: Incarnation(self.incarnation.into()),
             maintenance: self.in_maintenance,
