@@ -288,8 +288,11 @@ impl Ledger {
         let until = true_time(*taken_in + hold);
         let relied_on = true_time(*taken_in) + shortest(hold);
         let renewed = self.promises.get(&index).filter(|promise| promise.to == to);
-        let renewed = renewed.filter(|promise| !self.has_ended(index, promise));
-        // Within one life of its holder a promise only grows, whatever old datagram renews it.
+        let is_over = |promise: &Promise| {
+            promise.until <= true_time(*taken_in) || self.has_ended(index, promise)
+        };
+        let renewed = renewed.filter(|promise| !is_over(promise));
+        // Within one life of its holder a promise that binds only grows, whatever old datagram renews it.
         let until = renewed.map_or(until, |promise| promise.until.max(until));
         let relied_on = renewed.map_or(relied_on, |promise| promise.relied_on.max(relied_on));
         let term = renewed.map_or(term, |promise| promise.term.max(term));
