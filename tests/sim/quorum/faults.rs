@@ -232,7 +232,8 @@ impl Scenario {
         let clone = self.settings.hosts;
         let host = &self.world.hosts[victim];
         let (node_id_taken, params, kept) = (host.node_id, host.params.clone(), host.disk.kept);
-        let copied = self.rng.bool();
+        // A copy of the only voter's state is a majority of its own, and nobody is there to notice.
+        let copied = self.rng.bool() && self.voters.len() > 1;
         let host = &mut self.world.hosts[clone];
         (host.node_id, host.params) = (node_id_taken, params);
         host.disk.kept = if copied { kept } else { PersistentState::default() };
