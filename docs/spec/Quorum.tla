@@ -37,8 +37,9 @@ CONSTANTS
     MaxCrashes,     \* crashes of the whole run,
     MaxLostDisks,   \* disks that are lost,
     MaxChanges,     \* changes of the voters,
-    MaxFarewells,   \* resignations that are sent without an own leadership,
+    MaxResignations,\* resignations that come before their time, or again, or from another daemon,
     Hooks,          \* whether the `elected` and `demoted` hooks are part of it,
+    Heartbeats,     \* whether nodes hear terms outside of an election,
     SlowDisk,       \* whether saving is a step of its own,
     Candidates      \* the nodes that may lead; a voter that may not is a witness
 
@@ -46,7 +47,7 @@ VARIABLES
     node,           \* the daemon of each node, and what it keeps on disk
     datagrams,      \* all that were ever sent
     rate,           \* by how many units each clock advances in a tick
-    faults,         \* how many crashes, lost disks, changes and farewells there were
+    faults,         \* how many crashes, lost disks, changes and resignations there were
     voters,         \* the voters that the operator wants
     won,            \* <<term, life>> for each election that was won
     hookTerm        \* the term of the newest `elected` hook
@@ -229,6 +230,11 @@ Becomes(n, r, sent) ==
        ELSE IF AllIsKept(saved) THEN Set(n, saved, sent \cup SentOnceSaved(n, r))
        ELSE Set(n, Saved(n, saved), sent \cup SentOnceSaved(n, r))
 
+\* A resignation that does not have to be, of which there are only so many.
+CountsResignation(isEarly) ==
+    /\ isEarly => faults.resignations < MaxResignations
+    /\ faults' = IF isEarly THEN [faults EXCEPT !.resignations = @ + 1] ELSE faults
+
 \* `n` receives `m`, which another node sent. Nodes that differ in their voters do not count each other.
 Receives(n, m, kind) == m.kind = kind /\ node[n].isRunning /\ m.from[1] /= n
 Counts(n, m) == m.voters = node[n].voters /\ m.from[1] \in node[n].voters
@@ -267,8 +273,9 @@ HandleVote(n, m) ==
 \* `lose_election`: its patience is over.
 LoseElection(n) ==
     /\ node[n].isRunning /\ node[n].state = "Standing" /\ node[n].poll.isAsked
+    /\ CountsResignation(node[n].poll.left > 0)
     /\ Becomes(n, Lost(n, node[n]), LastWords(n, node[n]))
-    /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+    /\ UNCHANGED <<rate, voters, hookTerm>>
 
 ----------------------------------------------------------------------------
 (* Voters: src/core/election/quorum/voter.rs *)
@@ -282,19 +289,24 @@ HandleVoteRequest(n, m) ==
                /\ r.state = "Following"
                /\ ~IsBound(r, m.from) \/ ~Keeps("no vote while pledged to another")
                /\ MayCast(r, m.term, m.from)
-               /\ m.term >= r.term \/ ~Keeps("no vote in an old term")
+               /\ m.term >= r.term
         after == IF may /\ m.voters = r.voters THEN owes ELSE r
     IN /\ Receives(n, m, "VoteRequest") /\ m.from[1] \in node[n].voters /\ after /= node[n]
        /\ Becomes(n, after, Learned(n, node[n], m.term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
+\* `leave_office`: it follows another leader, and its scripts have what is left of the grace.
+LeavesOffice(r) ==
+    IF ~InOffice(r) THEN r
+    ELSE [r EXCEPT !.state = "Following", !.lease = IF r.scripts = "hold" THEN @ ELSE NoLease(Nodes)]
+
 \* `handle_declaration_in_quorum` and `pledge_to_leader`. A voter that asks for votes itself gives up.
 HandleDeclaration(n, m) ==
-    LET r == DropQuestion(n, Learns(n, node[n], m.term))
+    LET r == DropQuestion(n, Learns(n, LeavesOffice(node[n]), m.term))
         may == OwnVoteCounts(n, r) /\ ~IsBound(r, m.from)
         given == [Give(r, m.from, m.term, DeclarationHold) EXCEPT !.acknowledging = DeclarationOf(m)]
         after == IF may THEN given ELSE r
-    IN /\ Receives(n, m, "Declaration") /\ Counts(n, m) /\ ~InOffice(node[n])
+    IN /\ Receives(n, m, "Declaration") /\ Counts(n, m) /\ ~Leads(n)
        /\ Becomes(n, after, Learned(n, node[n], m.term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
@@ -304,6 +316,15 @@ HandleResignation(n, m) ==
         after == IF m.from[1] \in r.voters THEN Learns(n, r, m.term) ELSE r
     IN /\ Receives(n, m, "Resignation") /\ after /= node[n]
        /\ Becomes(n, after, Learned(n, node[n], m.term))
+       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+
+\* `take_in_for_quorum` in src/core/election/datagrams.rs: a heartbeat of a voter tells its term,
+\* whichever voters that one names.
+HearTerm(n, m) ==
+    LET after == Learns(n, node[n], node[m].durable.term)
+    IN /\ Heartbeats /\ node[n].isRunning /\ node[m].isRunning /\ m \in node[n].voters
+       /\ after /= node[n]
+       /\ Becomes(n, after, Learned(n, node[n], node[m].durable.term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
 ----------------------------------------------------------------------------
@@ -339,17 +360,17 @@ Resigned(n, r) ==
 HandOver(n) ==
     LET r == node[n]
     IN /\ r.isRunning /\ r.state = "Leading"
+       /\ CountsResignation(Leads(n))
        /\ IF r.scripts = "hold"
           THEN Becomes(n, [r EXCEPT !.state = "HandingOver"], {})
           ELSE Resigned(n, r)
-       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+       /\ UNCHANGED <<rate, voters, hookTerm>>
 
 \* `resign_again`, and the farewell of a node that stops: from a node that leads and asks for nothing.
 ResignAgain(n) ==
     LET r == node[n]
     IN /\ r.isRunning /\ r.state = "Following" /\ r.scripts /= "hold"
-       /\ faults.farewells < MaxFarewells
-       /\ faults' = [faults EXCEPT !.farewells = @ + 1]
+       /\ CountsResignation(TRUE)
        /\ Becomes(n, r, {Resignation(Life(n), r.durable.term)})
        /\ UNCHANGED <<rate, voters, hookTerm>>
 
@@ -359,12 +380,17 @@ ResignAgain(n) ==
 (* fence command that did. `Tick` lets no time pass beyond the grace while they hold: that they    *)
 (* let go within `demote_grace` is an assumption.                                                  *)
 
+\* The scripts may take the grace after the lease, whether or not the voters hold still for it.
+WithGrace(lease) ==
+    IF lease.isConfirmed THEN lease
+    ELSE [lease EXCEPT !.cover = @ + DemoteGrace, !.isConfirmed = TRUE]
+
 \* `tell_scripts`: the `elected` hook starts.
 Elected(n) ==
     LET r == node[n]
     IN /\ Hooks /\ Leads(n) /\ r.state = "Leading" /\ r.scripts = "let go"
        /\ r.lease.isConfirmed \/ ~Keeps("elected waits for a confirmed lease")
-       /\ Becomes(n, [r EXCEPT !.scripts = "hold"], {})
+       /\ Becomes(n, [r EXCEPT !.scripts = "hold", !.lease = WithGrace(@)], {})
        /\ hookTerm' = r.term
        /\ UNCHANGED <<rate, faults, voters>>
 
@@ -468,8 +494,7 @@ DuplicateResigns(n) ==
     LET newest == CHOOSE t \in 0 .. MaxTerm :
             /\ \E m \in Nodes : node[m].durable.term = t
             /\ \A m \in Nodes : node[m].durable.term <= t
-    IN /\ faults.farewells < MaxFarewells
-       /\ faults' = [faults EXCEPT !.farewells = @ + 1]
+    IN /\ CountsResignation(TRUE)
        /\ datagrams' = datagrams \cup {Resignation(<<n, node[n].incarnation + 100>>, newest)}
        /\ UNCHANGED <<node, rate, voters, won, hookTerm>>
 
@@ -536,7 +561,7 @@ Init ==
                   THEN Stopped(FirstNode(n)) ELSE FirstNode(n)]
     /\ datagrams = {Inquiry(n, node[n]) : n \in {m \in Nodes : node[m].enrolment /= "Enrolled"}}
     /\ \E slow \in SlowSets : rate = [n \in Nodes |-> IF n \in slow THEN 1 ELSE Fast]
-    /\ faults = [crashes |-> 0, disks |-> 0, changes |-> 0, farewells |-> 0]
+    /\ faults = [crashes |-> 0, disks |-> 0, changes |-> 0, resignations |-> 0]
     /\ voters = FirstVoters
     /\ won = IF Start.electors = {} THEN {} ELSE {<<2, <<Start.leader, 1>>>>}
     /\ hookTerm = IF Start.electors = {} THEN 0 ELSE 2
@@ -559,6 +584,7 @@ Fails(n) == Crash(n) \/ Restart(n) \/ LoseDisk(n) \/ DuplicateResigns(n) \/ Take
 Next ==
     \/ \E n \in Nodes : Acts(n) \/ Fails(n)
     \/ \E n \in Nodes, m \in datagrams : Handles(n, m)
+    \/ \E n, m \in Nodes : HearTerm(n, m)
     \/ ChangeVoters
     \/ Tick
 
