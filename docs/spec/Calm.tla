@@ -21,7 +21,12 @@ calmVars == <<vars, isCalm>>
 
 IsOver == \A n \in Nodes : node[n].state = "Following" /\ node[n].scripts = "let go"
 PledgesAreOver == \A n \in Nodes : node[n].pledgedUntil = 0
-IsOfBest(m) == m.from = Life(Best) /\ (m.kind = "Inquiry" \/ m.term = node[Best].term)
+\* What the best candidate asks now. What it asked before is not repeated any more.
+IsOfBest(m) ==
+    /\ m.from = Life(Best)
+    /\ \/ m.kind = "VoteRequest" /\ node[Best].state = "Standing"
+       \/ m.kind = "Declaration" /\ node[Best].state = "Leading"
+    /\ m.term = node[Best].term
 
 \* What the daemons and their hosts do at once.
 Mends ==

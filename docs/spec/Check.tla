@@ -10,7 +10,8 @@ AnySlow == SUBSET Nodes
 \* Nodes of which none differs from another may be exchanged.
 Symmetry == Permutations(Candidates) \cup Permutations(Nodes \ Candidates)
 
-EnrolledGroup == [group |-> "enrolled", removed |-> {}, electors |-> {}, leader |-> NoNode]
+EnrolledGroup == [group |-> "enrolled", removed |-> {}, electors |-> {}, leader |-> NoNode,
+                  lost |-> {}]
 NewGroup == [EnrolledGroup EXCEPT !.group = "new"]
 
 \* In place of an action that a configuration does without.
@@ -20,7 +21,9 @@ NeverDoes(n) == FALSE
 \* Two voters, and a third node that may become one.
 TwoOfThree == [EnrolledGroup EXCEPT !.removed = {c}]
 
-\* Of five voters `a d e` have elected `d` in term 2. Then `d` was removed.
-FourOfFive == [EnrolledGroup EXCEPT !.removed = {d}, !.electors = {a, d, e}, !.leader = d]
+\* Of five voters `a d e` have elected `d` in term 2. Then `d` was removed, and `a` has lost its
+\* disk.
+FourOfFive ==
+    [EnrolledGroup EXCEPT !.removed = {d}, !.electors = {a, d, e}, !.leader = d, !.lost = {a}]
 
 =============================================================================

@@ -72,7 +72,8 @@ NoPoll == [isAsked |-> FALSE, left |-> 0, granted |-> {}]
 NoAnswer == [memory |-> "Unknown", testifies |-> FALSE]
 Unknown == [incarnation |-> 0, wait |-> 0]
 
-\* A daemon that has just begun to run, with this disk. It begins to ask the others if it has no state.
+\* A daemon that has just begun to run, with this disk. It begins to ask the others if it has no
+\* state.
 Started(id, incarnation, names, disk, hold, scripts, cover) ==
     [ isRunning      |-> TRUE,
       incarnation    |-> incarnation,
@@ -88,12 +89,15 @@ Started(id, incarnation, names, disk, hold, scripts, cover) ==
       acknowledging  |-> NoRequest,         \* the acknowledgement that waits for the disk
       poll           |-> NoPoll,            \* this candidate's vote requests
       lease          |-> [NoLease(Nodes) EXCEPT !.cover = cover],
-      scripts        |-> scripts,           \* "let go" or "hold"; "failed" only if a rule is taken away
-      will           |-> 0,                 \* the term in which `post-stop` resigns for a dead leader
+      \* "let go" or "hold"; "failed" only if a rule is taken away
+      scripts        |-> scripts,
+      \* the term in which `post-stop` resigns for a dead leader
+      will           |-> 0,
       census         |-> [m \in Nodes |-> NoAnswer],
       known          |-> [m \in Nodes |-> Unknown] ]
 
-\* A daemon that has ended. What remains is its disk, what its scripts hold, and until when they may.
+\* A daemon that has ended. What remains is its disk, what its scripts hold, and until when they
+\* may.
 Stopped(r) ==
     LET s == Started(NoNode, r.incarnation, r.voters, EmptyDisk, 0, r.scripts,
                      IF r.scripts = "let go" THEN 0 ELSE r.lease.cover)
@@ -174,7 +178,8 @@ CountsGrant(n, r, voter) ==
        ELSE IF cover = 0 THEN Lost(n, r)
        ELSE [DropQuestion(n, r) EXCEPT !.state = "Leading", !.lease = lease]
 
-\* `pay_vote`: the vote that waits for the disk, unless this voter has since pledged itself to another.
+\* `pay_vote`: the vote that waits for the disk, unless this voter has since pledged itself to
+\* another.
 PaysVote(n, r) ==
     IF r.owed /= NoRequest /\ r.ballot.candidate = r.owed.to /\ r.pledge.to = r.owed.to
     THEN {Vote(n, r, r.owed)} ELSE {}
@@ -235,14 +240,16 @@ CountsResignation(isEarly) ==
     /\ isEarly => faults.resignations < MaxResignations
     /\ faults' = IF isEarly THEN [faults EXCEPT !.resignations = @ + 1] ELSE faults
 
-\* `n` receives `m`, which another node sent. Nodes that differ in their voters do not count each other.
+\* `n` receives `m`, which another node sent. Nodes that differ in their voters do not count each
+\* other.
 Receives(n, m, kind) == m.kind = kind /\ node[n].isRunning /\ m.from[1] /= n
 Counts(n, m) == m.voters = node[n].voters /\ m.from[1] \in node[n].voters
 
 ----------------------------------------------------------------------------
 (* Candidates: src/core/election/quorum/candidate.rs *)
 
-\* `learn_term_in_quorum`: a leader takes in no term. A candidate that learns of a higher one has lost.
+\* `learn_term_in_quorum`: a leader takes in no term. A candidate that learns of a higher one has
+\* lost.
 Learns(n, r, term) ==
     IF InOffice(r) \/ term <= r.term THEN r
     ELSE LET later == [r EXCEPT !.term = term]
@@ -298,13 +305,16 @@ HandleVoteRequest(n, m) ==
 \* `leave_office`: it follows another leader, and its scripts have what is left of the grace.
 LeavesOffice(r) ==
     IF ~InOffice(r) THEN r
-    ELSE [r EXCEPT !.state = "Following", !.lease = IF r.scripts = "hold" THEN @ ELSE NoLease(Nodes)]
+    ELSE [r EXCEPT !.state = "Following",
+                   !.lease = IF r.scripts = "hold" THEN @ ELSE NoLease(Nodes)]
 
-\* `handle_declaration_in_quorum` and `pledge_to_leader`. A voter that asks for votes itself gives up.
+\* `handle_declaration_in_quorum` and `pledge_to_leader`. A voter that asks for votes itself gives
+\* up.
 HandleDeclaration(n, m) ==
     LET r == DropQuestion(n, Learns(n, LeavesOffice(node[n]), m.term))
         may == OwnVoteCounts(n, r) /\ ~IsBound(r, m.from)
-        given == [Give(r, m.from, m.term, DeclarationHold) EXCEPT !.acknowledging = DeclarationOf(m)]
+        pledged == Give(r, m.from, m.term, DeclarationHold)
+        given == [pledged EXCEPT !.acknowledging = DeclarationOf(m)]
         after == IF may THEN given ELSE r
     IN /\ Receives(n, m, "Declaration") /\ Counts(n, m) /\ ~Leads(n)
        /\ Becomes(n, after, Learned(n, node[n], m.term))
@@ -322,7 +332,7 @@ HandleResignation(n, m) ==
 \* whichever voters that one names.
 HearTerm(n, m) ==
     LET after == Learns(n, node[n], node[m].durable.term)
-    IN /\ Heartbeats /\ node[n].isRunning /\ node[m].isRunning /\ m \in node[n].voters
+    IN /\ node[n].isRunning /\ node[m].isRunning /\ m \in node[n].voters
        /\ after /= node[n]
        /\ Becomes(n, after, Learned(n, node[n], node[m].durable.term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
@@ -366,7 +376,8 @@ HandOver(n) ==
           ELSE Resigned(n, r)
        /\ UNCHANGED <<rate, voters, hookTerm>>
 
-\* `resign_again`, and the farewell of a node that stops: from a node that leads and asks for nothing.
+\* `resign_again`, and the farewell of a node that stops: from a node that leads and asks for
+\* nothing.
 ResignAgain(n) ==
     LET r == node[n]
     IN /\ r.isRunning /\ r.state = "Following" /\ r.scripts /= "hold"
@@ -375,10 +386,11 @@ ResignAgain(n) ==
        /\ UNCHANGED <<rate, voters, hookTerm>>
 
 ----------------------------------------------------------------------------
-(* Hooks: src/core/hook_schedule.rs, src/core/election/quorum/mod.rs and src/daemon/post_stop.rs.  *)
-(* The scripts hold from the start of `elected` to the end of a `demoted` that succeeded, or of a  *)
-(* fence command that did. `Tick` lets no time pass beyond the grace while they hold: that they    *)
-(* let go within `demote_grace` is an assumption.                                                  *)
+(* Hooks: src/core/hook_schedule.rs, core/election/quorum/mod.rs, daemon/post_stop.rs  *)
+
+\* The scripts hold from the start of `elected` to the end of a `demoted` that succeeded, or of a
+\* fence command that did. `Tick` lets no time pass beyond the grace while they hold: that they let
+\* go within `demote_grace` is an assumption.
 
 \* The scripts may take the grace after the lease, whether or not the voters hold still for it.
 WithGrace(lease) ==
@@ -541,14 +553,16 @@ Tick ==
 ----------------------------------------------------------------------------
 (* All of it *)
 
-\* Where a run begins. "enrolled": a group whose voters have their state and know no term. "new": a
-\* group that is founded. A set of nodes: these have voted for its member `Start.leader` in term 2, the
-\* others know of term 1, and the nodes that run are now the only voters.
+\* Where a run begins. `Start` is a record:
+\*   group     "enrolled": the voters have their state and know no term; or "new": none has one
+\*   removed   the nodes that are no voters at first
+\*   electors  these have voted for `leader` in term 2, and the others know of term 1; none if empty
+\*   lost      these have lost their disks
 Enrolled(term, ballot) ==
     [EmptyDisk EXCEPT !.enrolment = "Enrolled", !.term = term, !.ballot = ballot]
 FirstVoters == Nodes \ Start.removed
 FirstDisk(n) ==
-    CASE Start.group = "new" -> EmptyDisk
+    CASE Start.group = "new" \/ n \in Start.lost -> EmptyDisk
       [] Start.electors = {} -> IF n \in FirstVoters THEN Enrolled(0, NoBallot) ELSE EmptyDisk
       [] n \in Start.electors ->
             Enrolled(2, [term |-> 2, candidate |-> <<Start.leader, 1>>])
@@ -584,7 +598,7 @@ Fails(n) == Crash(n) \/ Restart(n) \/ LoseDisk(n) \/ DuplicateResigns(n) \/ Take
 Next ==
     \/ \E n \in Nodes : Acts(n) \/ Fails(n)
     \/ \E n \in Nodes, m \in datagrams : Handles(n, m)
-    \/ \E n, m \in Nodes : HearTerm(n, m)
+    \/ Heartbeats /\ \E n, m \in Nodes : HearTerm(n, m)
     \/ ChangeVoters
     \/ Tick
 

@@ -39,7 +39,8 @@ MayCast(r, term, candidate) ==
 \* `cast`: votes.
 Cast(r, term, candidate) == [r EXCEPT !.ballot = [term |-> term, candidate |-> candidate]]
 
-\* `give`: pledges to hold still for `hold`, for every life but `to`, which leads or stands in `term`.
+\* `give`: pledges to hold still for `hold`, for every life but `to`, which leads or stands in
+\* `term`.
 \* Within one life of its holder a pledge only grows.
 Give(r, to, term, hold) ==
     LET isRenewed == r.pledge.to = to
@@ -59,6 +60,7 @@ Release(r, holder, term) ==
 \* to itself ended with the life that led or stood.
 RestoredPledge(pledge, id) == IF pledge.to[1] = id THEN NoPledge ELSE pledge
 RestoredHold(pledge, id, hold) ==
-    IF RestoredPledge(pledge, id) = NoPledge \/ ~Keeps("a restart keeps the pledge") THEN 0 ELSE hold
+    IF RestoredPledge(pledge, id) = NoPledge \/ ~Keeps("a restart keeps the pledge")
+    THEN 0 ELSE hold
 
 =============================================================================
