@@ -1,6 +1,7 @@
 //! What must outlive the daemon.
 
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
+use std::hash::Hasher;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
