@@ -90,6 +90,8 @@ struct OtherLife {
     heard: Time,
     /// Whether the earlier of the two lives was heard after the later one.
     overlaps: bool,
+    /// How often the life speaks that was known when the other came, as it said itself.
+    speaks_every: Duration,
 }
 
 impl Member {
@@ -147,11 +149,11 @@ impl Member {
     /// there is silent for no longer than it said.
     pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
         let patience = self.patience(least);
-        let restarted_after = match self.reports_every {
-            Duration::ZERO => patience,
-            every => (every * 5 / 4).min(patience),
-        };
         self.other_life.is_some_and(|other| {
+            let restarted_after = match other.speaks_every {
+                Duration::ZERO => patience,
+                every => (every * 5 / 4).min(patience),
+            };
             let limit = if other.overlaps { patience } else { restarted_after };
             now.since(other.heard) <= limit
         })
@@ -227,8 +229,13 @@ impl Member {
         });
         let older = message.id() <= self.newest;
         if self.gives_way_to(message, was_visible) {
-            let displaced =
-                OtherLife { newest: self.newest, heard: self.last_heard, overlaps: true };
+            let speaks_every = self.reports_every;
+            let displaced = OtherLife {
+                newest: self.newest,
+                heard: self.last_heard,
+                overlaps: true,
+                speaks_every,
+            };
             *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
             return Heard::Joined;
         }
@@ -261,7 +268,9 @@ impl Member {
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
         let takes_over = heard > known && message.standing.role != Role::Starting;
         let other = if takes_over { (known, self.last_heard) } else { (heard, now) };
-        self.other_life = Some(OtherLife { newest: other.0, heard: other.1, overlaps });
+        let (newest, heard) = other;
+        let speaks_every = self.reports_every;
+        self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
     }
 
     /// It as a newer datagram presents it, in the same life unless it `restarted`.

@@ -561,6 +561,21 @@ mod tests {
         assert!(!contested(&members, 5001));
     }
 
+    /// The later life may run by other settings.
+    #[test]
+    fn how_long_an_earlier_life_is_waited_for_is_for_itself_to_say() {
+        let mut members = with_a();
+        members.note_report(&id("a"), secs(1));
+        members.hear(START + Duration::from_millis(100), ADDRESS, &heartbeat("a", 2, 1));
+        members.note_report(&id("a"), Duration::from_millis(200));
+        let is_contested = |after| {
+            let now = START + Duration::from_millis(after);
+            members.get(&id("a")).unwrap().is_contested(now, THRESHOLD)
+        };
+        assert!(is_contested(1250));
+        assert!(!is_contested(1251));
+    }
+
     #[test]
     fn one_that_speaks_on_while_another_starts_under_its_id_is_contested() {
         let mut members = with_a();
