@@ -225,7 +225,12 @@ impl Story {
                 self.crashed = true;
                 Ok(())
             }
-            What::Start(run) | What::End(run) | What::Fail(run) if run.event == "fence" => Ok(()),
+            What::End(run) if run.event == "fence" => {
+                // It holds nothing any more, and `demoted` is not owed.
+                self.leading = false;
+                Ok(())
+            }
+            What::Start(run) | What::Fail(run) if run.event == "fence" => Ok(()),
             // The hook of a crashed daemon may live on.
             What::Start(_) if self.crashed => Ok(()),
             What::Start(run) => self.start(run),
@@ -397,6 +402,15 @@ mod tests {
         let again = "h1 boot\nh1 start started why 1\nh1 cannot-be-killed started why 1\nh1 freed\n\
             h1 start started why 1\n";
         assert_eq!(violations(&parse(again), "h1"), "");
+    }
+
+    #[test]
+    fn what_was_fenced_owes_no_demotion() {
+        let led = "h1 boot\nh1 start elected why 1\nh1 cannot-be-killed elected why 1\n";
+        let fence = "h1 start fence why 1\nh1 end fence why 1\nh1 freed\n";
+        assert_eq!(violations(&parse(&format!("{led}{fence}h1 boot\n")), "h1"), "");
+        let without = format!("{led}h1 freed\nh1 boot\n");
+        assert!(violations(&parse(&without), "h1").contains("without a demotion"));
     }
 
     #[test]

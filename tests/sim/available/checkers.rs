@@ -332,7 +332,8 @@ impl Watch for Checkers {
                 format!("{id} leads on under {} instead of {missed:?}", message.term)
             })?;
         }
-        let claims_early = message.body == Body::Claim && now < record.no_claim_before;
+        let claims_early =
+            message.body == Body::Claim && now + CLOCK_GRAIN < record.no_claim_before;
         refuse(claims_early, || format!("{id} has yielded and wants the leadership back"))?;
         record.note_asked(&message.body);
         record.sequence = message.sequence;
