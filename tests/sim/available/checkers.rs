@@ -13,7 +13,7 @@
 //!   through a third node, whenever that one says something.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use lanelect::core::election::Election;
@@ -44,6 +44,9 @@ const LOST_AT_LEAST: u32 = 8;
 /// The same of a follower that cannot lead: it leaves it to the others to ask first, and nobody takes over.
 const LOST_AT_LEAST_ELSE: u32 = ASKED_AT_LEAST + 1;
 
+/// A copy of a datagram comes before so many others have.
+const COPIES_WITHIN: usize = 64;
+
 /// A leader gets above the reigns that it hears of within so many intervals: at the end of one, and that
 /// may be when its last term is not on a slow disk yet.
 const OUTDOES_WITHIN: u32 = 3;
@@ -70,7 +73,9 @@ struct Record {
     asked: BTreeMap<NodeId, u32>,
     /// What was lost since each node's newest declaration was taken in.
     missed: BTreeMap<NodeId, Missed>,
-    /// How many datagrams to this host were lost so far.
+    /// What arrived last, as far as a copy of it may still come.
+    arrived: VecDeque<(NodeId, Incarnation, Sequence)>,
+    /// How many datagrams to this host were lost so far. One that a newer one overtook means nothing.
     lost_to_it: u32,
     leads: bool,
     /// In this life: until when a worse leader's declaration or a probe has to be answered, by its own
@@ -216,8 +221,9 @@ impl Watch for Checkers {
             from: 0,
             to_before: self.records[index_of(&message.sender)].lost_to_it,
         };
-        let record = &mut self.records[host];
         let number = (message.incarnation, message.sequence);
+        self.note_overtaken(host, message);
+        let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();
         let discarded = record.discarded.get(&message.life());
         let is_news = number > *newest && discarded.is_none_or(|it| message.sequence > *it);
@@ -478,6 +484,25 @@ impl Watch for Checkers {
 }
 
 impl Checkers {
+    /// A datagram that arrives after a newer one of its sender counts as lost, once.
+    fn note_overtaken(&mut self, host: usize, message: &Message) {
+        let record = &mut self.records[host];
+        let arrived = (message.sender, message.incarnation, message.sequence);
+        let newest = record.newest.get(&message.sender);
+        let is_late =
+            newest.is_some_and(|newest| (message.incarnation, message.sequence) < *newest);
+        let is_first = !record.arrived.contains(&arrived);
+        if is_first {
+            record.arrived.push_back(arrived);
+        }
+        if record.arrived.len() > COPIES_WITHIN {
+            record.arrived.pop_front();
+        }
+        if is_late && is_first {
+            self.note_lost(index_of(&message.sender), host);
+        }
+    }
+
     /// A leader takes a higher term once an interval at the most, whatever it hears.
     fn note_raised(&mut self, index: usize, host: &Host, now: u64) -> Result<(), Violation> {
         let (now, interval) = (host.local(now), host.params.heartbeat_interval);
