@@ -418,10 +418,10 @@ impl Watch for Checkers {
             Event::Transition(Transition { role, previous_role, leader, reason, .. }) => {
                 self.uncounted = true;
                 let record = &mut self.records[index];
-                record.yields |= *reason == Some(Reason::Yield);
-                if leader.is_some() && std::mem::take(&mut record.yields) {
+                if *reason == Some(Reason::Yield) {
                     record.no_claim_before = host.local(now) + host.params.yield_time();
                 }
+                record.yields = *reason == Some(Reason::Yield) && leader.is_none();
                 if (*role, *previous_role) == (Role::Leader, Role::Leader) {
                     self.note_raised(index, host, now)?;
                 }
