@@ -56,6 +56,11 @@ impl AddAssign<Duration> for Time {
     }
 }
 
+/// `base`, doubled `times`, within reason: a pause before the next of many attempts.
+pub(crate) fn doubled(base: Duration, times: u32) -> Duration {
+    base.saturating_mul(1 << times.min(20))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -229,12 +229,11 @@ impl Member {
         });
         let older = message.id() <= self.newest;
         if self.gives_way_to(message, was_visible) {
-            let speaks_every = self.reports_every;
             let displaced = OtherLife {
                 newest: self.newest,
                 heard: self.last_heard,
                 overlaps: true,
-                speaks_every,
+                speaks_every: self.reports_every,
             };
             *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
             return Heard::Joined;
@@ -267,8 +266,7 @@ impl Member {
         }
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
         let takes_over = heard > known && message.standing.role != Role::Starting;
-        let other = if takes_over { (known, self.last_heard) } else { (heard, now) };
-        let (newest, heard) = other;
+        let (newest, heard) = if takes_over { (known, self.last_heard) } else { (heard, now) };
         let speaks_every = self.reports_every;
         self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
     }

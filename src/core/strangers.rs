@@ -11,7 +11,7 @@ use std::iter;
 use std::time::Duration;
 
 use crate::core::membership::MEMBERS_MAX;
-use crate::time::Time;
+use crate::time::{Time, doubled};
 use crate::types::{Incarnation, Life, NodeId, Sequence};
 use crate::wire::echo::{ECHOES_MAX, Echo, Echoes};
 use crate::wire::message::{DatagramId, Message};
@@ -62,7 +62,7 @@ pub(crate) struct Patience {
 
 impl Patience {
     fn after(self, asked: u32) -> Duration {
-        self.least.saturating_mul(1 << asked.min(16)).min(self.most)
+        doubled(self.least, asked).min(self.most)
     }
 }
 

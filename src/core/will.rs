@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::core::hook::HookRun;
-use crate::time::Time;
+use crate::time::{Time, doubled};
 use crate::types::{NodeId, Term};
 use crate::wire::message::Message;
 
@@ -21,7 +21,7 @@ const FENCE_RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// How long to wait after so many failures of the fence command, and one more.
 pub fn pause_before_fencing_again(failures: u32) -> Duration {
-    FENCE_RETRY.saturating_mul(2_u32.saturating_pow(failures)).min(FENCE_RETRY_MAX)
+    doubled(FENCE_RETRY, failures).min(FENCE_RETRY_MAX)
 }
 
 /// What is to be done after the daemon's death, the hook first.

@@ -10,7 +10,7 @@ use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
 use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::status::Ineligible;
 use crate::core::timers::Timer;
-use crate::time::Time;
+use crate::time::{Time, doubled};
 use crate::types::NodeId;
 
 /// The time out after a failed hook doubles up to this, or is as long as configured.
@@ -257,9 +257,4 @@ impl Election {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
         holdoff.min(HOLDOFF_MAX.max(base))
     }
-}
-
-/// `base`, doubled `times`, within reason.
-pub(super) fn doubled(base: Duration, times: u32) -> Duration {
-    base.saturating_mul(1 << times.min(20))
 }

@@ -189,7 +189,7 @@ impl Hooks {
     /// Starts `run`. A hook that a daemon which died left running is ended first: by force where it does not
     /// end within `orphan_grace`.
     pub fn start_after_death(&mut self, run: &HookRun, orphan_grace: Duration, now: Time) {
-        if self.may_have_command(Lane::Hook) {
+        if self.may_have_hook() {
             self.report.running = true;
             self.report.last_event = Some(run.event);
             self.report.last_reason = Some(run.reason);
@@ -374,8 +374,8 @@ impl Hooks {
     }
 
     /// Whether a run is more than a formality. What another process has to run only that one knows.
-    fn may_have_command(&self, lane: Lane) -> bool {
-        self.own.as_ref().is_none_or(|own| own.server.has_command(lane))
+    fn may_have_hook(&self) -> bool {
+        self.own.as_ref().is_none_or(|own| own.server.has_command(Lane::Hook))
     }
 }
 
