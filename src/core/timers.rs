@@ -112,6 +112,12 @@ impl Timers {
         *slot = Some(slot.map_or(at, |set| set.min(at)));
     }
 
+    /// Sets `timer` to fire at `at`, unless it fires later anyway.
+    pub(crate) fn set_no_earlier(&mut self, timer: Timer, at: Time) {
+        let slot = &mut self.0[timer as usize];
+        *slot = (*slot).max(Some(at));
+    }
+
     /// Keeps `timer` from firing.
     pub(crate) const fn clear(&mut self, timer: Timer) {
         self.0[timer as usize] = None;
@@ -129,10 +135,10 @@ impl Timers {
 
     /// The earliest deadline; of equal ones, the first in the order of [`Timer`].
     pub(crate) fn next(&self) -> Option<Deadline> {
-        Timer::ALL
-            .into_iter()
-            .filter_map(|timer| self.get(timer).map(|at| Deadline { at, timer }))
-            .min_by_key(|deadline| deadline.at)
+        // It is asked for with every datagram, so the times are gone through before the names.
+        let at = self.0.iter().flatten().min().copied()?;
+        let timer = Timer::ALL.into_iter().find(|timer| self.get(*timer) == Some(at))?;
+        Some(Deadline { at, timer })
     }
 
     /// Clears and returns the earliest timer that is due at `now`.
@@ -168,6 +174,16 @@ mod tests {
             timers.next(),
             Some(Deadline { at: Time::from_millis(30), timer: Timer::Silence })
         );
+    }
+
+    #[test]
+    fn set_no_earlier_only_moves_a_deadline_back() {
+        let mut timers = Timers::default();
+        timers.set_no_earlier(Timer::Silence, Time::from_millis(20));
+        timers.set_no_earlier(Timer::Silence, Time::from_millis(10));
+        assert_eq!(timers.get(Timer::Silence), Some(Time::from_millis(20)));
+        timers.set_no_earlier(Timer::Silence, Time::from_millis(30));
+        assert_eq!(timers.get(Timer::Silence), Some(Time::from_millis(30)));
     }
 
     #[test]

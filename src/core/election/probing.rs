@@ -89,8 +89,7 @@ impl Election {
             return self.timers.set(Timer::Probe, now + wait);
         }
         self.send(Body::Probe { leader });
-        self.note_probe(now, due);
-        self.timers.set(Timer::Probe, now + spacing);
+        self.note_probe(now, due, spacing);
     }
 
     /// Somebody asks `leader` whether it is still there.
@@ -109,9 +108,8 @@ impl Election {
             self.telling.in_turn = false;
             self.timers.set(Timer::Sighting, now + spacing / 2);
         } else {
-            self.note_probe(now, due);
+            self.note_probe(now, due, spacing);
             self.probing.in_turn = false;
-            self.timers.set(Timer::Probe, now + spacing);
         }
     }
 
@@ -179,9 +177,14 @@ impl Election {
         self.probing.since.is_some() && self.better_rivals(now) == 0
     }
 
-    fn note_probe(&mut self, now: Time, due: Time) {
+    /// Each of the probes that there have to be leaves the leader the time to answer.
+    fn note_probe(&mut self, now: Time, due: Time, spacing: Duration) {
         self.probing.asked = self.probing.asked.saturating_add(1);
         self.probing.since.get_or_insert(due.min(now));
+        self.timers.set(Timer::Probe, now + spacing);
+        if self.probing.asked <= ASKED_AT_LEAST {
+            self.timers.set_no_earlier(Timer::Silence, now + spacing);
+        }
     }
 
     fn awaited(&self) -> Option<Awaited> {

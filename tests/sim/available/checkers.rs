@@ -322,7 +322,9 @@ impl Watch for Checkers {
         refuse(message.sequence <= record.sequence, || format!("{id} repeats a sequence number"))?;
         refuse(message.term > disk.term, || format!("{id} tells a term that is not on disk"))?;
         let resigns = matches!(message.body, Body::Resignation { .. });
-        if resigns && std::mem::take(&mut record.yields) {
+        // What comes after it is the same resignation, said again.
+        let led = record.last_sent.is_some_and(|last| last.standing.role == Role::Leader);
+        if resigns && led && record.yields {
             record.no_claim_before = now + hosts[host].params.yield_time();
         }
         refuse(resigns && record.hook_runs, || format!("{id} resigns while its hook runs"))?;

@@ -131,6 +131,35 @@ fn a_follower_that_was_held_gives_a_leader_up_that_does_not_answer() {
     assert!(probes(&mut lan, "m") >= 3);
 }
 
+/// A follower that cannot lead leaves it to the others to ask, and so may ask late.
+#[test]
+fn the_third_probe_too_has_the_time_to_be_answered() {
+    let mut leader = Peer::leading("z", 4);
+    let observer = Params { candidate: false, ..Params::default() };
+    let mut lan = Lan::following("m", observer, &mut leader);
+    let mut other = Peer::new("y");
+    for round in 0..500 {
+        lan.hear(leader.says(EVERY_SECOND));
+        lan.take("m");
+        lan.pass(DUE + ms(round % 125));
+        let mut asked = vec![];
+        for _ in 0..2 {
+            asked.push(lan.now);
+            lan.hear(other.says(probe("z")));
+            lan.pass(SPACING);
+        }
+        while lan.at("m").leader().is_some() {
+            lan.pass(ms(1));
+        }
+        let sent = lan.take("m");
+        let own = sent.sent().filter(|(_, message)| message.body == probe("z")).map(|(at, _)| at);
+        asked.extend(own);
+        asked.sort();
+        let waited = lan.now.since(asked[2]);
+        assert!(waited >= SPACING, "asked {asked:?}, given up {waited:?} after the third");
+    }
+}
+
 #[test]
 fn a_sighting_of_a_newer_datagram_counts_as_the_declaration_that_was_due() {
     let (mut lan, _, declaration) = follower();
