@@ -47,7 +47,8 @@ NoteDeclared(lease) ==
 \* `covered_by`: the newest declaration that at least `needed` voters cover.
 CoveredBy(lease, needed) ==
     LET covers(k) == Cardinality({v \in DOMAIN lease.acknowledged : lease.acknowledged[v] >= k})
-        enough == {k \in 1 .. Len(lease.outstanding) : covers(k) >= needed}
+        told == {lease.acknowledged[v] : v \in DOMAIN lease.acknowledged} \ {0}
+        enough == {k \in told : covers(k) >= needed}
     IN IF enough = {} THEN 0 ELSE CHOOSE k \in enough : \A other \in enough : other <= k
 
 \* `note_acknowledged`: `voter` acknowledges declaration `number`. An acknowledgement whose lease

@@ -8,6 +8,7 @@
 //! cargo test --test sim -- --seed 42 --trace             one run again, with everything it does
 //! cargo test --test sim -- --seed 42 --model --trace     one comparison with the model again
 //! cargo test --test sim -- --seed 42 --quorum --trace    one run of quorum mode again
+//! cargo test --test sim -- --record DIR --seeds 100      writes runs of quorum mode down
 //! cargo test --release --test sim -- --speed             simulated time per wall-clock time
 //! ```
 //!
@@ -25,6 +26,9 @@ mod sweep;
 mod watch;
 mod world;
 
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -65,6 +69,9 @@ struct Arguments {
     /// Available mode.
     #[arg(long)]
     available: bool,
+    /// Write each run of quorum mode into this directory, for `tests/spec/traces`.
+    #[arg(long, value_name = "DIRECTORY", requires = "seeds")]
+    record: Option<PathBuf>,
     /// Measure simulated time per wall-clock time instead.
     #[arg(long)]
     speed: bool,
@@ -166,6 +173,10 @@ fn main() -> ExitCode {
 
 /// Runs what is asked for, and returns what failed.
 fn run(arguments: &Arguments) -> Vec<String> {
+    if let Some(directory) = &arguments.record {
+        let from = arguments.from.unwrap_or_else(|| announce_fresh().from);
+        return record(directory, from..from + arguments.seeds.unwrap_or_default());
+    }
     let kinds = arguments.kinds();
     if let Some(seed) = arguments.seed {
         let range = seed..seed + 1;
@@ -197,6 +208,18 @@ fn run(arguments: &Arguments) -> Vec<String> {
     let mut failures: Vec<_> = kinds.iter().flat_map(run).collect();
     failures.extend(check_that_checkers_bite(&kinds));
     failures
+}
+
+/// Lines of a record at the most.
+const LONGEST_RECORD: usize = 1000;
+
+fn record(directory: &Path, seeds: Range<u64>) -> Vec<String> {
+    let write = |seed: u64| {
+        let Some(text) = quorum::record(seed, LONGEST_RECORD) else { return Ok(()) };
+        let file = directory.join(format!("{seed}.jsonl"));
+        fs::write(&file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    };
+    seeds.filter_map(|seed| write(seed).err()).collect()
 }
 
 impl Arguments {

@@ -45,7 +45,7 @@ pub trait Watch {
     fn disturb(&mut self, now: u64);
 
     /// A new life begins.
-    fn note_start(&mut self, index: usize, hosts: &[Host]);
+    fn note_start(&mut self, index: usize, now: u64, hosts: &[Host]);
 
     /// A life has ended in an orderly way.
     fn note_stopped(&mut self, index: usize);
@@ -62,6 +62,18 @@ pub trait Watch {
         message: &Message,
         election: &Election,
     ) -> bool;
+
+    /// A daemon has done all that there was to do.
+    fn note_turn(&mut self, _index: usize, _now: u64, _hosts: &[Host]) {}
+
+    /// A daemon has died without a word.
+    fn note_crash(&mut self, _index: usize, _now: u64, _hosts: &[Host]) {}
+
+    /// What remained to be done after a daemon's death is done, and this is sent in its name.
+    fn note_cleaned_up(&mut self, _index: usize, _now: u64, _last: &Message, _hosts: &[Host]) {}
+
+    /// A daemon is about to be told that its disk holds this.
+    fn note_told_kept(&mut self, _index: usize, _state: &PersistentState) {}
 
     /// A datagram is about to be handed to an election that cannot know whether it is replayed.
     fn note_stranger(&mut self, _index: usize, _message: &Message) {}
@@ -151,6 +163,8 @@ pub trait Watch {
 pub enum Decided {
     /// To send this.
     Send(Message),
+    /// To keep this.
+    Keep(PersistentState),
     /// To run this hook.
     Run(HookRun),
     /// To run the fence command for the reign of this term.

@@ -192,7 +192,7 @@ impl Watch for Checkers {
         }
     }
 
-    fn note_start(&mut self, host: usize, _hosts: &[Host]) {
+    fn note_start(&mut self, host: usize, _now: u64, _hosts: &[Host]) {
         let record = &mut self.records[host];
         let Record { hook_term, reign, lost, lost_to_it, .. } = *record;
         *record = Record { hook_term, reign, lost, lost_to_it, ..Record::default() };

@@ -120,6 +120,7 @@ impl Scenario {
         let how =
             if !is_voter && self.rng.bool() { Lie::Outbid } else { Lie::Term(self.choose_lie()) };
         self.world.log(host, || format!("breaks: {how:?}"));
+        self.end_record();
         self.world.broken.push(Broken::new(host, how));
         Ok(())
     }
@@ -154,6 +155,9 @@ impl Scenario {
         let intervals = self.settings.intervals[self.rng.usize(0..self.settings.intervals.len())];
         let params = intervals.set(&self.world.hosts[host].params);
         self.changed_at = self.world.now;
+        if intervals != self.settings.intervals[0] {
+            self.end_record();
+        }
         self.world.hosts[host].params = params.clone();
         self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))
     }
@@ -229,6 +233,7 @@ impl Scenario {
         if !self.all_agree_on_voters() || !self.calm_down(victim)? {
             return Ok(());
         }
+        self.end_record();
         let clone = self.settings.hosts;
         let host = &self.world.hosts[victim];
         let (node_id_taken, params, kept) = (host.node_id, host.params.clone(), host.disk.kept);

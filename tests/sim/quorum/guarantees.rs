@@ -30,6 +30,7 @@ use lanelect::wire::message::{Body, Message};
 use super::broken;
 use super::clones::Clones;
 use super::ledger::Ledger;
+use super::recorder::Recorder;
 use super::reigns::{Reigns, may_act};
 use crate::watch::{Decided, Violation, Watch};
 use crate::world::network::Network;
@@ -85,6 +86,8 @@ pub struct Guarantees {
     /// From when on nothing may change any more, where so much is known.
     pub settled: Option<Settled>,
     pub counts: Counts,
+    /// Writes the run down, if that is asked for.
+    pub recorder: Option<Recorder>,
 }
 
 /// A group in which nothing is to change.
@@ -110,6 +113,7 @@ impl Guarantees {
             grace,
             settled: None,
             counts: Counts::default(),
+            recorder: None,
         }
     }
 
@@ -195,7 +199,10 @@ impl Watch for Guarantees {
 
     fn disturb(&mut self, _now: u64) {}
 
-    fn note_start(&mut self, index: usize, hosts: &[Host]) {
+    fn note_start(&mut self, index: usize, now: u64, hosts: &[Host]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_start(index, now, hosts);
+        }
         let ballot = hosts[index].disk.kept.ballot;
         self.records[index] = Record { ballot, ..Record::default() };
         self.newest.retain(|(host, _), _| *host != index);
@@ -203,6 +210,33 @@ impl Watch for Guarantees {
 
     fn note_stopped(&mut self, index: usize) {
         self.records[index].stopped = true;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_stopped(index);
+        }
+    }
+
+    fn note_turn(&mut self, index: usize, now: u64, hosts: &[Host]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_turn(index, now, hosts);
+        }
+    }
+
+    fn note_crash(&mut self, index: usize, now: u64, hosts: &[Host]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_crash(index, now, hosts);
+        }
+    }
+
+    fn note_cleaned_up(&mut self, index: usize, now: u64, last: &Message, hosts: &[Host]) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_cleaned_up(index, now, last, hosts);
+        }
+    }
+
+    fn note_told_kept(&mut self, index: usize, state: &PersistentState) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_told_kept(index, state);
+        }
     }
 
     fn note_delivery(
@@ -223,6 +257,9 @@ impl Watch for Guarantees {
         let newest = self.newest.entry((index, message.sender)).or_default();
         let is_news = number > *newest;
         *newest = number.max(*newest);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_delivery(index, message, election.node_id(), is_news);
+        }
         is_news
     }
 
@@ -246,6 +283,9 @@ impl Watch for Guarantees {
         before: &PersistentState,
         after: &PersistentState,
     ) -> Result<(), Violation> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_kept(index, after);
+        }
         let ballot = |state: &PersistentState| state.ballot.map(|ballot| ballot.term);
         let shrinks = after.term < before.term
             || after.incarnation < before.incarnation
@@ -262,10 +302,13 @@ impl Watch for Guarantees {
         hosts: &[Host],
     ) -> Result<(), Violation> {
         let host = &hosts[index];
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_decided(index, decided, host);
+        }
         let acts = match decided {
             Decided::Send(message) => matches!(message.body, Body::Declaration { .. }),
             Decided::Run(run) => run.event == HookEvent::Elected,
-            Decided::Fence(_) => false,
+            Decided::Fence(_) | Decided::Keep(_) => false,
         };
         broken("order", acts && !may_act(host, now), || {
             format!("{} acts under a lease that is over: {decided:?}", host.node_id)
@@ -273,7 +316,7 @@ impl Watch for Guarantees {
         match decided {
             Decided::Run(run) => self.reigns.note_decided(run, host),
             Decided::Fence(term) => self.check_fence(now, *term, host),
-            Decided::Send(_) => Ok(()),
+            Decided::Send(_) | Decided::Keep(_) => Ok(()),
         }
     }
 

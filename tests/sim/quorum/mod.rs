@@ -33,6 +33,7 @@ mod endings;
 mod faults;
 mod guarantees;
 mod ledger;
+mod recorder;
 mod reigns;
 mod scenario;
 mod settings;
@@ -106,6 +107,13 @@ impl Tally {
 /// Runs the scenario of `seed`.
 pub fn run(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Result<Tally, Violation> {
     Scenario::new(seed, trace, sabotage).play()
+}
+
+/// Runs the scenario of `seed`, and returns what is to be written of it: JSON lines, the settings first. None
+/// if the specification does not have the settings.
+pub fn record(seed: u64, longest: usize) -> Option<String> {
+    let record = Scenario::new(seed, false, None).record(longest);
+    record.map(|record| record.text(seed))
 }
 
 /// A violation of the guarantee `which`, where `bad`.

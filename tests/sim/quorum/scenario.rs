@@ -5,6 +5,7 @@ use lanelect::core::Election;
 use lanelect::core::persist::Enrolment;
 
 use super::guarantees::Guarantees;
+use super::recorder::{Record, Recorder};
 use super::settings::{DRIFT_PPB, Drift, Settings, nanos};
 use super::{Tally, reigns};
 use crate::watch::Violation;
@@ -70,6 +71,31 @@ impl Scenario {
     }
 
     pub fn play(mut self) -> Result<Tally, Violation> {
+        self.run()?;
+        Ok(self.count())
+    }
+
+    /// Plays, and returns a record of `longest` lines at the most; none if the specification does not have the
+    /// settings. A run that breaks a guarantee is written down up to there.
+    pub fn record(mut self, longest: usize) -> Option<Record> {
+        let intervals = self.settings.intervals[0];
+        if self.settings.guard.is_none() || intervals.threshold != intervals.heartbeat * 2 {
+            return None;
+        }
+        self.world.watch.recorder = Some(Recorder::new(self.world.hosts.len(), longest));
+        let _judged_by_a_sweep = self.run();
+        let lines = self.world.watch.recorder.map_or_else(Vec::new, Recorder::into_lines);
+        Some(Record { lease: intervals.threshold, grace: intervals.grace, lines })
+    }
+
+    /// What comes now the specification does not have.
+    pub fn end_record(&mut self) {
+        if let Some(recorder) = &mut self.world.watch.recorder {
+            recorder.end();
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Violation> {
         self.begin()?;
         for _ in 0..self.rng.usize(3..40) {
             self.disturb()?;
@@ -84,8 +110,7 @@ impl Scenario {
         }
         self.mend()?;
         self.recover()?;
-        self.end()?;
-        Ok(self.count())
+        self.end()
     }
 
     /// Most groups found themselves in peace.

@@ -61,7 +61,7 @@ impl<W: Watch> World<W> {
         let mut election = Election::new(setup, now);
         election.handle_check(now, host.healthy);
         host.election = Some(election);
-        self.watch.note_start(index, &self.hosts);
+        self.watch.note_start(index, self.now, &self.hosts);
         self.drain(index)
     }
 
@@ -86,6 +86,7 @@ impl<W: Watch> World<W> {
         host.held = None;
         host.life += 1;
         host.disk.forget_writes();
+        self.watch.note_crash(index, self.now, &self.hosts);
         self.clean_up_after_crash(index)
     }
 
@@ -342,10 +343,12 @@ impl<W: Watch> World<W> {
             if let Some(held) = &mut self.hosts[index].held {
                 outputs.push_front(output);
                 held.in_hand = outputs;
+                self.watch.note_turn(index, self.now, &self.hosts);
                 return Ok(());
             }
             self.carry_out(index, output)?;
         }
+        self.watch.note_turn(index, self.now, &self.hosts);
         self.schedule_wake(index);
         Ok(())
     }
@@ -373,6 +376,7 @@ impl<W: Watch> World<W> {
     fn note_decided(&mut self, index: usize, output: &Output) -> Result<(), Violation> {
         let decided = match output {
             Output::Transmit(message) => Decided::Send(*message),
+            Output::Persist(state) => Decided::Keep(*state),
             Output::RunHook(run) if run.event == HookEvent::Elected && self.is_sick(index) => {
                 let label = self.label(index);
                 return Err(Violation::new(format!("{label} is elected though its check fails")));

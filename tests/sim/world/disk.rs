@@ -85,6 +85,7 @@ impl<W: Watch> World<W> {
 
     fn report_kept(&mut self, index: usize, state: PersistentState) -> Result<(), Violation> {
         let now = self.hosts[index].local(self.now);
+        self.watch.note_told_kept(index, &state);
         if let Some(election) = &mut self.hosts[index].election {
             election.handle_persisted(now, state);
         }

@@ -199,7 +199,10 @@ impl<W: Watch> World<W> {
         self.log(index, || "has cleaned up after its daemon".into());
         self.hosts[index].let_go();
         match self.hosts[index].will.take() {
-            Some(will) => self.send(index, &will.resignation),
+            Some(will) => {
+                self.watch.note_cleaned_up(index, self.now, &will.resignation, &self.hosts);
+                self.send(index, &will.resignation)
+            }
             None => Ok(()),
         }
     }
