@@ -201,13 +201,32 @@ fn the_scripts_in_the_documentation_are_scripts() {
     }
 }
 
+/// The faults of the script: mode, name, file, what is replaced, and by what. A bar in a text has a
+/// backslash before it.
+fn deliberate_faults() -> Vec<Vec<String>> {
+    let (_, table) = MUTATIONS.split_once("<<'TABLE'\n").unwrap();
+    let (table, _) = table.split_once("\nTABLE\n").unwrap();
+    let cells = |row: &str| {
+        let row = row.replace("\\|", "\u{1f}");
+        row.split('|').map(|cell| cell.replace('\u{1f}', "|")).collect()
+    };
+    table.lines().map(cells).collect()
+}
+
+#[test]
+fn each_deliberate_fault_replaces_a_text_that_is_there_once() {
+    for fault in deliberate_faults() {
+        let [_, name, file, text, _] = &fault[..] else { panic!("{fault:?} has five cells") };
+        let source = fs::read_to_string(file).unwrap();
+        assert_eq!(source.matches(&text.replace('~', "\n")).count(), 1, "{name}: {text}");
+    }
+}
+
 /// Those of available mode that the simulator notices are not told one by one.
 #[test]
 fn the_deliberate_faults_are_those_of_the_script() {
-    let (_, table) = MUTATIONS.split_once("<<'TABLE'\n").unwrap();
-    let (table, _) = table.split_once("\nTABLE\n").unwrap();
-    let rows = table.lines().map(|row| row.split('|').take(2).collect::<Vec<_>>());
-    let told = rows.filter(|row| row[0] != "available").map(|row| row[1]);
+    let faults = deliberate_faults();
+    let told = faults.iter().filter(|fault| fault[0] != "available").map(|fault| &*fault[1]);
     let told: BTreeSet<_> = told.collect();
     let (_, section) = CORRECTNESS.split_once("### Deliberate faults").unwrap();
     let (section, _) = section.split_once("\n### ").unwrap();
