@@ -245,14 +245,12 @@ fn invented_members_do_not_push_out_real_ones() {
         let (hooks, watches) = (lan.journal().text(), group.map(Host::watch));
         let mut random = Rng::with_seed(lan.seed);
         fill_tables(&mut hostile, &group, &mut random);
-        // Telling of so many takes memory, which the allocator keeps.
-        (0..3).for_each(|_| know_each_other_still(&group));
+        // Telling of so many while more come takes memory, which the allocator keeps.
+        invent_in_vain(&mut hostile, &group, &mut random);
         let usage = group.map(Usage::of);
-        let refused = group.map(|host| rejected(host, "table_full"));
         // Whoever is there stays, and nobody else takes any memory.
-        invent(&mut hostile, &mut random, MORE);
-        for ((host, usage), refused) in group.iter().zip(usage).zip(refused) {
-            wait_until("they are refused", || rejected(host, "table_full") >= refused + MORE);
+        invent_in_vain(&mut hostile, &group, &mut random);
+        for (host, usage) in group.iter().zip(usage) {
             usage.check_growth(Usage::of(host));
         }
         know_each_other_still(&group);
@@ -277,6 +275,15 @@ fn fill_tables(hostile: &mut Hostile, group: &[&Host], random: &mut Rng) {
         invent(hostile, random, INVENTED);
         group.iter().all(|host| rejected(host, "table_full") > 0)
     });
+}
+
+/// Invents members that every host drops.
+fn invent_in_vain(hostile: &mut Hostile, group: &[&Host], random: &mut Rng) {
+    let refused: Vec<_> = group.iter().map(|host| rejected(host, "table_full")).collect();
+    invent(hostile, random, MORE);
+    for (host, refused) in group.iter().zip(refused) {
+        wait_until("they are refused", || rejected(host, "table_full") >= refused + MORE);
+    }
 }
 
 fn invent(hostile: &mut Hostile, random: &mut Rng, count: u64) {
