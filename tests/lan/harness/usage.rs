@@ -32,6 +32,16 @@ impl Usage {
         Usage { resident_kb, descriptors: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() }
     }
 
+    /// Panics where a daemon keeps more memory after each of several equal rounds. What the allocator
+    /// needs for telling of a full table it takes once, in any of them; what leaks comes with every round.
+    pub(crate) fn check_that_it_rests(rounds: &[Usage]) {
+        let rests = rounds.windows(2).any(|pair| pair[1].resident_kb <= pair[0].resident_kb);
+        assert!(rests, "the daemon grows with every round: {rounds:?}");
+        let descriptors = || rounds.iter().map(|usage| usage.descriptors);
+        let more = descriptors().max().zip(descriptors().min()).map(|(most, least)| most - least);
+        assert!(more <= Some(DESCRIPTORS_MORE), "the daemon keeps descriptors: {rounds:?}");
+    }
+
     /// Panics where `later` shows that the daemon leaks.
     pub(crate) fn check_growth(self, later: Usage) {
         let grows = later.resident_kb > self.resident_kb + GROWTH_MAX_KB
