@@ -135,7 +135,7 @@ HandleDeclaration(n, m) ==
         learns == Learns(r, node[m].reign)
         isBest == r.leader = NoNode \/ r.leader = m \/ Better(m, r.leader)
                   \/ ~Keeps("the best leader is followed")
-        ignores == r.state = "Standing" /\ ~Keeps("a candidate follows the leader that is there")
+        ignores == r.state = "Standing" /\ ~Keeps("a candidate follows a leader that it hears")
         after == IF isBest /\ ~ignores THEN Follows(r, m, node[m].reign) ELSE learns
     IN /\ Hears(n, m) /\ ~Is(n, "Leading") /\ Is(m, "Leading")
        /\ after /= r

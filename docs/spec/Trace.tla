@@ -131,7 +131,8 @@ DoesMore(n) ==
     \/ Here.elected > 0 /\ hookTerm /= Here.elected /\ Elected(n)
     \/ MayLetGo(n) /\ LetGo(n)
     \/ \E told \in Here.toldKept :
-        IF told = Kept(node[n]) THEN Persisted(n) \/ SavedUnasked(n) ELSE told /= node[n].durable /\ SavedEarlier(n, told)
+        IF told = Kept(node[n]) THEN Persisted(n) \/ SavedUnasked(n)
+        ELSE told /= node[n].durable /\ SavedEarlier(n, told)
 
 Steps(n) ==
     CASE Here.does = "starts" /\ ~node[n].isRunning ->
@@ -151,7 +152,7 @@ SaysNoMore == {m \in datagrams' : m.kind /= "Inquiry"} \subseteq Here.sends
 
 ShowsTheSame ==
     LET r == node[Self]
-        isOver == Here.toldKept = {} \/ r.durable = Here.lastTold
+        wasToldAll == Here.toldKept = {} \/ r.durable = Here.lastTold
         left == IF InOffice(r) THEN LeaseLeft(r.lease) ELSE 0
     IN CASE Here.does = "ends" -> ~r.isRunning
          [] Here.does = "loses its disk" -> r.durable = EmptyDisk
@@ -161,7 +162,7 @@ ShowsTheSame ==
          [] OTHER ->
               /\ r.isRunning
               /\ Kept(r) = IF Here.hasMemory THEN Here.memory ELSE before
-              /\ isOver
+              /\ wasToldAll
               /\ Here.elected > 0 => hookTerm = Here.elected
               /\ Here.leads <=> r.state = "Leading"
               /\ r.state = "Standing" => Here.stands
@@ -194,10 +195,11 @@ Reaches(next) ==
 Advance ==
     /\ SaysTheSame /\ ShowsTheSame
     /\ Here.does = "acts" => ~IsMissing(Self)
-    /\ IF line > TLCGet(trace) THEN TLCSet(trace, line) /\ PrintT(<<"followed", trace, line>>) ELSE TRUE
+    /\ line > TLCGet(trace) =>
+        TLCSet(trace, line) /\ PrintT(<<"followed", trace, line>>)
     /\ line < Len(Traces[trace]) /\ Reaches(line + 1)
 
-Off == [Stopped(Started(NoNode, 0, {}, EmptyDisk, 0, "let go", 0)) EXCEPT !.isRunning = FALSE]
+Off == Stopped(Started(NoNode, 0, {}, EmptyDisk, 0, "let go", 0))
 
 TraceInit ==
     /\ node = [n \in Nodes |-> Off]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Incarnation, Life, Term};
+use crate::wire::message::Flags;
 
 /// What a node must know in its next life. It is on disk before any datagram that rests on it
 /// leaves, and changes rarely: never per heartbeat.
@@ -69,6 +70,19 @@ pub enum Enrolment {
     Founding,
     /// It remembers every vote that it may have given.
     Enrolled,
+}
+
+impl Enrolment {
+    /// What a voter's flags say of its memory.
+    pub const fn told_by(flags: Flags) -> Self {
+        if flags.contains(Flags::ENROLLED) {
+            Enrolment::Enrolled
+        } else if flags.contains(Flags::FOUNDING) {
+            Enrolment::Founding
+        } else {
+            Enrolment::None
+        }
+    }
 }
 
 /// One vote.

@@ -32,8 +32,9 @@ impl Usage {
         Usage { resident_kb, descriptors: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count() }
     }
 
-    /// Panics where a daemon keeps more memory after each of several equal rounds. What the allocator
-    /// needs for telling of a full table it takes once, in any of them; what leaks comes with every round.
+    /// Panics where a daemon keeps more memory after each of several equal rounds. What the
+    /// allocator needs for telling of a full table it takes once, in any of them; what leaks comes
+    /// with every round.
     pub(crate) fn check_that_it_rests(rounds: &[Usage]) {
         let rests = rounds.windows(2).any(|pair| pair[1].resident_kb <= pair[0].resident_kb);
         assert!(rests, "the daemon grows with every round: {rounds:?}");

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use lanelect::core::Election;
 use lanelect::core::hook::HookEvent;
+use lanelect::core::params::Params;
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::core::status::VoterStanding;
 use lanelect::time::Time;
 use lanelect::types::{Life, NodeId, Role, Sequence, Term};
-use lanelect::wire::message::{Body, Flags, Message};
+use lanelect::wire::message::{Body, Message};
 use serde::Serialize;
 
 use crate::watch::Decided;
@@ -449,7 +450,7 @@ impl Recorder {
                     "Inquiry" => Datagram {
                         to,
                         term,
-                        memory: Some(memory(message.standing.flags)),
+                        memory: Some(Enrolment::told_by(message.standing.flags)),
                         testifies: Some(granted),
                         voters,
                         ..plain("Answer")
@@ -483,17 +484,7 @@ impl Kept {
     }
 }
 
-const fn memory(flags: Flags) -> Enrolment {
-    if flags.contains(Flags::ENROLLED) {
-        Enrolment::Enrolled
-    } else if flags.contains(Flags::FOUNDING) {
-        Enrolment::Founding
-    } else {
-        Enrolment::None
-    }
-}
-
-fn voters_of(params: &lanelect::core::params::Params) -> Vec<String> {
+fn voters_of(params: &Params) -> Vec<String> {
     params.quorum.iter().flat_map(|quorum| quorum.voters.ids()).copied().map(name).collect()
 }
 

@@ -22,7 +22,7 @@ use crate::core::quorum::{Answer, Census};
 use crate::core::status::VoterStanding;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::wire::message::{Body, Flags, Message};
+use crate::wire::message::{Body, Message};
 
 impl Election {
     /// Whether this voter remembers every vote that it may have given, on disk.
@@ -63,7 +63,7 @@ impl Election {
     /// asks again soon.
     pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
-        let told = memory(message.standing.flags);
+        let told = Enrolment::told_by(message.standing.flags);
         let is_news = known.is_none_or(|known| known.memory != told);
         if self.lacks_memory() && told != Enrolment::Enrolled && is_news {
             self.timers.set_no_later(Timer::Inquiry, now + self.params.repetition_gap());
@@ -78,7 +78,7 @@ impl Election {
         if !heeded || !params.voters.contains(&message.sender) {
             return;
         }
-        let memory = memory(message.standing.flags);
+        let memory = Enrolment::told_by(message.standing.flags);
         let answer = Answer { memory, testifies: testifies && memory != Enrolment::None };
         if let Some(census) = &mut self.quorum.census {
             census.note(message.sender, answer);
@@ -135,16 +135,5 @@ impl Election {
         // Of a new group everyone is enrolled about now, and the best is to stand first.
         let turn = self.turn(now);
         self.await_leader_for(now, self.params.leader_election_duration + turn);
-    }
-}
-
-/// What a voter's flags say of its memory.
-fn memory(flags: Flags) -> Enrolment {
-    if flags.contains(Flags::ENROLLED) {
-        Enrolment::Enrolled
-    } else if flags.contains(Flags::FOUNDING) {
-        Enrolment::Founding
-    } else {
-        Enrolment::None
     }
 }
