@@ -25,14 +25,14 @@ impl Sabotage {
         Sabotage::WrongClocks,
     ];
 
-    /// The scenario in which it shows soonest.
+    /// The scenario that shows it.
     pub const fn scenario(self) -> &'static str {
         match self {
             Sabotage::LoseVotes | Sabotage::LosePledges | Sabotage::ReportWritesEarly => {
                 "failover: a crash, a cut"
             }
-            Sabotage::AnswerWithoutClock => "failover: a cut, two slips",
-            Sabotage::WrongClocks => "grace: a crash, a slip",
+            Sabotage::AnswerWithoutClock => "grace: a cut, two slips",
+            Sabotage::WrongClocks => "election: three slips",
         }
     }
 }
