@@ -26,6 +26,7 @@ use super::journal::{self, Fault, Journal};
 use super::patience::{wait_for, wait_until};
 use super::stuck::Stuck;
 use super::switch::Switch;
+use super::usage::GIVE_BACK;
 
 const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 
@@ -494,7 +495,7 @@ impl Host {
         let mut command = lanelect();
         command.args(["run", "--config"]).arg(self.dir.join("config.toml"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        command.envs(self.variables.borrow().iter().cloned());
+        command.env(GIVE_BACK.0, GIVE_BACK.1).envs(self.variables.borrow().iter().cloned());
         self.run(|| command.spawn().unwrap())
     }
 
