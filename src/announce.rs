@@ -60,8 +60,8 @@ pub enum AnnounceError {
     },
 }
 
-/// Announces addresses that `interface` holds. Where its neighbours do not go by hardware addresses,
-/// as on the loopback and in tunnels, there is nothing to say.
+/// Announces addresses that `interface` holds. Where its neighbours do not go by hardware
+/// addresses, as on the loopback and in tunnels, there is nothing to say.
 ///
 /// # Errors
 ///

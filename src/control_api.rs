@@ -245,8 +245,8 @@ pub struct HookReport {
     pub last_exit: Option<i32>,
     /// How long the last finished run took.
     pub last_ms: Option<u64>,
-    /// Quorum mode: the term that the scripts have not let go of, because `demoted` failed or the demote grace is
-    /// over; null otherwise.
+    /// Quorum mode: the term that the scripts have not let go of, because `demoted` failed or the
+    /// demote grace is over; null otherwise.
     #[serde(default)]
     pub overdue_term: Option<Term>,
 }
@@ -266,8 +266,8 @@ pub struct CheckReport {
     pub successes: u32,
     /// How many of them make a failing node a healthy one.
     pub rise: u32,
-    /// How the last run exited: its status, or 128 and the signal that ended it; null where it could not be
-    /// run, or should have ended by now.
+    /// How the last run exited: its status, or 128 and the signal that ended it; null where it
+    /// could not be run, or should have ended by now.
     pub last_exit: Option<i32>,
     /// How long the last run took; null where it should have ended by now.
     pub last_ms: Option<u64>,
@@ -310,8 +310,8 @@ pub struct Rejected {
     /// Under a term that is absurdly far above the highest known one.
     #[serde(default)]
     pub absurd_term: u64,
-    /// From a node that had not shown that it is there, so that it may be replayed: the first of whoever
-    /// starts or comes back are.
+    /// From a node that had not shown that it is there, so that it may be replayed: the first of
+    /// whoever starts or comes back are.
     #[serde(default)]
     pub unproven: u64,
     /// Through a router, or from something else than a node: with fewer than 255 hops left.

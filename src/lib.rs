@@ -8,10 +8,10 @@
 //!    ├────▶ client ─▶ control_api    what asks a running daemon, and the words of both ends
 //!    ├────▶ demo                     a whole election on one machine
 //!    ├────▶ announce                 where an address is now, said to the neighbours
-//!    ├────▶ hook_runner ─┐           runs hooks with privileges that the daemon lacks
-//!    └────▶ daemon ──────┴─▶ config  sockets, processes, files, clock, signals; the settings
-//!              │               │
-//!              ▼               ▼
+//!    ├────▶ hooks ──┬─▶ os           runs commands; the system's clock, files and sockets
+//!    └────▶ daemon ─┴─▶ config       what drives an election on a host; the settings
+//!              │           │
+//!              ▼           ▼
 //!            core ─▶ wire ─▶ types, time
 //! ```
 //!
@@ -23,8 +23,7 @@
 //! # The dependency rule
 //!
 //! Arrows go one way. `core` and `wire` hold addresses as data, but never touch a socket, file,
-//! process, environment variable, clock or random source; `daemon` is the only code that does I/O
-//! while an election runs. `tests/architecture.rs` keeps it so.
+//! process, environment variable, clock or random source. `tests/architecture.rs` keeps it so.
 //!
 //! # Glossary
 //!
@@ -59,8 +58,9 @@ pub mod control_api;
 pub mod core;
 pub mod daemon;
 pub mod demo;
-pub mod hook_runner;
+pub mod hooks;
 pub mod logging;
+pub mod os;
 pub mod printable;
 pub mod time;
 pub mod types;

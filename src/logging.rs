@@ -55,7 +55,8 @@ pub fn flush() -> bool {
     QUEUE.get().is_none_or(|queue| queue.flush(FLUSH_PATIENCE))
 }
 
-/// What a panic prints comes after the log, and not at all where nobody reads: the process is to end.
+/// What a panic prints comes after the log, and not at all where nobody reads: the process is to
+/// end.
 fn flush_before_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

@@ -13,7 +13,7 @@ use lanelect::client::{self, Target};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::daemon::post_stop::{self, PostStopError};
 use lanelect::daemon::{self, RunError};
-use lanelect::hook_runner::{self, HookRunnerError};
+use lanelect::hooks::runner::{self, HookRunnerError};
 use lanelect::printable::printable;
 use lanelect::{announce, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(args) => logged(|| daemon::run(args.into()), RunError::is_config),
         Command::HookRunner { config } => {
-            logged(|| hook_runner::run(file_alone(config)), HookRunnerError::is_config)
+            logged(|| runner::run(file_alone(config)), HookRunnerError::is_config)
         }
         Command::PostStop(args) => {
             logged(|| post_stop::run(&args.into()), PostStopError::is_config)

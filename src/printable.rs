@@ -1,8 +1,9 @@
 //! Text from elsewhere, made fit for a terminal and a log.
 //!
 //! Names are checked where they come in. What is left are the words of others: of an error about
-//! what a peer sent, of the process at the other end of a socket, of a path. On a terminal a control character in
-//! them could move the cursor, or have the terminal type; a formatting character could turn a line around.
+//! what a peer sent, of the process at the other end of a socket, of a path. On a terminal a
+//! control character in them could move the cursor, or have the terminal type; a formatting
+//! character could turn a line around.
 
 use std::borrow::Cow;
 use std::fmt::Write;

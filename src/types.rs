@@ -40,8 +40,8 @@ impl Name {
     }
 }
 
-/// Whether a character only changes how those around it are shown. With such a character one name could look like
-/// another, or turn a line of the log around.
+/// Whether a character only changes how those around it are shown. With such a character one name
+/// could look like another, or turn a line of the log around.
 pub(crate) const fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -181,6 +181,15 @@ pub struct Life {
 )]
 #[serde(transparent)]
 pub struct Sequence(pub u64);
+
+/// Names one datagram of a known sender, so that an answer says what it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DatagramId {
+    /// The sender's life.
+    pub incarnation: Incarnation,
+    /// Its number within that life.
+    pub sequence: Sequence,
+}
 
 /// What a node is doing in the election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Every module of the library and what it may use of the others:
 /// `types, time ← wire ← core ← daemon ← main`, with `control_api` between daemon and client.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
@@ -36,28 +36,23 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ),
     ("printable", &["types"]),
     ("logging", &["printable"]),
-    // What hooks print goes where the log goes.
-    ("daemon", &["types", "time", "wire", "core", "config", "control_api", "logging"]),
+    // The service manager is told who leads.
+    ("os", &["types", "time", "core::status"]),
+    // What hooks print goes where the log goes. A report of theirs is a part of the status.
+    ("hooks", &["types", "time", "config", "control_api", "core::hook", "logging", "os"]),
+    (
+        "daemon",
+        &["types", "time", "wire", "core", "config", "control_api", "logging", "os", "hooks"],
+    ),
     ("announce", &[]),
-    ("hook_runner", &["types", "time", "config", "daemon"]),
     // The demonstration is a play around whole daemons, and so stands above all of them.
-    ("demo", &["types", "time", "core", "config", "control_api", "client", "daemon"]),
+    ("demo", &["types", "time", "core", "config", "control_api", "client", "daemon", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
     ("cli", &["types", "config"]),
     // `main` dispatches.
     (
         "main",
-        &[
-            "announce",
-            "cli",
-            "client",
-            "config",
-            "daemon",
-            "demo",
-            "hook_runner",
-            "logging",
-            "printable",
-        ],
+        &["announce", "cli", "client", "config", "daemon", "demo", "hooks", "logging", "printable"],
     ),
 ];
 
@@ -90,7 +85,7 @@ const PURE_CRATES: [&str; 8] =
 
 /// Words by which a clock is read, and the only file that may.
 const CLOCK_WORDS: [&str; 5] = ["SystemTime", "Instant", "ClockId", "clock_gettime", "CLOCK_"];
-const CLOCK: &str = "src/daemon/clock.rs";
+const CLOCK: &str = "src/os/clock.rs";
 
 /// Those that may sleep, and have no event loop: the demonstration waits for what its daemons show,
 /// announcements are repeated after a pause.

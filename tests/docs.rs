@@ -8,18 +8,22 @@ use std::process::{Command, Stdio};
 
 use lanelect::config::SETTINGS;
 use lanelect::core::quorum::Voters;
-use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
+use lanelect::types::{DatagramId, Incarnation, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{Key, Keyring};
 use lanelect::wire::echo::{Echo, Echoes};
 use lanelect::wire::frame::Codec;
-use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing};
+use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
 const CORRECTNESS: &str = include_str!("../docs/correctness.md");
+const TESTING: &str = include_str!("../docs/testing.md");
+const SPECIFICATION: &str = include_str!("../docs/spec/README.md");
+const SPEC_RUN: &str = include_str!("spec/run");
 const MUTATIONS: &str = include_str!("mutations/run");
 
-/// The fenced blocks of `text` whose info string is `language` and perhaps a name: name and content.
+/// The fenced blocks of `text` whose info string is `language` and perhaps a name: name and
+/// content.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
     // Every second piece is inside a fence.
     let inside = text.split("```").skip(1).step_by(2);
@@ -228,9 +232,42 @@ fn the_deliberate_faults_are_those_of_the_script() {
     let faults = deliberate_faults();
     let told = faults.iter().filter(|fault| fault[0] != "available").map(|fault| &*fault[1]);
     let told: BTreeSet<_> = told.collect();
-    let (_, section) = CORRECTNESS.split_once("### Deliberate faults").unwrap();
-    let (section, _) = section.split_once("\n### ").unwrap();
+    let (_, section) = TESTING.split_once("## Deliberate faults").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
     let names =
         first_cells(section).into_iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
     assert_eq!(names.collect::<BTreeSet<_>>(), told);
+}
+
+/// The keys of a table of `tests/spec/run`.
+fn keys_of(table: &str) -> BTreeSet<&'static str> {
+    let (_, rows) = SPEC_RUN.split_once(&format!("\n{table} = {{\n")).unwrap();
+    let (rows, _) = rows.split_once("\n}\n").unwrap();
+    let key =
+        |row: &'static str| row.strip_prefix("    \"")?.split_once("\": ").map(|(key, _)| key);
+    rows.lines().filter_map(key).collect()
+}
+
+#[test]
+fn the_rules_of_the_argument_are_those_that_the_specification_takes_away() {
+    let text = CORRECTNESS.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let of_quorum_mode = keys_of("QUORUM_RULES");
+    for rule in &of_quorum_mode {
+        assert!(text.contains(&format!("*{rule}*")), "{rule} is not in the argument");
+    }
+    let (_, section) = SPECIFICATION.split_once("## Each rule is needed").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let told: BTreeSet<_> = first_cells(section).into_iter().collect();
+    let heads = BTreeSet::from(["without this rule"]);
+    assert_eq!(told, &(&of_quorum_mode | &keys_of("AVAILABLE_RULES")) | &heads);
+}
+
+#[test]
+fn the_specification_s_configurations_are_those_of_the_script() {
+    let told: BTreeSet<_> = first_cells(SPECIFICATION)
+        .into_iter()
+        .filter_map(|cell| cell.strip_prefix('`')?.strip_suffix('`'))
+        .collect();
+    let small = keys_of("SMALL");
+    assert!(told.is_superset(&small), "{:?}", small.difference(&told));
 }

@@ -11,11 +11,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use lanelect::core::quorum::Voters;
-use lanelect::types::{GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{
+    DatagramId, GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term,
+};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::echo::{ECHOES_MAX, Echo, Echoes};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION, alleged_sender};
-use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
+use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 use proptest::prelude::*;
 
 const GROUP: &str = "web";
@@ -348,8 +350,8 @@ fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
     }
 }
 
-/// Pairs that CRC-32, FNV-1a (32 bits), and a sum of digits to the base 31 cannot tell apart, and such
-/// as differ in case, length or form alone.
+/// Pairs that CRC-32, FNV-1a (32 bits), and a sum of digits to the base 31 cannot tell apart, and
+/// such as differ in case, length or form alone.
 const LOOKALIKES: [(&str, &str); 7] = [
     ("plumless", "buckeroo"),
     ("costarring", "liquid"),
@@ -441,8 +443,8 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[VERSION, 0], &group[..], &[sender.len() as u8], sender, rest].concat()
 }
 
-/// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, no echoes, and a heartbeat
-/// without interval, leader, concession and acknowledgement.
+/// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, no echoes, and a
+/// heartbeat without interval, leader, concession and acknowledgement.
 const A_HEARTBEAT: [u8; 13] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]

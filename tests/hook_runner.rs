@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use lanelect::config::{Config, ConfigSource};
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
-use lanelect::daemon::clock;
-use lanelect::daemon::hooks::protocol::{Request, RunReply, RunRequest};
-use lanelect::daemon::hooks::{
+use lanelect::hooks::protocol::{Request, RunReply, RunRequest};
+use lanelect::hooks::runner::CLIENTS_MAX;
+use lanelect::hooks::{
     Digest, Forced, HookFinished, HookNode, HookSettings, Hooks, Lane, Lanes, Task,
 };
-use lanelect::hook_runner::CLIENTS_MAX;
+use lanelect::os::clock;
 use lanelect::types::{Role, Term};
 use mio::{Events, Poll, Token};
 use nix::sys::signal::{Signal, kill};

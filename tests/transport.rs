@@ -18,13 +18,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lanelect::control_api::InterfaceReport;
-use lanelect::daemon::clock;
 use lanelect::daemon::interfaces::Monitor;
 use lanelect::daemon::transport::{
     JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL, RESCAN_INTERVAL,
     RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, Stray, TOKENS, Transport,
     TransportError,
 };
+use lanelect::os::clock;
 use lanelect::time::Time;
 use lanelect::wire::frame::{DATAGRAM_MAX, Mark};
 use mio::{Events, Poll, Token};

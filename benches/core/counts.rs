@@ -1,9 +1,9 @@
 //! Instructions and allocations of one message, which are the same wherever they are counted.
 //!
-//! This program runs itself under valgrind, for each kind of work with two numbers of messages; what
-//! the one run needs more than the other, divided by how many more messages it handles, is what one
-//! message needs. Work with an authenticator is left out: valgrind hides the processor's instructions
-//! for SHA-256, so that other code runs.
+//! This program runs itself under valgrind, for each kind of work with two numbers of messages;
+//! what the one run needs more than the other, divided by how many more messages it handles, is
+//! what one message needs. Work with an authenticator is left out: valgrind hides the processor's
+//! instructions for SHA-256, so that other code runs.
 
 use std::env;
 use std::process::{Command, Stdio};

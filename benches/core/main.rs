@@ -5,8 +5,8 @@
 //! cargo bench --bench core -- declaration
 //! ```
 //!
-//! Times come first, and with them what was allocated, where anything was. Then come instructions and
-//! allocations of the same work, counted by valgrind: those are the same on every machine.
+//! Times come first, and with them what was allocated, where anything was. Then come instructions
+//! and allocations of the same work, counted by valgrind: those are the same on every machine.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

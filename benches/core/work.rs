@@ -80,8 +80,8 @@ fn taking_in_from_all(members: usize, message: Message) -> Work {
     taking_in(follower_among(members), senders, message)
 }
 
-/// Hands `election`, which is settled in its group, `message` again and again, each time with the next
-/// number and from the next of `senders`.
+/// Hands `election`, which is settled in its group, `message` again and again, each time with the
+/// next number and from the next of `senders`.
 fn taking_in(mut election: Election, senders: Vec<NodeId>, mut message: Message) -> Work {
     let mut now = Time::from_millis(1);
     let mut turn = 0;

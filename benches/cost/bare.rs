@@ -1,5 +1,5 @@
-//! The least that a heartbeat by multicast can cost here: one host sends a datagram of the size of a
-//! declaration in each interval, two take it from their sockets, and nothing else is done. What a
+//! The least that a heartbeat by multicast can cost here: one host sends a datagram of the size of
+//! a declaration in each interval, two take it from their sockets, and nothing else is done. What a
 //! program costs above that is its own; what it costs below is not to be had.
 
 use std::env;

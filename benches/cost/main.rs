@@ -1,17 +1,17 @@
-//! What a settled group costs: CPU time, wakeups, system calls, traffic and memory of lanelect beside
-//! keepalived and ucarp.
+//! What a settled group costs: CPU time, wakeups, system calls, traffic and memory of lanelect
+//! beside keepalived and ucarp.
 //!
 //! ```text
 //! cargo bench --bench cost
 //! LANELECT_BENCH_COST=15s cargo bench --bench cost -- at_100ms
 //! ```
 //!
-//! Three hosts in network namespaces, joined by the switch of `tests/lan`, which takes over what the
-//! network costs: a sender pays for handing a frame to its interface, a receiver for taking a datagram
-//! from its socket. The programs take turns on the same hosts, several times, so that whatever else the
-//! machine does burdens all of them; the median turn counts. System calls are counted in a turn of
-//! their own, as counting them costs more than they do. What a bare datagram costs is measured in the
-//! same way: the floor under all of them.
+//! Three hosts in network namespaces, joined by the switch of `tests/lan`, which takes over what
+//! the network costs: a sender pays for handing a frame to its interface, a receiver for taking a
+//! datagram from its socket. The programs take turns on the same hosts, several times, so that
+//! whatever else the machine does burdens all of them; the median turn counts. System calls are
+//! counted in a turn of their own, as counting them costs more than they do. What a bare datagram
+//! costs is measured in the same way: the floor under all of them.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -37,9 +37,9 @@ impl Reading {
     }
 }
 
-/// Resident and proportional set of the program on a host, in kilobytes. What its processes share is
-/// counted for each of them in the first; in the second it is divided by all on this machine that
-/// share it, those of the other hosts included.
+/// Resident and proportional set of the program on a host, in kilobytes. What its processes share
+/// is counted for each of them in the first; in the second it is divided by all on this machine
+/// that share it, those of the other hosts included.
 pub(crate) fn memory(host: &Host) -> (u64, u64) {
     let rollups = processes(host).into_iter().map(|pid| read(&format!("/proc/{pid}/smaps_rollup")));
     let sizes = rollups.map(|text| (number_after(&text, "Rss:"), number_after(&text, "Pss:")));
@@ -65,8 +65,8 @@ pub(crate) fn system_calls(
     Ok(counts)
 }
 
-/// Counts the system calls on a host for so long, into its file `strace`. It gets a `/proc` with the
-/// process numbers that it can use.
+/// Counts the system calls on a host for so long, into its file `strace`. It gets a `/proc` with
+/// the process numbers that it can use.
 fn trace(host: &Host, lasting: Duration) -> Child {
     let path = host.path("strace");
     let _ = fs::remove_file(&path);

@@ -1,5 +1,6 @@
-//! How long it takes on real hosts until there is a leader again, and how often one is replaced that
-//! is well: lanelect beside keepalived and ucarp, and its quorum mode beside its available mode.
+//! How long it takes on real hosts until there is a leader again, and how often one is replaced
+//! that is well: lanelect beside keepalived and ucarp, and its quorum mode beside its available
+//! mode.
 //!
 //! ```text
 //! cargo bench --bench failover
@@ -12,8 +13,8 @@
 //! can cut a host off between two frames, and loses frames by dice for each receiver.
 //!
 //! Every program runs with its default settings apart from the interval, and from the ranks of the
-//! hosts where it needs them. A promotion script is one shell that writes one line into a pipe, which
-//! is noticed at once.
+//! hosts where it needs them. A promotion script is one shell that writes one line into a pipe,
+//! which is noticed at once.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,8 +1,9 @@
-//! How long it takes in quorum mode until there is a leader again, beside what available mode takes.
+//! How long it takes in quorum mode until there is a leader again, beside what available mode
+//! takes.
 //!
-//! Three or five daemons with a heartbeat of 100 ms and whatever follows from it. Each sample begins
-//! at a random moment between two heartbeats, and ends when the hook of the successor has written
-//! its first line.
+//! Three or five daemons with a heartbeat of 100 ms and whatever follows from it. Each sample
+//! begins at a random moment between two heartbeats, and ends when the hook of the successor has
+//! written its first line.
 
 use std::time::Duration;
 

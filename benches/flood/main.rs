@@ -1,5 +1,5 @@
-//! What a flood does to a group with a key: somebody on its LAN sends what is not to count, 100,000 frames
-//! a second, or as many as this machine can send.
+//! What a flood does to a group with a key: somebody on its LAN sends what is not to count, 100,000
+//! frames a second, or as many as this machine can send.
 //!
 //! ```text
 //! cargo bench --bench flood
@@ -7,15 +7,15 @@
 //! ```
 //!
 //! Three hosts with a daemon, one that floods them and one that listens, in network namespaces on a
-//! bridge of the kernel. All of them share this machine's cores, so that a daemon has less of them the
-//! more is sent, which is not so on hosts of their own; where that may be set, they go before the flood, as their
-//! unit has it. What is sent, and how much of each kind, is in
+//! bridge of the kernel. All of them share this machine's cores, so that a daemon has less of them
+//! the more is sent, which is not so on hosts of their own; where that may be set, they go before
+//! the flood, as their unit has it. What is sent, and how much of each kind, is in
 //! `tests/lan/harness/flood.rs`: forged, malformed, foreign and replayed datagrams, many from the
 //! addresses of the group's own nodes.
 //!
-//! The listener takes the time of each declaration from the kernel, when the frame arrives; it hears
-//! nothing but the leader. What is sent and what a host's interface takes in are counted by the kernel,
-//! and so is what its sockets have no room for.
+//! The listener takes the time of each declaration from the kernel, when the frame arrives; it
+//! hears nothing but the leader. What is sent and what a host's interface takes in are counted by
+//! the kernel, and so is what its sockets have no room for.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

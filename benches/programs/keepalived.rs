@@ -21,7 +21,8 @@ impl Program for Keepalived {
 
     fn version(&self) -> Result<String, String> {
         let executable = find("keepalived")?;
-        // Before it runs a script it sets groups, which most user namespaces deny even to their root.
+        // Before it runs a script it sets groups, which most user namespaces deny even to their
+        // root.
         let setgroups = fs::read_to_string("/proc/self/setgroups").unwrap_or_default();
         if setgroups.trim() == "deny" {
             return Err(

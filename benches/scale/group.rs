@@ -1,8 +1,9 @@
 //! A group of elections on a simulated network, made for thousands of nodes.
 //!
-//! The world of `tests/sim` decodes, delays and checks each datagram at each of its receivers. Here a
-//! datagram is one event however many receive it, and nothing is lost, so that a group of 5,000 fits
-//! into a few minutes and gigabytes. What is driven is the same: the election core of the daemon.
+//! The world of `tests/sim` decodes, delays and checks each datagram at each of its receivers. Here
+//! a datagram is one event however many receive it, and nothing is lost, so that a group of 5,000
+//! fits into a few minutes and gigabytes. What is driven is the same: the election core of the
+//! daemon.
 //!
 //! Disks and hooks are done at once, and all clocks show the same time.
 

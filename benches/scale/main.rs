@@ -7,8 +7,8 @@
 //! cargo bench --bench scale -- daemons         a hundred real daemons alone
 //! ```
 //!
-//! First the election of the daemon on a simulated network, where a datagram takes 0.2 ms and none is
-//! lost; then a hundred daemons in network namespaces. All at the default settings.
+//! First the election of the daemon on a simulated network, where a datagram takes 0.2 ms and none
+//! is lost; then a hundred daemons in network namespaces. All at the default settings.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -22,8 +22,9 @@ const STARTS: usize = 11;
 /// How long a group is left alone before it counts as settled, in heartbeat intervals.
 const SETTLING: u32 = 5;
 
-/// The steady state is waited for and then watched, for so many seconds each; and for longer in a large
-/// group, where each node hears so many others in a second and has heard all of them only then.
+/// The steady state is waited for and then watched, for so many seconds each; and for longer in a
+/// large group, where each node hears so many others in a second and has heard all of them only
+/// then.
 const STEADY: u64 = 10;
 const HEARD_PER_SECOND: u64 = 32;
 
@@ -42,8 +43,8 @@ pub(crate) struct Sample {
     pub(crate) startups: Vec<Startup>,
     pub(crate) steady: Steady,
     pub(crate) takeovers: Vec<Takeover>,
-    /// Resident memory of the whole simulation for each entry of a table of members, where those take
-    /// most of it.
+    /// Resident memory of the whole simulation for each entry of a table of members, where those
+    /// take most of it.
     pub(crate) bytes_per_member: Option<u64>,
 }
 

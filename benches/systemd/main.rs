@@ -1,14 +1,14 @@
-//! How long it takes until there is a leader again when the leader's daemon is killed, on hosts with a
-//! real systemd each and the units as they are shipped.
+//! How long it takes until there is a leader again when the leader's daemon is killed, on hosts
+//! with a real systemd each and the units as they are shipped.
 //!
 //! ```text
 //! cargo bench --bench systemd
 //! LANELECT_BENCH_SAMPLES=5 cargo bench --bench systemd
 //! ```
 //!
-//! Three hosts, all settings their defaults. The time begins before `systemctl kill` is called on the
-//! leader, and ends where its hook starts for `demoted`, and where its successor's starts for `elected`;
-//! the hooks are two shells that write a line each. What tells the successor so early is
+//! Three hosts, all settings their defaults. The time begins before `systemctl kill` is called on
+//! the leader, and ends where its hook starts for `demoted`, and where its successor's starts for
+//! `elected`; the hooks are two shells that write a line each. What tells the successor so early is
 //! `lanelect post-stop`, which systemd runs when the daemon is gone.
 #![expect(
     clippy::unwrap_used,
@@ -76,7 +76,8 @@ fn killed_leader() {
     });
 }
 
-/// Kills the leader once: until its own hook starts for `demoted`, and the next one's for `elected`.
+/// Kills the leader once: until its own hook starts for `demoted`, and the next one's for
+/// `elected`.
 fn kill_leader(site: &Site, hosts: [&Host; 3], bell: &Bell) -> (Duration, Duration) {
     wait_until("every daemon is up", || hosts.iter().all(|host| !host.status().is_null()));
     let leader = site.sole_leader();

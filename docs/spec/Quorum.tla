@@ -18,6 +18,8 @@
 (* (`Persisted`). So a node may crash between deciding and saving. A crash *)
 (* between saving and sending is a datagram that is lost. A write that     *)
 (* reached the disk, and was not reported before the crash, is the same.   *)
+(* A slow disk does one write at a time, so it may hold an earlier         *)
+(* decision than the last one.                                             *)
 (*                                                                         *)
 (* Left out: proposals and support (the question before a vote request),   *)
 (* turns, probes, and whom a follower follows. They decide who stands and  *)
@@ -64,8 +66,13 @@ Life(n) == <<n, node[n].incarnation>>
 EmptyDisk == [term |-> 0, enrolment |-> "None", ballot |-> NoBallot, pledge |-> NoPledge]
 Kept(r) == [term |-> r.term, enrolment |-> r.enrolment, ballot |-> r.ballot, pledge |-> r.pledge]
 
-\* `all_is_kept`: nothing waits for the disk.
-AllIsKept(r) == r.durable = Kept(r)
+\* `all_is_kept`: nothing waits for the disk, and nothing is about to replace what it has.
+AllIsKept(r) ==
+    r.durable = Kept(r) /\ (r.writing = <<>> \/ ~Keeps("a write under way is waited for"))
+\* A daemon has one write under way, of what it had decided when the write began.
+Writes(r) ==
+    IF r.isRunning /\ r.writing = <<>> /\ r.durable /= Kept(r)
+    THEN [r EXCEPT !.writing = <<Kept(r)>>] ELSE r
 
 NoRequest == [to |-> Nobody, term |-> 0, number |-> 0]
 NoPoll == [isAsked |-> FALSE, left |-> 0, granted |-> {}]
@@ -85,6 +92,7 @@ Started(id, incarnation, names, disk, hold, scripts, cover) ==
       pledge         |-> RestoredPledge(disk.pledge, id),
       pledgedUntil   |-> RestoredHold(disk.pledge, id, hold),
       durable        |-> [disk EXCEPT !.pledge = RestoredPledge(@, id)],
+      writing        |-> <<>>,              \* what is being written, if anything is
       owed           |-> NoRequest,         \* the vote that waits for the disk
       acknowledging  |-> NoRequest,         \* the acknowledgement that waits for the disk
       poll           |-> NoPoll,            \* this candidate's vote requests
@@ -202,18 +210,20 @@ JudgesCensus(n, r) ==
        ELSE IF r.durable.enrolment = "Founding" /\ all({"Founding", "Enrolled"}) THEN enrolled
        ELSE r
 
-
 \* `ask_once_persisted`: this node's own vote is on disk.
-AsksNow(r) == r.state = "Standing" /\ ~r.poll.isAsked
+AsksNow(r) == r.state = "Standing" /\ ~r.poll.isAsked /\ r.durable.ballot = r.ballot
 Asked(r) == [r EXCEPT !.poll = [isAsked |-> TRUE, left |-> LeaseTerm, granted |-> {}]]
 
-\* The disk has all that was in memory, and what waited for that is done.
+\* What is on the disk of `r` has just come there. Votes and acknowledgements wait for all of it.
 Saved(n, r) ==
-    LET kept == [r EXCEPT !.durable = Kept(r)]
-        judged == JudgesCensus(n, [kept EXCEPT !.owed = NoRequest, !.acknowledging = NoRequest])
-    IN IF AsksNow(r) THEN CountsGrant(n, Asked(kept), n) ELSE judged
+    LET sent == [r EXCEPT !.owed = NoRequest, !.acknowledging = NoRequest]
+        done == IF AllIsKept(r) THEN sent ELSE r
+    IN IF AsksNow(r) THEN CountsGrant(n, Asked(r), n)
+       ELSE IF r.enrolment = "Founding" THEN JudgesCensus(n, done) ELSE done
 SentOnceSaved(n, r) ==
-    IF AsksNow(r) THEN {VoteRequest(n, r)} ELSE PaysVote(n, r) \cup Acknowledges(n, r)
+    IF AsksNow(r) THEN {VoteRequest(n, r)}
+    ELSE IF AllIsKept(r) \/ ~Keeps("persist before send")
+         THEN PaysVote(n, r) \cup Acknowledges(n, r) ELSE {}
 
 \* The daemon of `n` is `r` now, and sends `sent`.
 Set(n, r, sent) ==
@@ -225,15 +235,17 @@ Set(n, r, sent) ==
 \* The same, where `r` may have decided what has to be saved. A disk that is not slow saves at once.
 \* A node that does not persist before it sends does not wait for it.
 Becomes(n, r, sent) ==
-    LET saved == Saved(n, r)
+    LET kept(record) == [record EXCEPT !.durable = Kept(record)]
+        saved == Saved(n, kept(r))
         waits == r.isRunning /\ ~AllIsKept(r)
         hasToSend == r.owed /= NoRequest \/ r.acknowledging /= NoRequest
         asIfSaved == [r EXCEPT !.owed = NoRequest, !.acknowledging = NoRequest]
     IN IF r.isRunning /\ hasToSend /\ (~waits \/ ~Keeps("persist before send"))
-       THEN Set(n, IF SlowDisk \/ ~waits THEN asIfSaved ELSE saved, sent \cup SentOnceSaved(n, r))
-       ELSE IF ~waits \/ SlowDisk THEN Set(n, r, sent)
-       ELSE IF AllIsKept(saved) THEN Set(n, saved, sent \cup SentOnceSaved(n, r))
-       ELSE Set(n, Saved(n, saved), sent \cup SentOnceSaved(n, r))
+       THEN Set(n, IF SlowDisk \/ ~waits THEN Writes(asIfSaved) ELSE saved,
+                sent \cup SentOnceSaved(n, r))
+       ELSE IF ~waits \/ SlowDisk THEN Set(n, Writes(r), sent)
+       ELSE Set(n, IF AllIsKept(saved) THEN saved ELSE Saved(n, kept(saved)),
+                sent \cup SentOnceSaved(n, kept(r)))
 
 \* A resignation that does not have to be, of which there are only so many.
 CountsResignation(isEarly) ==
@@ -277,9 +289,9 @@ HandleVote(n, m) ==
        /\ Becomes(n, after, IF after.state = "Following" THEN LastWords(n, r) ELSE {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* `lose_election`: its patience is over.
+\* `lose_election`: its patience is over, for votes or for its own disk.
 LoseElection(n) ==
-    /\ node[n].isRunning /\ node[n].state = "Standing" /\ node[n].poll.isAsked
+    /\ node[n].isRunning /\ node[n].state = "Standing"
     /\ CountsResignation(node[n].poll.left > 0)
     /\ Becomes(n, Lost(n, node[n]), LastWords(n, node[n]))
     /\ UNCHANGED <<rate, voters, hookTerm>>
@@ -386,7 +398,7 @@ ResignAgain(n) ==
        /\ UNCHANGED <<rate, voters, hookTerm>>
 
 ----------------------------------------------------------------------------
-(* Hooks: src/core/hook_schedule.rs, core/election/quorum/mod.rs, daemon/post_stop.rs  *)
+(* Hooks: src/core/hook_schedule.rs, core/election/hook_runs.rs, daemon/post_stop.rs     *)
 
 \* The scripts hold from the start of `elected` to the end of a `demoted` that succeeded, or of a
 \* fence command that did. `Tick` lets no time pass beyond the grace while they hold: that they let
@@ -434,7 +446,7 @@ PostStop(n) ==
 (* Voters without a state: src/core/election/quorum/enrolment.rs *)
 
 \* `handle_inquiry`. A voter testifies once it has known this life for as long as a pledge may last
-\* that an earlier life has given.
+\* that an earlier life has given, and may wait for longer.
 HandleInquiry(n, m) ==
     LET r == node[n]
         asker == m.from[1]
@@ -442,9 +454,10 @@ HandleInquiry(n, m) ==
         seen == IF isKnown THEN r ELSE
             [r EXCEPT !.known[asker] = [incarnation |-> m.from[2], wait |-> DeclarationHold]]
         isLong == seen.known[asker].wait = 0 \/ ~Keeps("testimony waits for the pledges")
-        testifies == r.durable.enrolment /= "None" /\ isLong
+        mayTestify == r.durable.enrolment /= "None" /\ isLong
     IN /\ Receives(n, m, "Inquiry") /\ Counts(n, m) /\ n \in r.voters
-       /\ Becomes(n, seen, {Answer(n, r, m.from, testifies)})
+       /\ \E testifies \in {FALSE, mayTestify} :
+            Becomes(n, seen, {Answer(n, r, m.from, testifies)})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
 \* `note_answer`
@@ -457,15 +470,29 @@ HandleAnswer(n, m) ==
        /\ Becomes(n, JudgesCensus(n, noted), {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
+\* Nobody answers a voter that is the only one: it judges when it would ask again.
+AsksAgain(n) ==
+    LET judged == JudgesCensus(n, node[n])
+    IN /\ node[n].isRunning /\ judged /= node[n]
+       /\ Becomes(n, judged, {})
+       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+
 ----------------------------------------------------------------------------
 (* The disk: `handle_persisted` in src/core/election/mod.rs *)
 
-\* The disk has all that is in memory, and what waited for that is done.
+\* The daemon is told that the disk has `kept`. If that is all that it has decided, what waited for
+\* it is done. If not, the next write begins.
+SavedAs(n, kept) ==
+    LET r == [node[n] EXCEPT !.durable = kept, !.writing = <<>>]
+        next == Writes(r)
+    IN /\ Set(n, Writes(Saved(n, next)), SentOnceSaved(n, next))
+       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+
+\* It is what was being written, or what was decided since.
 Persisted(n) ==
     LET r == node[n]
-    IN /\ r.isRunning /\ ~AllIsKept(r)
-       /\ Set(n, Saved(n, r), SentOnceSaved(n, r))
-       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+    IN /\ r.isRunning /\ (r.durable /= Kept(r) \/ r.writing /= <<>>)
+       /\ SavedAs(n, Kept(r)) \/ (r.writing /= <<>> /\ SavedAs(n, r.writing[1]))
 
 ----------------------------------------------------------------------------
 (* What goes wrong *)
@@ -582,7 +609,7 @@ Init ==
 
 \* Everything that a daemon does by itself, and that its host does for it.
 Acts(n) ==
-    \/ RequestVotes(n) \/ LoseElection(n)
+    \/ RequestVotes(n) \/ LoseElection(n) \/ AsksAgain(n)
     \/ Declare(n) \/ HandOver(n) \/ ResignAgain(n)
     \/ Elected(n) \/ LetGo(n) \/ DemotedFailed(n) \/ PostStop(n)
     \/ Persisted(n)

@@ -40,48 +40,13 @@ DriftingHold(reliance) == (reliance * 101 + 98) \div 99
 BoundForLong(r, life) == r.pledge.to /= life /\ r.pledgedUntil > Slack
 
 ----------------------------------------------------------------------------
-(* What the specification has no action for *)
+(* What a line shows in another way than the specification *)
 
-\* The disk holds what the daemon wanted to be kept before its last decision, and the daemon is told.
-SavedEarlier(n, kept) ==
-    LET r == [node[n] EXCEPT !.durable = kept]
-        asks == AsksNow(r) /\ kept.ballot = r.ballot /\ kept.ballot.term = r.term
-    IN /\ Set(n, IF asks THEN CountsGrant(n, Asked(r), n) ELSE JudgesCensus(n, r),
-              IF asks THEN {VoteRequest(n, r)} ELSE {})
-       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
-
-\* The same without a judgement: this voter has not asked the others yet.
-SavedUnasked(n) ==
-    LET r == [node[n] EXCEPT !.durable = Kept(node[n])]
-    IN /\ r.enrolment = "None" /\ r.owed = NoRequest /\ r.acknowledging = NoRequest
-       /\ Set(n, r, {})
-       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
-
-\* A voter testifies less than it may.
-AnswersLess(n, m) ==
-    /\ Receives(n, m, "Inquiry") /\ n \in node[n].voters
-    /\ Becomes(n, node[n], {Answer(n, node[n], m.from, FALSE)})
-    /\ UNCHANGED <<rate, faults, voters, hookTerm>>
-
-\* It takes in a term that it has heard at some time.
+\* It takes in a term that it has heard at some time: in `Quorum` the datagram comes again.
 LearnsTerm(n) ==
     LET term == Here.memory.term
     IN /\ Here.hasMemory /\ term > node[n].term /\ term <= Here.hearsTerm
        /\ Becomes(n, Learns(n, node[n], term), Learned(n, node[n], term))
-       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
-
-\* A candidate whose own vote is not on disk in time.
-GivesUp(n) ==
-    /\ node[n].state = "Standing" /\ ~node[n].poll.isAsked
-    /\ Here.stands => Here.canvasses
-    /\ Becomes(n, Lost(n, node[n]), {})
-    /\ UNCHANGED <<rate, faults, voters, hookTerm>>
-
-\* It judges what it was answered when it asks again: nobody answers a voter that is the only one.
-AsksAgain(n) ==
-    LET judged == JudgesCensus(n, node[n])
-    IN /\ judged /= node[n]
-       /\ Becomes(n, judged, {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
 \* A new life is on disk before it says anything. `Quorum` counts lives without a disk.
@@ -116,6 +81,8 @@ HasToTakeIn(n, m) ==
 \* A leader that hands over resigns as soon as it is told.
 MayLetGo(n) ==
     ~Here.holds /\ (node[n].state = "HandingOver" => \E m \in Here.sends : m.kind = "Resignation")
+\* A candidate that has not asked for votes yet asks in the same line, or gives up.
+MayLose(n) == node[n].poll.isAsked \/ (Here.stands => Here.canvasses)
 IsMissing(n) ==
     \/ ~handled /\ Here.hears.kind /= "None" /\ ENABLED HasToTakeIn(n, Here.hears)
     \/ MayLetGo(n) /\ ENABLED LetGo(n)
@@ -123,16 +90,16 @@ IsMissing(n) ==
 TakesIn(n, m) ==
     \/ HasToTakeIn(n, m)
     \/ HandleVoteRequest(n, m) \/ HandleDeclaration(n, m) \/ HandleResignation(n, m)
-    \/ HandleInquiry(n, m) \/ AnswersLess(n, m)
+    \/ HandleInquiry(n, m)
 
 DoesMore(n) ==
-    \/ RequestVotes(n) \/ LoseElection(n) \/ GivesUp(n) \/ LearnsTerm(n) \/ AsksAgain(n)
+    \/ RequestVotes(n) \/ LearnsTerm(n) \/ AsksAgain(n)
+    \/ MayLose(n) /\ LoseElection(n)
     \/ Declare(n) \/ HandOver(n) \/ ResignAgain(n)
     \/ Here.elected > 0 /\ hookTerm /= Here.elected /\ Elected(n)
     \/ MayLetGo(n) /\ LetGo(n)
     \/ \E told \in Here.toldKept :
-        IF told = Kept(node[n]) THEN Persisted(n) \/ SavedUnasked(n)
-        ELSE told /= node[n].durable /\ SavedEarlier(n, told)
+        (told /= node[n].durable \/ node[n].writing /= <<>>) /\ SavedAs(n, told)
 
 Steps(n) ==
     CASE Here.does = "starts" /\ ~node[n].isRunning ->

@@ -1,5 +1,5 @@
-//! Whatever text a config file holds: it is refused with places that exist, one line for each mistake, or
-//! the effective configuration that is printed reads back to the same.
+//! Whatever text a config file holds: it is refused with places that exist, one line for each
+//! mistake, or the effective configuration that is printed reads back to the same.
 
 use lanelect::config::{CONFIG_MAX, Config, ConfigError, Place, Problem};
 use lanelect::wire::auth::Keyring;

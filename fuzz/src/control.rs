@@ -1,5 +1,5 @@
-//! Whatever clients send to the control socket, in whatever pieces and whenever they hang up: each is
-//! answered once and for what it asked, or refused, or told nothing and hung up on in time.
+//! Whatever clients send to the control socket, in whatever pieces and whenever they hang up: each
+//! is answered once and for what it asked, or refused, or told nothing and hung up on in time.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

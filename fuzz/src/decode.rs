@@ -10,7 +10,8 @@ use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject};
 /// Where every datagram comes from.
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Decodes `bytes` as they are, and as a holder of the key might send them: no fuzzer guesses a tag.
+/// Decodes `bytes` as they are, and as a holder of the key might send them: no fuzzer guesses a
+/// tag.
 pub fn run(bytes: &[u8]) {
     let sealed = [bytes, &keyring().tag(SOURCE, bytes)].concat();
     check(None, bytes);

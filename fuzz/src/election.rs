@@ -1,8 +1,9 @@
 //! Whatever datagrams, times, commands, crashes and ends of hooks and disk writes come in, in
-//! whatever order: the election does not panic, asks for a bounded number of things and to be woken for
-//! something, tells no term, vote or pledge that is not on disk, votes once in a term, leads under a lease
-//! only, has the scripts take over and let go in turn, keeps its will up to date, takes nothing
-//! in twice, takes no notice of what may be replayed, and stops when it is asked to, saying nothing afterwards.
+//! whatever order: the election does not panic, asks for a bounded number of things and to be woken
+//! for something, tells no term, vote or pledge that is not on disk, votes once in a term, leads
+//! under a lease only, has the scripts take over and let go in turn, keeps its will up to date,
+//! takes nothing in twice, takes no notice of what may be replayed, and stops when it is asked to,
+//! saying nothing afterwards.
 
 mod script;
 mod scripts;
@@ -17,8 +18,8 @@ use lanelect::core::output::{Event, Output};
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::core::will::Will;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, Life, Role, Sequence, Term};
-use lanelect::wire::message::{Body, DatagramId, Flags, Message, VotersDigest};
+use lanelect::types::{DatagramId, Incarnation, Life, Role, Sequence, Term};
+use lanelect::wire::message::{Body, Flags, Message, VotersDigest};
 
 pub use self::script::Script;
 use self::script::{Disk, Settings, Step};
@@ -266,8 +267,8 @@ impl Host {
         }
     }
 
-    /// In quorum mode the scripts take over under a lease, and under a term that no later life takes
-    /// again.
+    /// In quorum mode the scripts take over under a lease, and under a term that no later life
+    /// takes again.
     fn run_hook(&mut self, run: &HookRun) {
         self.scripts.start(run);
         let takes_over = matches!(run.event, HookEvent::Elected | HookEvent::Reaffirmed);

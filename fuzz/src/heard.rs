@@ -1,9 +1,9 @@
 //! Any message, from a few nodes that know each other.
 
 use arbitrary::Arbitrary;
-use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::echo::Echo;
-use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
+use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
 /// Nodes that talk: the one that listens, or its namesake, and a few others.
 pub const NODES: u8 = 5;

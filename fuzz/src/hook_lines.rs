@@ -1,9 +1,9 @@
-//! Whatever comes over the hook-runner's socket, from either end and in whatever pieces: it is read as the
-//! same messages, nothing that a shell or an environment would misunderstand gets in, and what was
-//! read can be sent on.
+//! Whatever comes over the hook-runner's socket, from either end and in whatever pieces: it is read
+//! as the same messages, nothing that a shell or an environment would misunderstand gets in, and
+//! what was read can be sent on.
 
 use arbitrary::Arbitrary;
-use lanelect::daemon::hooks::protocol::{
+use lanelect::hooks::protocol::{
     self, Connection, INTERFACES_MAX, LINE_MAX, LineReader, Request, RunReply,
 };
 use serde::Serialize;
@@ -64,7 +64,8 @@ fn read<'a, T: Message>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<T> {
     messages
 }
 
-/// What goes into a command's environment is one word each, and the interfaces are names of the kernel's.
+/// What goes into a command's environment is one word each, and the interfaces are names of the
+/// kernel's.
 fn check_request(request: &Request) {
     let Request::Run(request) = request else { return };
     let node = &request.node;

@@ -1,4 +1,5 @@
-//! Every target over every file that a fuzzer found worth keeping, and every datagram in `tests/golden`.
+//! Every target over every file that a fuzzer found worth keeping, and every datagram in
+//! `tests/golden`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,14 @@
-//! Whatever happens to a sealed datagram on its way, and whatever keys its receiver has: nothing counts
-//! but what ends in a tag under one of those keys, and what arrives as it was sent is judged by them alone.
+//! Whatever happens to a sealed datagram on its way, and whatever keys its receiver has: nothing
+//! counts but what ends in a tag under one of those keys, and what arrives as it was sent is judged
+//! by them alone.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use arbitrary::Arbitrary;
-use lanelect::types::{Incarnation, Sequence};
+use lanelect::types::{DatagramId, Incarnation, Sequence};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring, TAG_LEN};
 use lanelect::wire::frame::{Codec, Reject};
-use lanelect::wire::message::{DatagramId, Message};
+use lanelect::wire::message::Message;
 
 use crate::heard::Heard;
 

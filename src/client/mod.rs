@@ -243,7 +243,8 @@ fn finish(out: &mut impl Write, text: &str) -> Result<Exit, ClientError> {
     print(out, text).map(|_| Exit::Success)
 }
 
-/// Prints at once, and nothing that a terminal would act on. Breaks where the reader has hung up, which is no error.
+/// Prints at once, and nothing that a terminal would act on. Breaks where the reader has hung up,
+/// which is no error.
 fn print(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, ClientError> {
     match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),

@@ -183,7 +183,8 @@ fn interface(interface: &InterfaceReport) -> Option<String> {
     }
 }
 
-/// With several interfaces each datagram arrives by each, so that repeated ones are as it should be.
+/// With several interfaces each datagram arrives by each, so that repeated ones are as it should
+/// be.
 fn rejected(report: &StatusReport) -> Option<String> {
     let rejected = &report.counters.rejected;
     let replayed = if report.interfaces.len() > 1 { 0 } else { rejected.replayed };

@@ -160,8 +160,8 @@ impl<'a> Checker<'a> {
         params
     }
 
-    /// Between the end of the interval and the threshold a silent leader is asked; in quorum mode it also
-    /// has to have asked the voters.
+    /// Between the end of the interval and the threshold a silent leader is asked; in quorum mode
+    /// it also has to have asked the voters.
     fn threshold_leaves_time_to_ask(&mut self, params: &Params, in_quorum_mode: bool) {
         if self.refused("heartbeat_interval") || self.refused("leader_alive_threshold") {
             return;

@@ -124,8 +124,8 @@ pub fn generate() -> Result<Key, getrandom::Error> {
     Ok(Key::new(*bytes))
 }
 
-/// Keeps this process's memory, which is to hold keys, out of core dumps and from the other processes of its
-/// user, such as its own hooks.
+/// Keeps this process's memory, which is to hold keys, out of core dumps and from the other
+/// processes of its user, such as its own hooks.
 fn hide_memory() {
     if let Err(error) = prctl::set_dumpable(false) {
         log::warn!("a core dump of this process would hold its keys: {error}");
@@ -146,8 +146,8 @@ fn denied(path: &Path, error: &io::Error) -> Option<KeyFileError> {
     (!remedy.is_empty()).then_some(KeyFileError::Denied { path, user, remedy })
 }
 
-/// The commands that let `own` alone read the file at `path`; empty where owner and mode do already.
-/// Root reads what anybody owns.
+/// The commands that let `own` alone read the file at `path`; empty where owner and mode do
+/// already. Root reads what anybody owns.
 fn remedy(path: &Path, owner: u32, mode: u32, own: Uid) -> String {
     let chown = (!own.is_root() && owner != own.as_raw()).then(|| ("chown", user_name(own)));
     let chmod = match (mode & OWNER_READS != 0, mode & OTHERS == 0) {

@@ -119,8 +119,8 @@ impl Config {
         .collect()
     }
 
-    /// What a running daemon makes of `new`: this configuration with all of it that can change without
-    /// a restart. What is set for another mode waits for the restart along with the mode.
+    /// What a running daemon makes of `new`: this configuration with all of it that can change
+    /// without a restart. What is set for another mode waits for the restart along with the mode.
     #[must_use]
     pub fn taking_over(&self, new: Config) -> Config {
         let Config { hook, hook_timeout, check, check_interval, check_timeout, .. } = new;
@@ -175,8 +175,9 @@ impl ConfigSource {
         self.load_from(Writers::Trusted)
     }
 
-    /// The same as [`load`](Self::load), but with `hook_socket` as [`load_trusted`](Self::load_trusted): a
-    /// hook-runner would refuse what anybody else may write, and nobody is to lead without hooks.
+    /// The same as [`load`](Self::load), but with `hook_socket` as
+    /// [`load_trusted`](Self::load_trusted): a hook-runner would refuse what anybody else may
+    /// write, and nobody is to lead without hooks.
     ///
     /// # Errors
     ///
@@ -192,6 +193,13 @@ impl ConfigSource {
         let invalid = |problems| ConfigError::Invalid { file: self.file.clone(), problems };
         Config::read(&text, &self.overrides).map_err(invalid)
     }
+}
+
+/// The group's file with `extension` in `state_dir`. A group's name may hold a slash, a file's may
+/// not.
+pub(crate) fn state_file(state_dir: &Path, group: GroupName, extension: &str) -> PathBuf {
+    let name = group.as_str().replace('%', "%25").replace('/', "%2F");
+    state_dir.join(format!("{name}.{extension}"))
 }
 
 /// The control socket of a group whose `socket` is not set.

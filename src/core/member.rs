@@ -1,18 +1,18 @@
 //! One other node, as it last presented itself.
 //!
-//! It is known by the latest datagram of its latest life. Its state follows from how long it has been
-//! silent; nothing is sent to find it out.
+//! It is known by the latest datagram of its latest life. Its state follows from how long it has
+//! been silent; nothing is sent to find it out.
 
 use std::mem;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::core::params::patience_for;
+use crate::core::recent::Recent;
 use crate::core::status::MemberState;
-use crate::core::strangers::Recent;
 use crate::time::Time;
-use crate::types::{Incarnation, Role, Sequence, Term};
-use crate::wire::message::{Body, DatagramId, Flags, Message, Standing};
+use crate::types::{DatagramId, Incarnation, Role, Sequence, Term};
+use crate::wire::message::{Body, Flags, Message, Standing};
 
 /// No announced interval between declarations counts for more than this, so that nobody can make
 /// the group wait for ever.
@@ -61,7 +61,8 @@ pub(crate) struct Member {
     pub(crate) is_told_of: bool,
     /// When this life of it was first heard.
     since: Time,
-    /// This node's own newest datagram when this life of it, or one that still starts, was first heard.
+    /// This node's own newest datagram when this life of it, or one that still starts, was first
+    /// heard.
     met_at: Sequence,
     /// Its newest datagram.
     newest: DatagramId,
@@ -144,9 +145,9 @@ impl Member {
         self.standing.flags.contains(Flags::CANDIDATE)
     }
 
-    /// Whether two daemons may be there under its id: then nobody knows which of them is meant. One that
-    /// restarted is silent in its earlier life as soon as the later one is heard, and a daemon that is
-    /// there is silent for no longer than it said.
+    /// Whether two daemons may be there under its id: then nobody knows which of them is meant. One
+    /// that restarted is silent in its earlier life as soon as the later one is heard, and a daemon
+    /// that is there is silent for no longer than it said.
     pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
         let patience = self.patience(least);
         self.other_life.is_some_and(|other| {
@@ -169,8 +170,8 @@ impl Member {
         self.newest
     }
 
-    /// Whether it is there, as of the last sweep, so that its next datagram is known to be new by its
-    /// number.
+    /// Whether it is there, as of the last sweep, so that its next datagram is known to be new by
+    /// its number.
     pub(crate) const fn is_known_to_be_there(&self) -> bool {
         self.reported.is_visible() && !self.doubted
     }
@@ -185,8 +186,8 @@ impl Member {
         self.newest.incarnation == datagram.incarnation && datagram <= self.newest
     }
 
-    /// Where it has a later life than this, be it one that still starts: the newest datagram of this node when
-    /// it came to know that.
+    /// Where it has a later life than this, be it one that still starts: the newest datagram of
+    /// this node when it came to know that.
     pub(crate) fn later_life_met_at(&self, life: Incarnation) -> Option<Sequence> {
         let knocking = self.knocked.is_some_and(|knocked| knocked.incarnation > life);
         (knocking || self.newest.incarnation > life).then_some(self.met_at)
@@ -202,9 +203,9 @@ impl Member {
         self.last_declared.map(|at| at + self.declares_every)
     }
 
-    /// When it counts as gone as a leader unless it declares, where one is gone after `threshold`. Who
-    /// announces a longer interval than this node expects, as happens while a new interval is rolled out,
-    /// is given a quarter more than its own.
+    /// When it counts as gone as a leader unless it declares, where one is gone after `threshold`.
+    /// Who announces a longer interval than this node expects, as happens while a new interval is
+    /// rolled out, is given a quarter more than its own.
     pub(crate) fn silence_ends(&self, threshold: Duration) -> Option<Time> {
         let patience = threshold.max(self.declares_every * 5 / 4);
         self.last_declared.map(|at| at + patience)
@@ -353,14 +354,14 @@ impl Member {
         self.reported = MemberState::Left;
     }
 
-    /// Remembers that its disagreement about the voters was reported, or is over; true where that is
-    /// news.
+    /// Remembers that its disagreement about the voters was reported, or is over; true where that
+    /// is news.
     pub(crate) const fn note_disagreement(&mut self, disagrees: bool) -> bool {
         mem::replace(&mut self.disagreement_reported, disagrees) != disagrees
     }
 
-    /// Remembers its state as reported; returns the one that was reported before, and the state. Which of
-    /// its datagrams are recent moves on.
+    /// Remembers its state as reported; returns the one that was reported before, and the state.
+    /// Which of its datagrams are recent moves on.
     pub(crate) fn look(&mut self, now: Time, least: Duration) -> (MemberState, MemberState) {
         self.recent.move_on(self.newest.sequence);
         let state = self.state(now, least);

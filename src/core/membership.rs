@@ -11,9 +11,9 @@ use crate::core::params::Params;
 use crate::core::rank::Rank;
 use crate::core::status::{MemberState, VoterStanding};
 use crate::time::Time;
-use crate::types::{Life, NodeId, Role, Sequence, Term};
+use crate::types::{DatagramId, Life, NodeId, Role, Sequence, Term};
 use crate::wire::echo::Echo;
-use crate::wire::message::{DatagramId, Flags, Message, VotersDigest};
+use crate::wire::message::{Flags, Message, VotersDigest};
 
 /// Most members that are remembered, this node not counted. At the bound, one that left or is gone
 /// makes room for a new one; where all are present, the newcomer is not counted.
@@ -22,8 +22,8 @@ pub const MEMBERS_MAX: usize = 8192;
 /// How long a member that left or is gone stays in the table, so that operators see it.
 pub const FORGET_AFTER: Duration = Duration::from_secs(600);
 
-/// A full table is looked through for room not more often than so many times in a member's patience: it
-/// takes a while, and anybody may cause it.
+/// A full table is looked through for room not more often than so many times in a member's
+/// patience: it takes a while, and anybody may cause it.
 const LOOKS_FOR_ROOM: u32 = 16;
 
 /// A member whose state changed by its silence.
@@ -74,8 +74,8 @@ impl Members {
         self.table.get(node_id).map(Member::newest)
     }
 
-    /// Whether this life is there, as of the last sweep, so that its next datagram is known to be new by its
-    /// number.
+    /// Whether this life is there, as of the last sweep, so that its next datagram is known to be
+    /// new by its number.
     pub(crate) fn knows(&self, life: Life) -> bool {
         let present = self.present(&life.node_id);
         present.is_some_and(|member| member.newest().incarnation == life.incarnation)
@@ -90,8 +90,8 @@ impl Members {
         self.table.get(node_id).filter(|member| member.is_known_to_be_there())
     }
 
-    /// Where a later life than this is known of its node, be it one that still starts: the newest datagram of
-    /// this node when it came to know that.
+    /// Where a later life than this is known of its node, be it one that still starts: the newest
+    /// datagram of this node when it came to know that.
     pub(crate) fn later_life_met_at(&self, life: Life) -> Option<Sequence> {
         self.table.get(&life.node_id)?.later_life_met_at(life.incarnation)
     }
@@ -300,8 +300,8 @@ impl Members {
     }
 
     /// Looks for members that fell silent since the last sweep, and forgets those long gone. Not so
-    /// `leader`, as long as it is followed: others may hear it and tell of it, and a node that was held for
-    /// long asks it before it gives it up.
+    /// `leader`, as long as it is followed: others may hear it and tell of it, and a node that was
+    /// held for long asks it before it gives it up.
     pub(crate) fn sweep(
         &mut self,
         now: Time,

@@ -9,14 +9,15 @@
 //!
 //! After every `handle_*` call or command, take [`poll_output`](Election::poll_output) until it is
 //! empty, carrying each output out in order. Then sleep until
-//! [`poll_timeout`](Election::poll_timeout) at the latest. *What must be on disk is there before the
-//! datagrams that rest on it leave*: the election itself holds those back until
+//! [`poll_timeout`](Election::poll_timeout) at the latest. *What must be on disk is there before
+//! the datagrams that rest on it leave*: the election itself holds those back until
 //! [`handle_persisted`](Election::handle_persisted) says so, which may be later, and nothing else
 //! waits for the disk meanwhile.
 //!
 //! Waking early is harmless. Datagrams that wait are handed in before a timeout is, so that a
 //! daemon which was stopped for a while does not hold its own deafness against the others.
 
+mod disk;
 pub mod election;
 pub mod health;
 pub mod hook;
@@ -28,6 +29,7 @@ pub mod params;
 pub mod persist;
 pub mod quorum;
 pub mod rank;
+mod recent;
 pub mod status;
 mod strangers;
 pub mod timers;

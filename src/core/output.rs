@@ -26,21 +26,21 @@ pub enum Output {
     /// [`handle_hook_finished`](crate::core::Election::handle_hook_finished). No other run is
     /// asked for before.
     RunHook(HookRun),
-    /// End the hook that runs, by force where it does not by `by`: leadership is lost, and the demote
-    /// hook waits for its turn. Its end is reported as any other.
+    /// End the hook that runs, by force where it does not by `by`: leadership is lost, and the
+    /// demote hook waits for its turn. Its end is reported as any other.
     CutHookShort {
         /// When to end it by force.
         by: Time,
     },
-    /// Run the fence command: this node's scripts have not let go within the grace. Its end is reported by
-    /// [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No other run of it is asked
-    /// for before.
+    /// Run the fence command: this node's scripts have not let go within the grace. Its end is
+    /// reported by [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No
+    /// other run of it is asked for before.
     Fence {
         /// The term of the reign whose end the scripts overran.
         term: Term,
     },
-    /// Keep [`will`](crate::core::Election::will), or that there is none any more, where it outlives
-    /// the daemon but not the machine's boot.
+    /// Keep [`will`](crate::core::Election::will), or that there is none any more, where it
+    /// outlives the daemon but not the machine's boot.
     Bequeath,
     /// Tell the log, or the watchers.
     Notify(Event),
@@ -171,7 +171,8 @@ pub enum Event {
         /// The term of the reign that was to be over.
         term: Term,
     },
-    /// A run by which the scripts were to let go has failed or was lost (quorum mode). It is repeated.
+    /// A run by which the scripts were to let go has failed or was lost (quorum mode). It is
+    /// repeated.
     NotLetGo {
         /// What the hook ran for.
         event: HookEvent,

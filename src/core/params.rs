@@ -84,8 +84,8 @@ pub struct Params {
     /// Between a leader's declarations; followers' heartbeats come at this interval or more
     /// rarely. Sensible: 20 ms to 10 s.
     pub heartbeat_interval: Duration,
-    /// Silence after which the leader counts as gone. Longer than the heartbeat interval: it is asked
-    /// in between.
+    /// Silence after which the leader counts as gone. Longer than the heartbeat interval: it is
+    /// asked in between.
     pub leader_alive_threshold: Duration,
     /// How long an election collects proposals at the most.
     pub leader_election_duration: Duration,
@@ -105,26 +105,27 @@ pub struct Params {
     pub failure_holdoff: Duration,
     /// How the results of the health check count; none where there is no check.
     pub check: Option<Thresholds>,
-    /// Whether datagrams are authenticated. Then a sender has to show that it is there before anything it says
-    /// counts: what it once sent may be sent again by others.
+    /// Whether datagrams are authenticated. Then a sender has to show that it is there before
+    /// anything it says counts: what it once sent may be sent again by others.
     pub authenticated: bool,
     /// Quorum mode: only a majority of voters makes a leader. None in available mode.
     pub quorum: Option<QuorumParams>,
 }
 
-/// How often a silent leader is asked before it is given up: the time between its overdue declaration
-/// and the alive threshold has one part more than that.
+/// How often a silent leader is asked before it is given up: the time between its overdue
+/// declaration and the alive threshold has one part more than that.
 pub const PROBES: u32 = 7;
 
-/// The shortest stop of its daemon for which a leader in quorum mode is ended, where there is a choice.
+/// The shortest stop of its daemon for which a leader in quorum mode is ended, where there is a
+/// choice.
 const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
 
-/// Heartbeats of followers that a member is to receive in one heartbeat interval, whatever the size of
-/// the group (as RTCP bounds its reports, RFC 3550, section 6.2).
+/// Heartbeats of followers that a member is to receive in one heartbeat interval, whatever the size
+/// of the group (as RTCP bounds its reports, RFC 3550, section 6.2).
 const REPORTS_PER_INTERVAL: u32 = 32;
 
-/// A follower's heartbeats are not closer together: who is there is for people and for the next election,
-/// and neither needs it sooner.
+/// A follower's heartbeats are not closer together: who is there is for people and for the next
+/// election, and neither needs it sooner.
 const REPORT_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// No follower's heartbeats are further apart, so that a group of any size knows its members.
@@ -153,8 +154,8 @@ impl Params {
         }
     }
 
-    /// The default of [`Params::leader_alive_threshold`] in quorum mode, where a leader has to hear a
-    /// majority within it and not only be heard.
+    /// The default of [`Params::leader_alive_threshold`] in quorum mode, where a leader has to hear
+    /// a majority within it and not only be heard.
     pub fn quorum_alive_threshold(heartbeat_interval: Duration) -> Duration {
         heartbeat_interval * 2
     }
@@ -188,8 +189,8 @@ impl Params {
         window / (PROBES + 1)
     }
 
-    /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, or a second,
-    /// and longer in a large group.
+    /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, or a
+    /// second, and longer in a large group.
     pub fn report_interval(&self, others: usize) -> Duration {
         let group = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
         let shared = self.heartbeat_interval.saturating_mul(group) / REPORTS_PER_INTERVAL;
@@ -197,8 +198,8 @@ impl Params {
         shared.min(REPORT_INTERVAL_MAX).max(least)
     }
 
-    /// Between the heartbeats of a follower in a small group; where candidates are counted, a leader is to
-    /// notice soon that too few are left.
+    /// Between the heartbeats of a follower in a small group; where candidates are counted, a
+    /// leader is to notice soon that too few are left.
     pub fn shortest_report_interval(&self) -> Duration {
         if self.min_candidates > 1 {
             self.heartbeat_interval
@@ -212,8 +213,8 @@ impl Params {
         self.leader_alive_threshold.max(patience_for(self.heartbeat_interval))
     }
 
-    /// How long nodes that start together take at random to ask each other whether they are there, and
-    /// again to answer: with both they know each other before the first sample.
+    /// How long nodes that start together take at random to ask each other whether they are there,
+    /// and again to answer: with both they know each other before the first sample.
     pub fn time_to_meet(&self) -> Duration {
         self.membership_sample_interval / 4
     }
@@ -265,9 +266,10 @@ impl Params {
         self.quorum.as_ref().map_or(Duration::ZERO, |quorum| quorum.demote_grace)
     }
 
-    /// After how long a stop of its daemon the host of a leader in quorum mode is to end it, so that its
-    /// scripts let go before another node may lead: half a lease, and where the grace allows not so
-    /// short that a busy host does it. None in available mode, where another leads by then anyway.
+    /// After how long a stop of its daemon the host of a leader in quorum mode is to end it, so
+    /// that its scripts let go before another node may lead: half a lease, and where the grace
+    /// allows not so short that a busy host does it. None in available mode, where another leads by
+    /// then anyway.
     pub fn leader_watchdog(&self) -> Option<Duration> {
         let grace = self.quorum.as_ref()?.demote_grace;
         let latest = self.lease_term().saturating_add(grace) / 2;
@@ -279,8 +281,8 @@ impl Params {
         hold_for(self.lease_term())
     }
 
-    /// How long a voter holds still for a leader that it acknowledges; zero in available mode, where
-    /// nobody is asked to.
+    /// How long a voter holds still for a leader that it acknowledges; zero in available mode,
+    /// where nobody is asked to.
     pub fn declaration_hold(&self) -> Duration {
         match &self.quorum {
             Some(quorum) => hold_for(self.lease_term().saturating_add(quorum.demote_grace)),

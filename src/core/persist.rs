@@ -17,8 +17,8 @@ use crate::wire::message::Flags;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersistentState {
-    /// Tells this state from others that the same life asked to be kept and that may say the same. Not on
-    /// disk.
+    /// Tells this state from others that the same life asked to be kept and that may say the same.
+    /// Not on disk.
     #[serde(skip)]
     pub revision: u64,
     /// The highest term that this node has known.

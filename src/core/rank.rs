@@ -7,9 +7,9 @@ use crate::wire::message::{Flags, Standing};
 
 /// A node's claim to leadership. The greater one is better.
 ///
-/// Whoever may lead is better than one that may not, as one that is handing over; a static leader is
-/// better than every elected node; then the higher priority wins; then the lower id, in byte order.
-/// Ids are unique in a group, so the order is total.
+/// Whoever may lead is better than one that may not, as one that is handing over; a static leader
+/// is better than every elected node; then the higher priority wins; then the lower id, in byte
+/// order. Ids are unique in a group, so the order is total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
     eligible: bool,

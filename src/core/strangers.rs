@@ -1,9 +1,9 @@
 //! Nodes that are heard, and have not shown yet that what is heard of them is new.
 //!
-//! One for each id, in one of its lives, which is the next to be asked. Whoever does not answer is asked more
-//! and more rarely, under whichever of its lives, so what is replayed costs the group little, however fast it
-//! comes. Every other time it is the latest life that is asked, and else each in its turn: no life that is
-//! replayed keeps the question from the one that is there.
+//! One for each id, in one of its lives, which is the next to be asked. Whoever does not answer is
+//! asked more and more rarely, under whichever of its lives, so what is replayed costs the group
+//! little, however fast it comes. Every other time it is the latest life that is asked, and else
+//! each in its turn: no life that is replayed keeps the question from the one that is there.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,46 +12,16 @@ use std::time::Duration;
 
 use crate::core::membership::MEMBERS_MAX;
 use crate::time::{Time, doubled};
-use crate::types::{Incarnation, Life, NodeId, Sequence};
+use crate::types::{DatagramId, Incarnation, Life, NodeId};
 use crate::wire::echo::{ECHOES_MAX, Echo, Echoes};
-use crate::wire::message::{DatagramId, Message};
+use crate::wire::message::Message;
 
 /// A stranger that was asked so often in vain is told of.
 const IN_VAIN: u32 = 4;
 
-/// Of so many lives under one name, those that were heard last, it is kept which datagrams were heard.
+/// Of so many lives under one name, those that were heard last, it is kept which datagrams were
+/// heard.
 const LIVES_KEPT: usize = 4;
-
-/// From which of a life's datagrams on they were sent lately: since the last look but one, so that
-/// what crosses the network just now is among them, and nothing of one that has been silent for longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Recent {
-    from: Sequence,
-    next: Sequence,
-}
-
-impl Recent {
-    /// From `sequence` on, whenever that was.
-    pub(crate) const fn since(sequence: Sequence) -> Self {
-        Recent { from: sequence, next: sequence }
-    }
-
-    /// Only those after `newest`.
-    pub(crate) const fn after(newest: Sequence) -> Self {
-        Recent::since(Sequence(newest.0.saturating_add(1)))
-    }
-
-    /// Whether this datagram was sent lately.
-    pub(crate) fn covers(self, sequence: Sequence) -> bool {
-        sequence >= self.from
-    }
-
-    /// Time has passed, and `newest` is the newest datagram now.
-    pub(crate) const fn move_on(&mut self, newest: Sequence) {
-        self.from = self.next;
-        self.next = Sequence(newest.0.saturating_add(1));
-    }
-}
 
 /// How long after it was asked a stranger is asked again: doubling from `least` to `most`.
 #[derive(Debug, Clone, Copy)]
@@ -125,8 +95,8 @@ impl Strangers {
         Encounter::Due { in_vain }
     }
 
-    /// Takes in a datagram that shows that its sender is there, and is no member: it need not be asked, and the
-    /// same again shows nothing.
+    /// Takes in a datagram that shows that its sender is there, and is no member: it need not be
+    /// asked, and the same again shows nothing.
     pub(crate) fn note_shown(&mut self, now: Time, message: &Message) {
         if !self.0.contains_key(&message.sender) {
             self.insert(now, message);
@@ -169,8 +139,9 @@ impl Strangers {
         self.0.values().any(|stranger| stranger.is_due(now))
     }
 
-    /// Those who are to be asked now, as far as a datagram echoes them; they count as asked. The one under the
-    /// id `urgent` comes first; then those that were asked least, and of them those that were heard last.
+    /// Those who are to be asked now, as far as a datagram echoes them; they count as asked. The
+    /// one under the id `urgent` comes first; then those that were asked least, and of them those
+    /// that were heard last.
     pub(crate) fn ask(&mut self, now: Time, patience: Patience, urgent: NodeId) -> Echoes {
         let mut due: Vec<_> = self.0.iter_mut().filter(|(_, it)| it.is_due(now)).collect();
         due.sort_unstable_by_key(|(id, it)| (**id != urgent, it.asked, Reverse(it.last_heard)));
@@ -237,8 +208,8 @@ impl Stranger {
         self.heard = heard;
     }
 
-    /// Whether this datagram is the one to be asked for next: a newer one of the same life, or one of a life
-    /// whose turn comes before.
+    /// Whether this datagram is the one to be asked for next: a newer one of the same life, or one
+    /// of a life whose turn comes before.
     fn is_news(&self, id: DatagramId) -> bool {
         if id.incarnation == self.newest.incarnation {
             return id > self.newest;
@@ -278,7 +249,7 @@ impl Stranger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Priority, Role, Term};
+    use crate::types::{Priority, Role, Sequence, Term};
     use crate::wire::message::{Body, Flags, Standing};
 
     const START: Time = Time::from_millis(1_000_000);
@@ -317,18 +288,6 @@ mod tests {
 
     fn name(text: &str, life: u64) -> (String, u64) {
         (text.to_owned(), life)
-    }
-
-    #[test]
-    fn recent_is_what_was_sent_since_the_last_look_but_one() {
-        let mut recent = Recent::since(Sequence(3));
-        assert!(recent.covers(Sequence(3)) && !recent.covers(Sequence(2)));
-        recent.move_on(Sequence(5));
-        assert!(recent.covers(Sequence(3)), "one look ago");
-        recent.move_on(Sequence(9));
-        assert!(recent.covers(Sequence(6)) && !recent.covers(Sequence(5)));
-        recent.move_on(Sequence(9));
-        assert!(!recent.covers(Sequence(9)), "it has said nothing for long");
     }
 
     #[test]
@@ -428,7 +387,7 @@ mod tests {
         let mut strangers = Strangers::default();
         strangers.hear(at(0), &said("a", 2, 1));
         assert!(strangers.may_live(&id("a")));
-        let asks = |life| Echo::of(&said("a", life, 1));
+        let asks = |life| said("a", life, 1).echo();
         strangers.note_asked(at(0), &asks(1), PATIENCE);
         assert!(!strangers.any_due(at(0)) && !strangers.may_live(&id("a")));
         assert!(strangers.any_due(at(25)), "this life was not asked");

@@ -2,89 +2,74 @@
 
 use crate::time::Time;
 
-/// What a deadline is for; an election has at most one of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Timer {
-    /// Start-up samples the membership.
-    Sample,
-    /// Start-up waits no longer.
-    Grace,
-    /// The leader counts as gone.
-    Silence,
-    /// This node stands for leadership.
-    Candidacy,
-    /// A proposal is repeated, in case it was lost.
-    Repropose,
-    /// Everyone better who lives has had the time to answer a proposal.
-    Certainty,
-    /// Proposals are no longer collected.
-    ElectionEnd,
-    /// The leader declares.
-    Declare,
-    /// A follower tells that it is there.
-    Heartbeat,
-    /// A better candidate asks a worse leader to hand over.
-    Claim,
-    /// A yield has lasted long enough.
-    YieldEnd,
-    /// The time out after a failed hook is over.
-    HoldoffEnd,
-    /// Members are looked over for silent ones.
-    Sweep,
-    /// A hook that could not be started is tried again.
-    HookRetry,
-    /// The lease runs out.
-    Lease,
-    /// The scripts should have let go by now.
-    GraceEnd,
-    /// This voter's pledge runs out while a candidate waits for its answer.
-    PledgeEnd,
-    /// A voter without a memory asks for the term.
-    Inquiry,
-    /// The leader's declaration is overdue, and it is asked for one.
-    Probe,
-    /// The leader has not answered somebody who asked, and this follower has heard it.
-    Sighting,
-    /// Strangers are asked whether they are there.
-    Challenge,
-    /// This node shows that it is there, to whoever asked.
-    Answer,
-    /// A resignation is repeated, in case it was lost.
-    Resignation,
-    /// A leader gets above the reigns that it heard of since it last took a higher term.
-    Reaffirm,
+/// Makes an enum of plain names, and the list of them.
+macro_rules! listed {
+    ($(#[$of_all:meta])* pub enum $name:ident { $($(#[$of_one:meta])* $variant:ident,)* }) => {
+        $(#[$of_all])*
+        pub enum $name { $($(#[$of_one])* $variant,)* }
+
+        impl $name {
+            const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// How many there are.
+            pub const COUNT: usize = $name::ALL.len();
+        }
+    };
 }
 
-impl Timer {
-    /// How many there are.
-    pub const COUNT: usize = Timer::Reaffirm as usize + 1;
-
-    const ALL: [Timer; Timer::COUNT] = [
-        Timer::Sample,
-        Timer::Grace,
-        Timer::Silence,
-        Timer::Candidacy,
-        Timer::Repropose,
-        Timer::Certainty,
-        Timer::ElectionEnd,
-        Timer::Declare,
-        Timer::Heartbeat,
-        Timer::Claim,
-        Timer::YieldEnd,
-        Timer::HoldoffEnd,
-        Timer::Sweep,
-        Timer::HookRetry,
-        Timer::Lease,
-        Timer::GraceEnd,
-        Timer::PledgeEnd,
-        Timer::Inquiry,
-        Timer::Probe,
-        Timer::Sighting,
-        Timer::Challenge,
-        Timer::Answer,
-        Timer::Resignation,
-        Timer::Reaffirm,
-    ];
+listed! {
+    /// What a deadline is for; an election has at most one of each.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Timer {
+        /// Start-up samples the membership.
+        Sample,
+        /// Start-up waits no longer.
+        Grace,
+        /// The leader counts as gone.
+        Silence,
+        /// This node stands for leadership.
+        Candidacy,
+        /// A proposal is repeated, in case it was lost.
+        Repropose,
+        /// Everyone better who lives has had the time to answer a proposal.
+        Certainty,
+        /// Proposals are no longer collected.
+        ElectionEnd,
+        /// The leader declares.
+        Declare,
+        /// A follower tells that it is there.
+        Heartbeat,
+        /// A better candidate asks a worse leader to hand over.
+        Claim,
+        /// A yield has lasted long enough.
+        YieldEnd,
+        /// The time out after a failed hook is over.
+        HoldoffEnd,
+        /// Members are looked over for silent ones.
+        Sweep,
+        /// A hook that could not be started is tried again.
+        HookRetry,
+        /// The lease runs out.
+        Lease,
+        /// The scripts should have let go by now.
+        GraceEnd,
+        /// This voter's pledge runs out while a candidate waits for its answer.
+        PledgeEnd,
+        /// A voter without a memory asks for the term.
+        Inquiry,
+        /// The leader's declaration is overdue, and it is asked for one.
+        Probe,
+        /// The leader has not answered somebody who asked, and this follower has heard it.
+        Sighting,
+        /// Strangers are asked whether they are there.
+        Challenge,
+        /// This node shows that it is there, to whoever asked.
+        Answer,
+        /// A resignation is repeated, in case it was lost.
+        Resignation,
+        /// A leader gets above the reigns that it heard of since it last took a higher term.
+        Reaffirm,
+    }
 }
 
 /// When the election wants to be woken, and why.
@@ -137,7 +122,7 @@ impl Timers {
     pub(crate) fn next(&self) -> Option<Deadline> {
         // It is asked for with every datagram, so the times are gone through before the names.
         let at = self.0.iter().flatten().min().copied()?;
-        let timer = Timer::ALL.into_iter().find(|timer| self.get(*timer) == Some(at))?;
+        let timer = *Timer::ALL.iter().find(|timer| self.get(**timer) == Some(at))?;
         Some(Deadline { at, timer })
     }
 
@@ -152,13 +137,6 @@ impl Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_timer_has_its_own_slot() {
-        for (index, timer) in Timer::ALL.into_iter().enumerate() {
-            assert_eq!(timer as usize, index);
-        }
-    }
 
     #[test]
     fn due_timers_come_earliest_first_and_only_once() {

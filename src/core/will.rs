@@ -12,8 +12,8 @@ use crate::time::{Time, doubled};
 use crate::types::{NodeId, Term};
 use crate::wire::message::Message;
 
-/// How long to wait before a fence command that failed runs again. Doubles with every further failure, up
-/// to [`FENCE_RETRY_MAX`].
+/// How long to wait before a fence command that failed runs again. Doubles with every further
+/// failure, up to [`FENCE_RETRY_MAX`].
 const FENCE_RETRY: Duration = Duration::from_secs(1);
 
 /// Longest pause before the fence command runs again.
@@ -35,8 +35,8 @@ pub struct Will {
     pub grace: Option<Duration>,
     /// When it is over, where it has begun: by the clock that the daemon goes by.
     pub grace_end: Option<Time>,
-    /// To be sent once the hook has ended. The last datagram of the daemon's life: none that it sent
-    /// counts as newer.
+    /// To be sent once the hook has ended. The last datagram of the daemon's life: none that it
+    /// sent counts as newer.
     pub resignation: Message,
 }
 

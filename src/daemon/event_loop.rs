@@ -1,16 +1,18 @@
 //! The event loop: one thread, one poll, everything bounded.
 //!
-//! A turn takes the datagrams that wait, then what this host has to tell (signals, ends of hooks, what is
-//! on disk), then whatever is due, and then the clients; it carries out what the election asks for after
-//! each. Then it sleeps until the earliest deadline. Datagrams come before deadlines, so that a daemon that
-//! was stopped for a while hears what it missed before it draws conclusions from the time. Clients come
-//! last, so that it knows by then what the time has changed.
+//! A turn takes the datagrams that wait, then what this host has to tell (signals, ends of hooks,
+//! what is on disk), then whatever is due, and then the clients; it carries out what the election
+//! asks for after each. Then it sleeps until the earliest deadline. Datagrams come before
+//! deadlines, so that a daemon that was stopped for a while hears what it missed before it draws
+//! conclusions from the time. Clients come last, so that it knows by then what the time has
+//! changed.
 //!
-//! Nobody keeps a time for later: whoever tells the election something reads the clock for it, after
-//! what is told has happened. A process that is stopped in between thus dates nothing too early.
+//! Nobody keeps a time for later: whoever tells the election something reads the clock for it,
+//! after what is told has happened. A process that is stopped in between thus dates nothing too
+//! early.
 //!
-//! `setup` puts the daemon together, `outputs` carries out what the election asks for, `checks` runs the
-//! health check, `requests` answers clients, `reload` reads the configuration again.
+//! `setup` puts the daemon together, `outputs` carries out what the election asks for, `checks`
+//! runs the health check, `requests` answers clients, `reload` reads the configuration again.
 
 mod checks;
 mod outputs;
@@ -34,15 +36,15 @@ use crate::config::{Config, ConfigSource};
 use crate::core::Election;
 use crate::core::output::StopCause;
 use crate::daemon::RunError;
-use crate::daemon::clock::{self, Alarm};
 use crate::daemon::control::ControlServer;
-use crate::daemon::hooks::{Hooks, Lanes};
 use crate::daemon::narration::Narration;
-use crate::daemon::notify::Notifier;
 use crate::daemon::rejections::{Cause, Rejections};
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Received, Transport};
 use crate::daemon::will::WillFile;
+use crate::hooks::{Hooks, Lanes};
+use crate::os::clock::{self, Alarm};
+use crate::os::notify::Notifier;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
@@ -59,7 +61,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
-const HOOKS: Lanes<Token> = Lanes { hook: Token(2), fence: Token(3), check: Token(4) };
+const HOOKS: Lanes<Token> = Lanes([Token(2), Token(3), Token(4)]);
 /// The threads that write the state and read the configuration have something to tell.
 const THREADS: Token = Token(5);
 /// Whether the hook-runner runs by the same configuration.
@@ -116,8 +118,8 @@ impl Daemon {
         }
     }
 
-    /// Most turns bring a datagram and nothing else. What they do not need they do not touch: after a
-    /// sleep each piece of code and data that is used is a wait for the memory.
+    /// Most turns bring a datagram and nothing else. What they do not need they do not touch: after
+    /// a sleep each piece of code and data that is used is a wait for the memory.
     fn turn(&mut self, events: &Events) {
         self.receive();
         let has_news = self.take_events(events);
@@ -132,8 +134,8 @@ impl Daemon {
         self.alarm.set(self.next_deadline())?;
         let wait = self.transport.has_more().then_some(Duration::ZERO);
         let mut outcome = self.poll.poll(events, wait);
-        // A daemon that was stopped and goes on is interrupted here. What became ready meanwhile has
-        // to be looked at before any deadline is.
+        // A daemon that was stopped and goes on is interrupted here. What became ready meanwhile
+        // has to be looked at before any deadline is.
         while outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
             outcome = self.poll.poll(events, Some(Duration::ZERO));
         }
@@ -165,8 +167,8 @@ impl Daemon {
     fn receive(&mut self) {
         for _ in 0..DATAGRAMS_PER_TURN {
             let Some(received) = self.transport.receive() else { return };
-            // Read when the datagram is here: what a voter promises about it must not begin before it
-            // was sent.
+            // Read when the datagram is here: what a voter promises about it must not begin before
+            // it was sent.
             let now = clock::now();
             match read(&self.codec, &received) {
                 Ok(message) => {
@@ -186,8 +188,8 @@ impl Daemon {
         }
     }
 
-    /// Takes in what this host has to tell, and returns whether that was anything; what clients have is
-    /// left.
+    /// Takes in what this host has to tell, and returns whether that was anything; what clients
+    /// have is left.
     fn take_events(&mut self, events: &Events) -> bool {
         let mut has_news = false;
         for event in events.iter() {
@@ -221,7 +223,8 @@ impl Daemon {
     }
 
     fn do_what_is_due(&mut self) {
-        // Before any hook is begun: a lease may have run out. What has ended meanwhile ended in time.
+        // Before any hook is begun: a lease may have run out. What has ended meanwhile ended in
+        // time.
         self.report_finished_hooks();
         self.let_time_pass();
         if self.transport.next_rescan() <= clock::now() {
@@ -261,7 +264,8 @@ impl Daemon {
         self.carry_out();
     }
 
-    /// Looks at what others may change around a daemon: interfaces, and the files of its control socket.
+    /// Looks at what others may change around a daemon: interfaces, and the files of its control
+    /// socket.
     fn rescan(&mut self) {
         let was_blind = self.transport.is_blind();
         match rescan(&mut self.transport, clock::now()) {

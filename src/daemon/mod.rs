@@ -1,4 +1,4 @@
-//! The daemon: the only code that does I/O.
+//! The daemon: what drives an election on a host.
 //!
 //! The event loop owns one [`Election`](crate::core::Election) and all that reaches the outside:
 //!
@@ -10,18 +10,13 @@
 //!   hook's end ──────────── hooks ┘   election   └─ narration, notify (log, service manager)
 //! ```
 
-pub mod clock;
 pub mod control;
 mod event_loop;
-pub mod hooks;
 pub mod interfaces;
 mod narration;
-pub mod notify;
 pub mod post_stop;
 mod rejections;
 mod report;
-mod small_file;
-pub mod socket_file;
 pub mod store;
 pub mod transport;
 mod will;
@@ -33,9 +28,9 @@ use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::output::StopCause;
 use crate::daemon::control::AccessError;
 use crate::daemon::event_loop::Daemon;
-use crate::daemon::socket_file::BindError;
 use crate::daemon::store::StoreError;
 use crate::daemon::transport::{RescanError, TransportError};
+use crate::os::socket_file::BindError;
 
 /// Why the daemon did not start, or ended without being asked to.
 #[derive(Debug, thiserror::Error)]

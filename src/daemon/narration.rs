@@ -22,8 +22,8 @@ pub(super) struct Narration {
     minute_began: Time,
     lines: u32,
     withheld: u64,
-    /// Candidacies since there last was a leader. Where there is no majority there is none for long,
-    /// and one is told for all.
+    /// Candidacies since there last was a leader. Where there is no majority there is none for
+    /// long, and one is told for all.
     candidacies: u32,
 }
 

@@ -1,9 +1,10 @@
 //! `lanelect post-stop`: what a daemon that was killed cannot do itself.
 //!
-//! systemd runs it after every end of the daemon (`ExecStopPost=`). One that ended in an orderly way
-//! left no will, and nothing is done. After a leader that was killed, ran out of memory or hung, the
-//! demote hook runs, and then the resignation is sent in its name, so that its successor takes over
-//! within milliseconds instead of after a time-out. It goes by the configuration that the daemon ran by.
+//! systemd runs it after every end of the daemon (`ExecStopPost=`). One that ended in an orderly
+//! way left no will, and nothing is done. After a leader that was killed, ran out of memory or
+//! hung, the demote hook runs, and then the resignation is sent in its name, so that its successor
+//! takes over within milliseconds instead of after a time-out. It goes by the configuration that
+//! the daemon ran by.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -13,9 +14,6 @@ use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::SIGCHLD;
 use signal_hook_mio::v1_0::Signals;
 
-use super::clock;
-use super::hooks::group::KILL_GRACE;
-use super::hooks::{HookNode, Hooks, Lanes};
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
 use super::will::{Left, WillFile};
@@ -23,6 +21,9 @@ use crate::config::keys::{self, KeyFileError};
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::hook::{HookOutcome, HookRun};
 use crate::core::will::pause_before_fencing_again;
+use crate::hooks::group::KILL_GRACE;
+use crate::hooks::{HookNode, Hooks, Lanes};
+use crate::os::clock;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
@@ -31,7 +32,7 @@ use crate::wire::message::Message;
 const DEMOTE_RETRY: Duration = Duration::from_secs(1);
 
 const SIGNALS: Token = Token(0);
-const HOOKS: Lanes<Token> = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
+const HOOKS: Lanes<Token> = Lanes([Token(1), Token(2), Token(3)]);
 const TRANSPORT: Token = Token(4);
 
 /// Why a dead daemon was not, or not wholly, cleaned up after.
@@ -130,8 +131,8 @@ fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
     }
 }
 
-/// Runs the demote hook; returns whether the scripts have let go. In quorum mode it runs again until it
-/// succeeds. When the grace is over, so does the fence command.
+/// Runs the demote hook; returns whether the scripts have let go. In quorum mode it runs again
+/// until it succeeds. When the grace is over, so does the fence command.
 fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
     let will = &left.will;
     log::warn!(
@@ -215,8 +216,8 @@ impl Cleaner {
         }
     }
 
-    /// Runs the fence command and, in the pauses, the demote hook, until one of them succeeds; systemd ends
-    /// this process when that takes too long. Returns whether one did.
+    /// Runs the fence command and, in the pauses, the demote hook, until one of them succeeds;
+    /// systemd ends this process when that takes too long. Returns whether one did.
     fn fence(&mut self, run: &HookRun) -> Result<bool, PostStopError> {
         let mut failures = 0;
         loop {

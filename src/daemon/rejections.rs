@@ -1,8 +1,8 @@
 //! Datagrams that do not count: each is counted, and each streak of them told once.
 //!
-//! A streak is what one address sends of one kind, with no long silence in between. It is told when it
-//! begins, and the counters of the status show that it lasts. So many streaks are remembered, and told,
-//! and no more: whoever forges addresses fills the memory with them, and not the log.
+//! A streak is what one address sends of one kind, with no long silence in between. It is told when
+//! it begins, and the counters of the status show that it lasts. So many streaks are remembered,
+//! and told, and no more: whoever forges addresses fills the memory with them, and not the log.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::time::Time;
 use crate::wire::frame::{Reject, alleged_sender};
 use crate::wire::message::Message;
 
-/// A streak is over after so long a silence. Longer than between two heartbeats in the largest group.
+/// A streak is over after so long a silence. Longer than between two heartbeats in the largest
+/// group.
 const STREAK_GAP: Duration = Duration::from_secs(600);
 
 /// Most streaks of a kind at a time. More are not told.

@@ -11,7 +11,7 @@ use crate::core::params::Mode;
 use crate::core::status::{
     LeaderStatus, MemberStatus, QuorumStatus, Status, VoterStanding, VoterStatus,
 };
-use crate::daemon::clock;
+use crate::os::clock;
 use crate::types::NodeId;
 
 /// What a status holds beyond what the core knows.

@@ -63,7 +63,8 @@ pub struct Settings {
     /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the one that the
     /// kernel's route to the group leads to.
     pub interfaces: Vec<String>,
-    /// What the sender's own datagrams carry, to be spared hearing them again. None: they are heard.
+    /// What the sender's own datagrams carry, to be spared hearing them again. None: they are
+    /// heard.
     pub own: Option<Mark>,
 }
 
@@ -96,8 +97,8 @@ pub struct RescanError(#[from] io::Error);
 /// A datagram that came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its bytes, or why it is not from this LAN. Of one that is longer than any that is well-formed,
-    /// more than that one has.
+    /// Its bytes, or why it is not from this LAN. Of one that is longer than any that is
+    /// well-formed, more than that one has.
     pub datagram: Result<&'a [u8], Stray>,
     /// Who sent it, or claims to.
     pub source: IpAddr,
@@ -155,8 +156,8 @@ impl Transport {
         })
     }
 
-    /// Whether the group can be reached by any interface. One by which the kernel takes nothing does
-    /// not count.
+    /// Whether the group can be reached by any interface. One by which the kernel takes nothing
+    /// does not count.
     pub fn any_up(&self) -> bool {
         self.links.iter().any(Link::reaches_group)
     }
@@ -238,8 +239,9 @@ impl Transport {
         Ok(links.flat_map(|link| link.update(&interfaces, registry, now)).collect())
     }
 
-    /// Somebody is no longer heard. It may be this host that hears nobody any more, because a switch has
-    /// forgotten it: announces the memberships anew, though not more often than every few seconds.
+    /// Somebody is no longer heard. It may be this host that hears nobody any more, because a
+    /// switch has forgotten it: announces the memberships anew, though not more often than every
+    /// few seconds.
     pub fn announce_anew(&mut self, now: Time) {
         self.links.iter_mut().for_each(|link| link.announce_anew(now));
     }

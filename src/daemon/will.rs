@@ -1,9 +1,9 @@
 //! The daemon's last will, in a file beside its control socket.
 //!
 //! There is one while this node leads, or its scripts still hold what the leader holds. It is for
-//! `post-stop`, which finds it where the daemon was killed, and has the configuration with it that was in
-//! force: the config file may have been changed since, or broken. A restart of the machine ends what
-//! it is about; so the file is not synced, and lies where a restart removes it.
+//! `post-stop`, which finds it where the daemon was killed, and has the configuration with it that
+//! was in force: the config file may have been changed since, or broken. A restart of the machine
+//! ends what it is about; so the file is not synced, and lies where a restart removes it.
 
 use std::env;
 use std::io;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::small_file;
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::will::Will;
+use crate::os::small_file;
 
 /// Where systemd has made a directory for this service's files of this boot.
 const RUNTIME_DIRECTORY: &str = "RUNTIME_DIRECTORY";
@@ -36,8 +36,8 @@ struct Kept {
     will: Will,
     /// The configuration in force, as TOML.
     config: String,
-    /// The interfaces that hooks are told of: those of the configuration, or those that the kernel's
-    /// routes led to.
+    /// The interfaces that hooks are told of: those of the configuration, or those that the
+    /// kernel's routes led to.
     interfaces: Vec<String>,
 }
 
@@ -57,8 +57,8 @@ impl WillFile {
         WillFile { path, failing: false }
     }
 
-    /// The file of a daemon that ran by `source`. Where systemd gives the directory, no configuration is
-    /// needed to find it.
+    /// The file of a daemon that ran by `source`. Where systemd gives the directory, no
+    /// configuration is needed to find it.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 
-use crate::daemon::notify::NOT_INHERITED;
+use crate::os::notify::NOT_INHERITED;
 
 /// The config file in the daemon's directory, which is also its working directory.
 pub(super) const CONFIG: &str = "lanelect.toml";

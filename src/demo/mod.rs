@@ -28,8 +28,9 @@ use crate::demo::story::StoryError;
 /// Between the leader's declarations.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Silence after which the leader counts as gone. Short, so that a failover is quick, and wider than what
-/// follows from the interval, so that a busy machine makes no leader silent that was not killed.
+/// Silence after which the leader counts as gone. Short, so that a failover is quick, and wider
+/// than what follows from the interval, so that a busy machine makes no leader silent that was not
+/// killed.
 const ALIVE_THRESHOLD: Duration = Duration::from_secs(1);
 
 /// How long the best candidate is waited for, which a busy machine may hold up as well.

@@ -18,7 +18,7 @@ use super::{ALIVE_THRESHOLD, DemoError, ELECTION_DURATION, HEARTBEAT_INTERVAL};
 use crate::client::{self, ClientError, Target};
 use crate::control_api::{StatusReport, Transition};
 use crate::core::hook::Reason;
-use crate::daemon::clock;
+use crate::os::clock;
 use crate::time::Time;
 use crate::types::{Role, Term};
 
@@ -167,8 +167,8 @@ impl Node {
         }
     }
 
-    /// From now on, what makes this node the leader goes to `sightings`. Does nothing the second time. The thread behind
-    /// it ends with the daemon.
+    /// From now on, what makes this node the leader goes to `sightings`. Does nothing the second
+    /// time. The thread behind it ends with the daemon.
     pub(super) fn watch(&mut self, node: usize, sightings: &Sender<Sighting>) {
         if self.watched {
             return;

@@ -20,7 +20,7 @@ use super::timeline::Timeline;
 use super::{DemoError, HEARTBEAT_INTERVAL, TIME_LIMIT};
 use crate::control_api::StatusReport;
 use crate::core::hook::{HookEvent, Reason};
-use crate::daemon::clock;
+use crate::os::clock;
 use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
 
@@ -159,7 +159,8 @@ impl<W: Write> Stage<W> {
         })
     }
 
-    /// Waits until `node` follows, while `leader` leads on: nobody else has led since its reign began.
+    /// Waits until `node` follows, while `leader` leads on: nobody else has led since its reign
+    /// began.
     ///
     /// # Errors
     ///
@@ -350,7 +351,8 @@ fn agreed_leader(reports: &[(usize, StatusReport)]) -> Option<(usize, Term)> {
     (settled && leader_id(own) == Some(own.node_id)).then_some((*node, own.term))
 }
 
-/// Whether only the node of this reign has led since it began, perhaps reaffirmed under a later term.
+/// Whether only the node of this reign has led since it began, perhaps reaffirmed under a later
+/// term.
 fn leads_on(reigns: &[Reign], since: &Reign) -> bool {
     let earlier = |reign: &&Reign| (reign.node, reign.term) != (since.node, since.term);
     reigns.iter().skip_while(earlier).all(|reign| reign.node == since.node)

@@ -6,9 +6,9 @@
 //!                                                 └────────┘
 //! ```
 //!
-//! A pipe that nobody reads, or a journal that is stuck, blocks a write to stderr for as long as that
-//! lasts. Here only the thread waits then. What finds no room is dropped and counted, and the count is
-//! logged as soon as writing works again.
+//! A pipe that nobody reads, or a journal that is stuck, blocks a write to stderr for as long as
+//! that lasts. Here only the thread waits then. What finds no room is dropped and counted, and the
+//! count is logged as soon as writing works again.
 
 use std::io::{self, Write};
 use std::mem;
@@ -38,8 +38,8 @@ struct Waiting {
 }
 
 impl Queue {
-    /// A queue whose lines a thread writes to `out`. `tell_dropped` makes the line that says how many
-    /// were lost.
+    /// A queue whose lines a thread writes to `out`. `tell_dropped` makes the line that says how
+    /// many were lost.
     ///
     /// # Errors
     ///

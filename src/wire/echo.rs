@@ -1,8 +1,8 @@
 //! Echoes: what a datagram tells of others that its sender has heard.
 //!
-//! Whoever echoes a datagram speaks after it was sent. So an echo of something new shows that the datagram
-//! which carries it is no old one that was kept and is sent again, which nothing else in it can: the tag
-//! of an old datagram is as right as ever.
+//! Whoever echoes a datagram speaks after it was sent. So an echo of something new shows that the
+//! datagram which carries it is no old one that was kept and is sent again, which nothing else in
+//! it can: the tag of an old datagram is as right as ever.
 
 use std::fmt;
 
@@ -10,8 +10,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::types::NodeId;
-use crate::wire::message::{DatagramId, Message};
+use crate::types::{DatagramId, NodeId};
 
 /// Most echoes in one datagram.
 pub const ECHOES_MAX: usize = 4;
@@ -25,14 +24,8 @@ pub struct Echo {
     pub datagram: DatagramId,
 }
 
-impl Echo {
-    /// An echo of `message`.
-    pub const fn of(message: &Message) -> Self {
-        Echo { node_id: message.sender, datagram: message.id() }
-    }
-}
-
-/// Up to [`ECHOES_MAX`] echoes, of one datagram of a node at the most. On the wire: how many, and they.
+/// Up to [`ECHOES_MAX`] echoes, of one datagram of a node at the most. On the wire: how many, and
+/// they.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Echoes([Option<Echo>; ECHOES_MAX]);
 
@@ -50,8 +43,8 @@ impl Echoes {
         self.0[0].is_none()
     }
 
-    /// Adds an echo at the end, in place of an earlier one of the same node. Where there is no room it
-    /// is left out.
+    /// Adds an echo at the end, in place of an earlier one of the same node. Where there is no room
+    /// it is left out.
     pub fn add(&mut self, echo: Echo) {
         let place = self.0.iter_mut().find(|place| match place {
             Some(taken) => taken.node_id == echo.node_id,
@@ -69,8 +62,8 @@ impl Echoes {
         }
     }
 
-    /// Puts an echo first, in place of an earlier one of the same node; the last one goes where there is
-    /// no room.
+    /// Puts an echo first, in place of an earlier one of the same node; the last one goes where
+    /// there is no room.
     pub fn put_first(&mut self, echo: Echo) {
         let mut echoes = Echoes::NONE;
         echoes.add(echo);

@@ -3,7 +3,7 @@
 //! ```text
 //!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..      1..
 //! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬────────┬──────┬ ─ ─ ─ ┐
-//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ echoes │ body │  tag   
+//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ echoes │ body │  tag
 //! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ┘
 //! ```
 //!
@@ -27,8 +27,8 @@ pub const VERSION: u8 = 1;
 pub const TAG_LEN: usize = 16;
 
 /// No datagram is longer than this, in bytes: two names in the header and one in the body, six
-/// varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the echoes, and
-/// the authenticator.
+/// varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the echoes,
+/// and the authenticator.
 pub const DATAGRAM_MAX: usize =
     3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 11 + ECHOES_MAX * ECHO_MAX + TAG_LEN;
 
@@ -170,8 +170,8 @@ impl Codec {
     }
 }
 
-/// Who `datagram` says that it is from. Nothing vouches for it: it serves to tell people of a datagram
-/// that does not count.
+/// Who `datagram` says that it is from. Nothing vouches for it: it serves to tell people of a
+/// datagram that does not count.
 pub fn alleged_sender(datagram: &[u8]) -> Option<NodeId> {
     let [VERSION, _seal, rest @ ..] = datagram else { return None };
     let (_, rest) = take::<GroupName>(rest).ok()?;

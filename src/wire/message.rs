@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
-use crate::wire::echo::Echoes;
+use crate::types::{DatagramId, Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
+use crate::wire::echo::{Echo, Echoes};
 
 /// One datagram's content, without the group and the authenticator, which the frame adds.
 ///
@@ -20,7 +20,8 @@ pub struct Message {
     pub term: Term,
     /// What the sender is, as far as others must know to rank it.
     pub standing: Standing,
-    /// What the sender has heard before it sent this, as far as anybody needs to know. None without keys.
+    /// What the sender has heard before it sent this, as far as anybody needs to know. None without
+    /// keys.
     pub echoes: Echoes,
     /// What it is about.
     pub body: Body,
@@ -44,6 +45,11 @@ impl Message {
     pub const fn id(&self) -> DatagramId {
         DatagramId { incarnation: self.incarnation, sequence: self.sequence }
     }
+
+    /// An echo of it.
+    pub const fn echo(&self) -> Echo {
+        Echo { node_id: self.sender, datagram: self.id() }
+    }
 }
 
 /// What every datagram tells about its sender.
@@ -65,15 +71,6 @@ pub struct Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct VotersDigest(pub [u8; 8]);
-
-/// Names one datagram of a known sender, so that an answer says what it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct DatagramId {
-    /// The sender's life.
-    pub incarnation: Incarnation,
-    /// Its number within that life.
-    pub sequence: Sequence,
-}
 
 /// Yes-or-no facts of a [`Standing`], one bit each. Unknown bits are kept and mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -117,8 +114,8 @@ pub enum Body {
         /// The term that the leader is behind: it has missed a leadership, and has to lead in this
         /// term or a higher one. None where it has missed none.
         conceded: Option<Term>,
-        /// The leader's declaration that a voter hereby acknowledges: for as long as that asked for,
-        /// it gives nobody else its vote. None from everyone else.
+        /// The leader's declaration that a voter hereby acknowledges: for as long as that asked
+        /// for, it gives nobody else its vote. None from everyone else.
         acknowledged: Option<DatagramId>,
     },
     /// "I stand for leadership." In quorum mode a question too: "would you vote for me?"

@@ -1,7 +1,7 @@
 //! What a member announces of itself, and how far the others rely on it.
 //!
-//! The tests begin in the order of their names. This one waits for longer than any other, so it is among
-//! the first.
+//! The tests begin in the order of their names. This one waits for longer than any other, so it is
+//! among the first.
 
 use lanelect::types::Priority;
 use lanelect::wire::message::Body;
@@ -11,7 +11,8 @@ use crate::harness::keys::KEY;
 use crate::harness::{scenario, wait_until};
 use crate::trust::hostile::{Hostile, NAME, is_well, start_with_key};
 
-/// Leads with the highest priority, says that it declares next after more than an hour, and is gone.
+/// Leads with the highest priority, says that it declares next after more than an hour, and is
+/// gone.
 #[test]
 fn a_leader_that_makes_everyone_wait_is_not_waited_for_for_ever() {
     scenario(|lan, [h1, h2, h3, broken]| {

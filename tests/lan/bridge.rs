@@ -12,8 +12,8 @@ use crate::harness::{Host, Lan, scenario, wait_until};
 /// As the bridge prints it.
 const GROUP: &str = "grp 239.255.76.69";
 
-/// Joins the hosts by a bridge that passes a group on only to those who asked for it. Its querier asks
-/// once, at the beginning, and not again while a test lasts.
+/// Joins the hosts by a bridge that passes a group on only to those who asked for it. Its querier
+/// asks once, at the beginning, and not again while a test lasts.
 fn bridge(lan: &Lan, hosts: &[&Host]) {
     lan.everywhere(&Rule::cut());
     ip("link add br0 type bridge mcast_snooping 1 mcast_igmp_version 3 \
@@ -31,8 +31,8 @@ fn is_known(host: &Host) -> bool {
     mdb(&["show"]).contains(&entry)
 }
 
-/// Makes the bridge forget that the host asked for the group, also when the host has repeated itself, as
-/// its kernel does once within a second.
+/// Makes the bridge forget that the host asked for the group, also when the host has repeated
+/// itself, as its kernel does once within a second.
 fn forget(lan: &Lan, host: &Host) {
     let group = GROUP.split(' ').nth(1).unwrap();
     let mut forgotten_at = 0;

@@ -43,8 +43,8 @@ fn words(host: &Host, file: &str) -> Vec<String> {
     whole.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether none of these processes is left. In the scenario's process namespace they go by numbers that
-/// `/proc` does not know.
+/// Whether none of these processes is left. In the scenario's process namespace they go by numbers
+/// that `/proc` does not know.
 fn are_gone(pids: &[String]) -> bool {
     pids.iter().all(|pid| kill(Pid::from_raw(pid.parse().unwrap()), None) == Err(Errno::ESRCH))
 }

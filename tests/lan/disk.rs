@@ -1,5 +1,5 @@
-//! State directories that fill up, turn read-only, go away or are spoilt, in available mode: the group
-//! has its leader all the same. What a voter does without its memory is in `quorum::memory`.
+//! State directories that fill up, turn read-only, go away or are spoilt, in available mode: the
+//! group has its leader all the same. What a voter does without its memory is in `quorum::memory`.
 
 use crate::harness::{Host, scenario, wait_until};
 

@@ -1,7 +1,7 @@
 //! One-way links of every shape among three hosts: 64 of them, walked through one after the other.
 //!
-//! Several trios walk at a time, each on its own part of the network, because most of the time is spent
-//! waiting.
+//! Several trios walk at a time, each on its own part of the network, because most of the time is
+//! spent waiting.
 
 use std::array;
 
@@ -59,8 +59,8 @@ impl Rest {
         Rest { view: view(trio), sent: trio.map(|host| lan.datagrams_from(host)) }
     }
 
-    /// Whether nothing has changed, no term either, while each leader declared itself several times and
-    /// each follower said that it is there. Begins anew where something did, or is not right.
+    /// Whether nothing has changed, no term either, while each leader declared itself several times
+    /// and each follower said that it is there. Begins anew where something did, or is not right.
     fn lasts(&mut self, lan: &Lan, trio: Trio<'_>, is_right: impl Fn(&View) -> bool) -> bool {
         let now = Rest::begin(lan, trio);
         if now.view != self.view || !is_right(&now.view) {
@@ -79,8 +79,8 @@ fn are_joined(shape: Shape, a: usize, b: usize) -> bool {
     works((a, b)) && works((b, a))
 }
 
-/// What of available mode's promise does not hold: of two hosts that hear each other at most one leads,
-/// and whoever does not lead follows one who does.
+/// What of available mode's promise does not hold: of two hosts that hear each other at most one
+/// leads, and whoever does not lead follows one who does.
 fn broken(trio: Trio<'_>, shape: Shape, view: &View) -> Option<String> {
     let joined = [(0, 1), (0, 2), (1, 2)].into_iter().filter(|&(a, b)| are_joined(shape, a, b));
     for (a, b) in joined {
@@ -97,8 +97,8 @@ fn broken(trio: Trio<'_>, shape: Shape, view: &View) -> Option<String> {
     None
 }
 
-/// Puts each trio into a shape of its own, and waits until all have come to rest, until every shape has
-/// been had.
+/// Puts each trio into a shape of its own, and waits until all have come to rest, until every shape
+/// has been had.
 fn walk(lan: &Lan, trios: [Trio<'_>; TRIOS], is_right: impl Fn(Trio<'_>, Shape, &View) -> bool) {
     for first in (0..SHAPES).step_by(TRIOS) {
         let shapes: [Shape; TRIOS] = array::from_fn(|n| first + n as Shape);

@@ -84,8 +84,8 @@ fn heavy_loss_ends_with_one_leader() {
     });
 }
 
-/// The worst network that anybody would call one: a third of the frames is lost, what arrives comes twice
-/// every other time, and in any order.
+/// The worst network that anybody would call one: a third of the frames is lost, what arrives comes
+/// twice every other time, and in any order.
 fn rough() -> Rule {
     let delay = Duration::ZERO..=Duration::from_millis(150);
     Rule { loss: 0.3, duplicate: 0.5, delay, ..Rule::default() }

@@ -1,4 +1,5 @@
-//! Daemons to which the kernel gives no more descriptors or memory, or whose log or directory hangs.
+//! Daemons to which the kernel gives no more descriptors or memory, or whose log or directory
+//! hangs.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;

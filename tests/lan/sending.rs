@@ -1,5 +1,5 @@
-//! A kernel that takes no datagrams: a leader that knows that nobody hears it leaves the leadership to
-//! one that is heard.
+//! A kernel that takes no datagrams: a leader that knows that nobody hears it leaves the leadership
+//! to one that is heard.
 
 use crate::harness::faults::can_forbid_sending;
 use crate::harness::inside::Needs;

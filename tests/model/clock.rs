@@ -1,9 +1,9 @@
 //! Time in coarse steps, and the hash that goes with it.
 //!
-//! Things happen only at whole ticks, which are longer than any chance the core takes (the jitter of
-//! heartbeats, the spread of candidacies). A deadline between two ticks is met at the later one,
-//! so deadlines that differ by less are one and the same to everybody: states that differ in no more
-//! than that, or in the generators behind it, hash alike and are explored once.
+//! Things happen only at whole ticks, which are longer than any chance the core takes (the jitter
+//! of heartbeats, the spread of candidacies). A deadline between two ticks is met at the later one,
+//! so deadlines that differ by less are one and the same to everybody: states that differ in no
+//! more than that, or in the generators behind it, hash alike and are explored once.
 
 use std::hash::{DefaultHasher, Hasher};
 

@@ -102,7 +102,8 @@ impl Exploration {
         Ok(steps)
     }
 
-    /// Demands that from each of these states somebody is elected where nothing goes wrong any more.
+    /// Demands that from each of these states somebody is elected where nothing goes wrong any
+    /// more.
     fn demand_election(&mut self, last: &[(u32, State)], tally: &mut Tally) -> Result<(), Failure> {
         let mut distinct = HashSet::new();
         let mut vacancies = fair::Vacancies::default();

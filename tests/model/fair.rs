@@ -57,8 +57,8 @@ pub fn rest(group: &mut Group, state: State) -> Result<State, Breach> {
     settle(group, state, &|_, _| false)
 }
 
-/// Lets nothing get through until somebody stands, and returns the beginning of that tick, from when
-/// on everything does.
+/// Lets nothing get through until somebody stands, and returns the beginning of that tick, from
+/// when on everything does.
 pub fn silence(group: &mut Group, mut state: State) -> Result<State, Breach> {
     state.cut = u16::MAX;
     for _ in 0..PATIENCE {
@@ -83,8 +83,8 @@ pub struct Vacancies {
 }
 
 impl Vacancies {
-    /// After how many ticks somebody leads and everyone follows, from `state` on, though all that is
-    /// under way is lost.
+    /// After how many ticks somebody leads and everyone follows, from `state` on, though all that
+    /// is under way is lost.
     pub fn from(&mut self, group: &mut Group, state: &State) -> Result<u8, Breach> {
         let mut state = state.in_peace();
         let mut passed = Vec::new();

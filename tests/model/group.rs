@@ -1,4 +1,5 @@
-//! The group: three hosts, the datagrams between them, and what each thing that happens makes of it.
+//! The group: three hosts, the datagrams between them, and what each thing that happens makes of
+//! it.
 //!
 //! What happens to a host depends on that host alone. So each host's states are numbered as they
 //! turn up, and what a state makes of an input is computed once; a state of the group is three such
@@ -195,8 +196,8 @@ impl Group {
         &self.nodes[state.nodes[usize::from(host)] as usize]
     }
 
-    /// Keeps what a life said that led and then resigned: the last declaration of that term, and the
-    /// resignation.
+    /// Keeps what a life said that led and then resigned: the last declaration of that term, and
+    /// the resignation.
     pub fn keep_first_reign(&mut self) {
         let number = |at: usize| at as u32;
         let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });

@@ -1,5 +1,5 @@
-//! The model checker: everything that may happen to three voters within bounds, played with the very
-//! election core of the daemon.
+//! The model checker: everything that may happen to three voters within bounds, played with the
+//! very election core of the daemon.
 //!
 //! ```text
 //! cargo test --test model                                 half a minute of two processors
@@ -8,19 +8,19 @@
 //! cargo test --test model -- --only "failover: two slips"
 //! ```
 //!
-//! The bounds are a number of ticks, and what may go wrong meanwhile. Within them a scenario explores
-//! either all interleavings of everything, which a few ticks of one election are enough for, or the
-//! expected course with every combination of a few exceptions from it, over whole failovers. The
-//! exceptions: a daemon crashes, before any step that it is about to take, and starts again at once
-//! or later; its disk is lost as well; links are cut; a datagram is lost, late, out of order or comes
-//! twice; a write or a hook takes its time; a daemon is held.
+//! The bounds are a number of ticks, and what may go wrong meanwhile. Within them a scenario
+//! explores either all interleavings of everything, which a few ticks of one election are enough
+//! for, or the expected course with every combination of a few exceptions from it, over whole
+//! failovers. The exceptions: a daemon crashes, before any step that it is about to take, and
+//! starts again at once or later; its disk is lost as well; links are cut; a datagram is lost,
+//! late, out of order or comes twice; a write or a hook takes its time; a daemon is held.
 //!
 //! Checked in every state: at most one node leads, asked with a fresh clock; the scripts of at most
-//! one hold what is for one, within the grace that is theirs; no term has two leaders, and terms told
-//! to scripts only grow; nobody says that it leads without a lease; nobody votes twice in a term, and
-//! no vote, acknowledgement, term or life is told before it is on disk. And from wherever an
-//! exploration ends somebody is elected once nothing goes wrong any more; as time can always go on to
-//! there, an election is in reach from every state.
+//! one hold what is for one, within the grace that is theirs; no term has two leaders, and terms
+//! told to scripts only grow; nobody says that it leads without a lease; nobody votes twice in a
+//! term, and no vote, acknowledgement, term or life is told before it is on disk. And from wherever
+//! an exploration ends somebody is elected once nothing goes wrong any more; as time can always go
+//! on to there, an election is in reach from every state.
 //!
 //! The search is breadth-first over hashes, so what is found first has the shortest way to it.
 

@@ -10,8 +10,8 @@ use lanelect::core::output::Output;
 use lanelect::core::params::Params;
 use lanelect::core::persist::{Ballot, PersistentState};
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, Life, NodeId, Term};
-use lanelect::wire::message::{Body, DatagramId, Message};
+use lanelect::types::{DatagramId, Incarnation, Life, NodeId, Term};
+use lanelect::wire::message::{Body, Message};
 
 use crate::clock::Clock;
 use crate::sabotage::Sabotage;

@@ -26,8 +26,8 @@ pub enum Beginning {
     Leaderless,
     /// The best candidate leads, and all follow it.
     Led,
-    /// The best candidate leads for the second time in its life, and the network has kept how it led
-    /// and resigned before.
+    /// The best candidate leads for the second time in its life, and the network has kept how it
+    /// led and resigned before.
     Again,
     /// Nobody has heard of anybody for so long that all stand at the next moment.
     Vacant,
@@ -143,8 +143,8 @@ fn node_id(index: usize) -> NodeId {
     ["a", "b", "c"][index].parse().expect("a valid id")
 }
 
-/// The slowest leader and the fastest voters that are allowed for: a lease is at its longest, and the
-/// promises that it rests on are at their shortest.
+/// The slowest leader and the fastest voters that are allowed for: a lease is at its longest, and
+/// the promises that it rests on are at their shortest.
 const WORST_DRIFT: [i64; HOSTS] = [-1, 1, 1];
 
 const NOTHING: Budget =

@@ -10,8 +10,8 @@ pub enum Schedule {
     /// whenever it likes. Only crashes, and ticks through which somebody sleeps who wanted to be
     /// woken, are counted.
     AnyOrder,
-    /// The expected, in which everything is done at once and in its order, and whatever differs from
-    /// it as often as the budget allows, in every combination.
+    /// The expected, in which everything is done at once and in its order, and whatever differs
+    /// from it as often as the budget allows, in every combination.
     WithSlips,
 }
 
@@ -25,8 +25,8 @@ pub fn actions(group: &Group, state: &State, last_tick: u8) -> Vec<Action> {
     actions
 }
 
-/// What happens next where nothing goes wrong: the first of what is not put off, or else of what was
-/// to come last, or else time goes on.
+/// What happens next where nothing goes wrong: the first of what is not put off, or else of what
+/// was to come last, or else time goes on.
 pub fn expected(group: &Group, state: &State) -> Action {
     let mut open = Vec::new();
     open_actions(group, state, &mut open);

@@ -72,6 +72,9 @@ struct Arguments {
     /// Write each run of quorum mode into this directory, for `tests/spec/traces`.
     #[arg(long, value_name = "DIRECTORY", requires = "seeds")]
     record: Option<PathBuf>,
+    /// Lines of each of these files at the most.
+    #[arg(long, requires = "record", default_value_t = 1000)]
+    lines: usize,
     /// Measure simulated time per wall-clock time instead.
     #[arg(long)]
     speed: bool,
@@ -102,8 +105,8 @@ impl Kind {
         }
     }
 
-    /// How many seeds `cargo test` runs of the fresh range, and a fifth of that of the fixed one: seeds that
-    /// were run before show little.
+    /// How many seeds `cargo test` runs of the fresh range, and a fifth of that of the fixed one:
+    /// seeds that were run before show little.
     const fn usual(self) -> u64 {
         match self {
             Kind::Swarm => 500,
@@ -176,7 +179,8 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Vec<String> {
     if let Some(directory) = &arguments.record {
         let from = arguments.from.unwrap_or_else(|| announce_fresh().from);
-        return record(directory, from..from + arguments.seeds.unwrap_or_default());
+        let seeds = from..from + arguments.seeds.unwrap_or_default();
+        return record(directory, seeds, arguments.lines);
     }
     let kinds = arguments.kinds();
     if let Some(seed) = arguments.seed {
@@ -211,12 +215,9 @@ fn run(arguments: &Arguments) -> Vec<String> {
     failures
 }
 
-/// Lines of a record at the most.
-const LONGEST_RECORD: usize = 1000;
-
-fn record(directory: &Path, seeds: Range<u64>) -> Vec<String> {
+fn record(directory: &Path, seeds: Range<u64>, lines: usize) -> Vec<String> {
     let write = |seed: u64| {
-        let Some(text) = quorum::record(seed, LONGEST_RECORD) else { return Ok(()) };
+        let Some(text) = quorum::record(seed, lines) else { return Ok(()) };
         let file = directory.join(format!("{seed}.jsonl"));
         fs::write(&file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
     };

@@ -1,4 +1,5 @@
-//! Many seeds, one after the other, on every processor. A failing one does not end it, unless that is asked for.
+//! Many seeds, one after the other, on every processor. A failing one does not end it, unless that
+//! is asked for.
 
 use std::any::Any;
 use std::ops::Range;

@@ -34,11 +34,11 @@ pub fn refuse(bad: bool, what: impl FnOnce() -> String) -> Result<(), Violation>
     if bad { Err(Violation::new(what())) } else { Ok(()) }
 }
 
-/// Watches every host at every step. `index` says which host, `now` is true time, `local` the host's
-/// own.
+/// Watches every host at every step. `index` says which host, `now` is true time, `local` the
+/// host's own.
 pub trait Watch {
-    /// Whether a datagram that comes again must never change anything. It may where one that is very
-    /// late, of a life that is over, is the first that is heard of its sender for long.
+    /// Whether a datagram that comes again must never change anything. It may where one that is
+    /// very late, of a life that is over, is the first that is heard of its sender for long.
     const DUPLICATES_MEAN_NOTHING: bool = true;
 
     /// A fault or a command happens.
@@ -53,8 +53,8 @@ pub trait Watch {
     /// A daemon is held.
     fn note_held(&mut self, _index: usize) {}
 
-    /// A datagram is about to be handed to `election`. Returns whether it is news, as far as numbers
-    /// tell.
+    /// A datagram is about to be handed to `election`. Returns whether it is news, as far as
+    /// numbers tell.
     fn note_delivery(
         &mut self,
         index: usize,

@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::hosts::{Host, SHARED, scenario};
 
-/// Runs where the target is up. Its start and its end take a while, and it leaves nothing behind only when
-/// `ExecStopPost` has ended.
+/// Runs where the target is up. Its start and its end take a while, and it leaves nothing behind
+/// only when `ExecStopPost` has ended.
 const UNIT: &str = "[Unit]
 PartOf=lanelect-leader@lan0.target
 [Service]

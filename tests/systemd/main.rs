@@ -1,10 +1,10 @@
 //! The units as they are shipped, on hosts with a real systemd each.
 //!
-//! Every host is a system manager in namespaces of its own, on an overlay of this machine's root, and
-//! boots in about a second. It takes root and what `hosts::trial` asks for: where the machine cannot
-//! do it, the tests say so and pass; `LANELECT_LAN_REQUIRED=1` makes them fail. As in `tests/lan`, from
-//! which isolation, switch and journal are taken, a test runs in a process of its own and leaves
-//! nothing behind.
+//! Every host is a system manager in namespaces of its own, on an overlay of this machine's root,
+//! and boots in about a second. It takes root and what `hosts::trial` asks for: where the machine
+//! cannot do it, the tests say so and pass; `LANELECT_LAN_REQUIRED=1` makes them fail. As in
+//! `tests/lan`, from which isolation, switch and journal are taken, a test runs in a process of its
+//! own and leaves nothing behind.
 //!
 //! `hosts` boots them and waits; the other modules are the scenarios, by topic.
 #![forbid(unsafe_code)]

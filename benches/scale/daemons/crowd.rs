@@ -1,7 +1,7 @@
 //! Hosts made of network namespaces on one bridge of the kernel, each with a daemon.
 //!
-//! The switch of `tests/lan` forwards every frame by itself, to one host after the other: that is too
-//! slow for a hundred of them that all speak at once.
+//! The switch of `tests/lan` forwards every frame by itself, to one host after the other: that is
+//! too slow for a hundred of them that all speak at once.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! What an election is set to, what it starts from, and what happens to it, as a fuzzer makes it up.
+//! What an election is set to, what it starts from, and what happens to it, as a fuzzer makes it
+//! up.
 
 use std::num::NonZero;
 use std::time::Duration;

@@ -44,8 +44,8 @@ impl Election {
         }
     }
 
-    /// Tells the group that this node stands, and again as long as the election lasts, in case it was
-    /// lost.
+    /// Tells the group that this node stands, and again as long as the election lasts, in case it
+    /// was lost.
     pub(super) fn propose(&mut self, now: Time) {
         if self.state != State::Standing {
             return;
@@ -54,7 +54,7 @@ impl Election {
             return self.repeat_question(now);
         }
         self.send(Body::Proposal);
-        self.last_proposed = Some(now);
+        self.sent.proposed = Some(now);
         let again = now + at_least_a_millisecond(self.params.answer_time());
         if self.timers.get(Timer::ElectionEnd).is_some_and(|end| again < end) {
             self.timers.set(Timer::Repropose, again);
@@ -121,7 +121,7 @@ impl Election {
     /// than it can answer.
     fn answer_proposal(&mut self, now: Time) {
         let gap = self.params.answer_time();
-        if self.last_proposed.is_none_or(|last| now.since(last) >= gap) {
+        if self.sent.proposed.is_none_or(|last| now.since(last) >= gap) {
             self.propose(now);
         }
     }
@@ -143,11 +143,11 @@ impl Election {
     pub(super) fn sees_enough_candidates(&mut self, now: Time) -> bool {
         let missing = self.missing_candidates(now);
         if let Some((visible, needed)) = missing
-            && !self.reported_short
+            && !self.outbox.reported_short
         {
             self.notify(Event::TooFewCandidates { visible, needed });
         }
-        self.reported_short = missing.is_some();
+        self.outbox.reported_short = missing.is_some();
         missing.is_none()
     }
 

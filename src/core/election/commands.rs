@@ -99,8 +99,8 @@ impl Election {
         });
     }
 
-    /// The hook-runner has said whether it runs by this node's configuration. Where nobody says so, it
-    /// does.
+    /// The hook-runner has said whether it runs by this node's configuration. Where nobody says so,
+    /// it does.
     pub fn handle_hook_runner(&mut self, now: Time, agrees: bool) {
         if self.state == State::Stopped {
             return;
@@ -120,9 +120,10 @@ impl Election {
         }
     }
 
-    /// Other scripts are to run from now on. Those that have taken over let go first: a leader hands over.
+    /// Other scripts are to run from now on. Those that have taken over let go first: a leader
+    /// hands over.
     pub fn replace_hook(&mut self, now: Time) {
-        if self.hooks.hold() {
+        if self.hooks.schedule.hold() {
             self.act(now, |election| election.hand_over(now, Reason::Reconfigured, None));
         }
     }
@@ -160,8 +161,8 @@ impl Election {
             self.begin_anew();
         }
         if self.in_quorum_mode() {
-            // Settings for available mode, which wait for a restart with it: a static leader needs no
-            // votes.
+            // Settings for available mode, which wait for a restart with it: a static leader needs
+            // no votes.
             self.params.static_role = None;
             self.params.min_candidates = 1;
         }

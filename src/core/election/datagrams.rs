@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Election, State};
 use crate::core::member::Heard;
-use crate::core::output::{Event, StopCause};
+use crate::core::output::Event;
 use crate::core::rank::Rank;
 use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
@@ -16,7 +16,7 @@ impl Election {
         if self.state == State::Stopped {
             return;
         }
-        if message.life() == self.life() {
+        if message.life() == self.life {
             return self.receive_from_own_life(now, from, message);
         }
         let is_fresh = self.is_fresh(now, message);
@@ -24,8 +24,8 @@ impl Election {
             self.meet_stranger(now, message);
         } else if self.is_far_ahead(message) && !self.members.has_heard(message) {
             self.refuse_term(message);
-        } else if message.sender == self.node_id {
-            self.receive_from_namesake(now, from, message);
+        } else if message.sender == self.life.node_id {
+            self.receive_from_duplicate(now, from, message);
         } else {
             self.receive_from_member(now, from, message);
         }
@@ -40,10 +40,10 @@ impl Election {
             self.overhear(message);
         }
         match heard {
-            Heard::Stale => self.ignored.stale += 1,
-            Heard::TableFull => self.ignored.table_full += 1,
+            Heard::Stale => self.outbox.ignored.stale += 1,
+            Heard::TableFull => self.outbox.ignored.table_full += 1,
             Heard::Knocking => {
-                self.members.note_met(&message.sender, self.sequence);
+                self.members.note_met(&message.sender, self.sent.newest);
                 self.declare_soon(now);
             }
             Heard::Known => {
@@ -51,7 +51,7 @@ impl Election {
                 self.take_in(now, from, message);
             }
             Heard::Joined => {
-                self.members.note_met(&message.sender, self.sequence);
+                self.members.note_met(&message.sender, self.sent.newest);
                 self.make_acquaintance(message);
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);
@@ -185,8 +185,8 @@ impl Election {
         }
     }
 
-    /// A leader that is heard in another role leads no more, whatever else it says, and one that is heard
-    /// in another life has yet to declare. One that says so names its successor too.
+    /// A leader that is heard in another role leads no more, whatever else it says, and one that is
+    /// heard in another life has yet to declare. One that says so names its successor too.
     fn notice_fall(&mut self, now: Time, message: &Message) {
         let sender = message.sender;
         let resigns = matches!(message.body, Body::Resignation { .. } | Body::Farewell { .. });
@@ -218,66 +218,13 @@ impl Election {
         else {
             return;
         };
-        let leads = self.state == State::Leading && leader == self.node_id;
-        if leads && term > self.term {
+        let leads = self.state == State::Leading && leader == self.life.node_id;
+        if leads && term > self.terms.known {
             self.outdo(now, term);
         }
     }
 
     pub(super) fn report_resignation(&mut self, leader: NodeId) {
         self.notify(Event::LeaderResigned { leader });
-    }
-
-    /// A datagram of this very life: its own, come back by multicast loopback. Not so if this node
-    /// never gave its number: then another daemon has a copy of this one's memory, as with a virtual
-    /// machine. Nobody can tell the two apart, and what one of them says it says for both; so whoever
-    /// notices it says nothing more in this life, and ends. If it is started again it has a life of
-    /// its own.
-    fn receive_from_own_life(&mut self, now: Time, from: IpAddr, message: &Message) {
-        if message.sequence > self.sequence && !self.shares_life() {
-            let cause = StopCause::LifeShared { with: from };
-            self.stop_because(now, cause);
-            self.stop_cause = Some(cause);
-        }
-    }
-
-    /// A datagram of another daemon that was given this node's id. The one that is past its start-up stays, of two alike
-    /// the one whose life began first; it tells the other, naming its life, to stop. Two that start at once may each
-    /// have heard the other when that one had not got as far as itself, and tell each other: there, too, the life stays
-    /// that began first.
-    fn receive_from_namesake(&mut self, now: Time, from: IpAddr, message: &Message) {
-        self.note_namesake(now);
-        if message.body == Body::Challenge {
-            self.handle_challenge(now, message);
-        }
-        if let Body::Objection { newcomer } = message.body {
-            let began_first = self.incarnation < message.incarnation;
-            let told_it = self.last_objected.is_some_and(|(_, told)| told == message.incarnation);
-            if newcomer == self.incarnation && !(began_first && told_it) {
-                self.stop_because(now, StopCause::NodeIdTaken { holder: from });
-            }
-            return;
-        }
-        let (starts, they_start) =
-            (self.role() == Role::Starting, message.standing.role == Role::Starting);
-        let here_first = match (starts, they_start) {
-            (false, true) => true,
-            (true, false) => false,
-            _ => self.incarnation < message.incarnation,
-        };
-        if here_first {
-            self.object(now, from, message);
-        }
-    }
-
-    fn object(&mut self, now: Time, newcomer_address: IpAddr, message: &Message) {
-        let gap = self.params.repetition_gap();
-        if self.last_objected.is_some_and(|(last, _)| now.since(last) < gap) {
-            return;
-        }
-        self.last_objected = Some((now, message.incarnation));
-        self.notify(Event::NodeIdContested { newcomer: newcomer_address });
-        self.owe_echo(message);
-        self.send(Body::Objection { newcomer: message.incarnation });
     }
 }

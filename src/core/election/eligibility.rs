@@ -1,27 +1,14 @@
 //! Whether this node may lead now, and what happens when that changes.
 
-use std::time::Duration;
-
 use super::{Election, State};
 use crate::core::health::{Health, HealthState};
-use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
-use crate::core::output::Event;
-use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole};
+use crate::core::hook::Reason;
+use crate::core::params::{Params, QuorumParams, StaticRole};
 use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::status::Ineligible;
 use crate::core::timers::Timer;
-use crate::time::{Time, doubled};
+use crate::time::Time;
 use crate::types::NodeId;
-
-/// The time out after a failed hook doubles up to this, or is as long as configured.
-const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
-
-/// How long to wait before a hook that could not be started is tried again. After a run that failed or was
-/// lost the pause doubles with every further one, up to [`HOOK_RETRY_MAX`].
-const HOOK_RETRY: Duration = Duration::from_secs(1);
-
-/// Longest pause before a hook that failed is run again.
-const HOOK_RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// What keeps a node from standing. Any of them is enough.
 #[derive(Debug, Clone, Copy, Hash)]
@@ -163,7 +150,7 @@ impl Election {
     pub(super) fn begin_yield_time(&mut self, now: Time) {
         if self.exclusions.yielding {
             let end = now + self.params.yield_time();
-            self.no_claim_before = end;
+            self.handover.no_claim_before = end;
             self.timers.set(Timer::YieldEnd, end);
         }
     }
@@ -181,80 +168,5 @@ impl Election {
 
     pub(super) fn end_holdoff(&mut self, now: Time) {
         self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = false);
-    }
-
-    /// Takes in how `run` ended, by which the scripts may have let go. A run that is missing is repeated;
-    /// only a daemon that stops does not wait for it.
-    /// `held` says whether the scripts held anything until then.
-    pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
-        if !self.is_missing(&run, outcome, held) {
-            self.hook_failures = 0;
-        } else if self.exclusions.stopping {
-            self.hooks.do_without(run);
-        } else {
-            self.repeat_hook(now, run, outcome);
-        }
-        if run.event == HookEvent::Elected {
-            self.judge_elected_hook(now, outcome);
-        }
-    }
-
-    /// Whether the scripts miss a run that ended so. They miss each that never started. What lets go they
-    /// miss where it may not have ended, because it is done twice rather than not; and in quorum mode,
-    /// where others rely on it, until it succeeds.
-    fn is_missing(&self, run: &HookRun, outcome: HookOutcome, held: bool) -> bool {
-        let lets_go = match run.event {
-            HookEvent::Started => true,
-            // Where the fence command has succeeded meanwhile, there is nothing left to let go of.
-            HookEvent::Demoted => held,
-            HookEvent::Elected | HookEvent::Reaffirmed => false,
-        };
-        match outcome {
-            HookOutcome::Succeeded => false,
-            HookOutcome::Failed => lets_go && self.in_quorum_mode(),
-            HookOutcome::Lost => lets_go,
-            HookOutcome::NotRun => lets_go || run.event != HookEvent::Demoted,
-        }
-    }
-
-    fn repeat_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
-        let mut retry_in = HOOK_RETRY;
-        if outcome != HookOutcome::NotRun {
-            retry_in = doubled(HOOK_RETRY, self.hook_failures).min(HOOK_RETRY_MAX);
-            self.hook_failures = self.hook_failures.saturating_add(1);
-        }
-        self.timers.set(Timer::HookRetry, now + retry_in);
-        self.hooks.put_back(run);
-        if self.in_quorum_mode() && matches!(run.event, HookEvent::Started | HookEvent::Demoted) {
-            let HookRun { event, term, .. } = run;
-            self.notify(Event::NotLetGo { event, term, retry_in });
-            self.begin_grace(now);
-        }
-    }
-
-    /// A leader whose hook failed for `elected` is no use: it stays out, for longer every time.
-    fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
-        match outcome {
-            HookOutcome::Succeeded => self.failures_in_a_row = 0,
-            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun
-                if self.state == State::Leading
-                    && self.params.on_elected_failure == OnElectedFailure::Resign =>
-            {
-                let holdoff = self.next_holdoff();
-                self.notify(Event::HeldOff { holdoff });
-                self.timers.set(Timer::HoldoffEnd, now + holdoff);
-                self.change_exclusions(now, Reason::HookFailed, |exclusions| {
-                    exclusions.held_off = true;
-                });
-            }
-            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => {}
-        }
-    }
-
-    fn next_holdoff(&mut self) -> Duration {
-        let base = self.params.failure_holdoff;
-        let holdoff = doubled(base, self.failures_in_a_row);
-        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        holdoff.min(HOLDOFF_MAX.max(base))
     }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::quorum::whole_micros;
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::membership::Fading;
-use crate::core::output::{Event, Output};
+use crate::core::output::Event;
 use crate::core::params::StaticRole;
 use crate::core::rank::Rank;
 use crate::core::status::MemberState;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{NodeId, Term};
+use crate::types::NodeId;
 use crate::wire::message::Body;
 
 /// A heartbeat comes up to this part of the interval late, so that followers do not fall into step.
@@ -46,10 +46,10 @@ impl Election {
         let silence = heard.map_or(Duration::ZERO, |heard| now.since(heard));
         self.notify(Event::LeaderSilent { leader, silence });
         self.members.note_given_up(&leader);
-        let since = self.probing.since;
+        let since = self.probing.asking.since;
         self.lose_leader(now, leader);
         if self.leader.is_none() {
-            self.probing.since = since;
+            self.probing.asking.since = since;
         }
         self.await_leader(now);
     }
@@ -57,7 +57,7 @@ impl Election {
     /// The leader is gone; another that declares is followed, the best-ranked one first.
     pub(super) fn lose_leader(&mut self, now: Time, leader: NodeId) {
         self.members.note_resigned(&leader);
-        self.note_ended(self.reign);
+        self.note_ended(self.terms.reign);
         self.set_leader(None);
         self.forget_leader();
         if self.in_quorum_mode() {
@@ -79,13 +79,13 @@ impl Election {
     /// With no leader in sight, this node stands after `patience`.
     pub(super) fn await_leader_for(&mut self, now: Time, patience: Duration) {
         if self.state == State::Following && self.leader.is_none() && self.is_eligible() {
-            let free = self.voter.bound_until(now, self.life()).unwrap_or(now);
+            let free = self.quorum.voter.bound_until(now, self.life).unwrap_or(now);
             self.timers.set(Timer::Candidacy, now.max(free) + patience);
         }
     }
 
-    /// How long this node lets better candidates go first: a slot for each of the best ones, and those
-    /// after them some at random.
+    /// How long this node lets better candidates go first: a slot for each of the best ones, and
+    /// those after them some at random.
     pub(super) fn turn(&mut self, now: Time) -> Duration {
         if self.params.static_role == Some(StaticRole::Leader) {
             return Duration::ZERO;
@@ -93,14 +93,8 @@ impl Election {
         let (slot, slots) = (self.params.candidacy_slot(), self.params.candidacy_slots());
         match u32::try_from(self.better_rivals(now)) {
             Ok(ahead) if ahead < slots => slot * ahead,
-            _ => slot * slots + self.chance(slot * slots / 2),
+            _ => slot * slots + self.chance.up_to(slot * slots / 2),
         }
-    }
-
-    /// A time up to `most`, at random.
-    pub(super) fn chance(&mut self, most: Duration) -> Duration {
-        let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(self.rng.u64(0..=nanos))
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
@@ -115,19 +109,19 @@ impl Election {
     pub(super) fn schedule_heartbeat(&mut self, now: Time) -> Duration {
         let interval = self.report_interval(now);
         let jitter = interval / HEARTBEAT_JITTER_PART;
-        let chosen = interval + self.chance(jitter);
+        let chosen = interval + self.chance.up_to(jitter);
         self.timers.set(Timer::Heartbeat, now + chosen);
         interval + jitter
     }
 
-    /// Tells the group that this node is past its start-up: at once, or in a large group, whose hosts
-    /// may all have started together, in the time that heartbeats of that many take.
+    /// Tells the group that this node is past its start-up: at once, or in a large group, whose
+    /// hosts may all have started together, in the time that heartbeats of that many take.
     pub(super) fn report_soon(&mut self, now: Time) {
         let interval = self.report_interval(now);
         if interval <= self.params.shortest_report_interval() {
             self.send_heartbeat(now);
         } else {
-            let wait = self.chance(interval);
+            let wait = self.chance.up_to(interval);
             self.timers.set(Timer::Heartbeat, now + wait);
         }
     }
@@ -143,20 +137,6 @@ impl Election {
         at_least_a_millisecond(interval)
     }
 
-    /// A leadership in `reign` has ended that this node knew: the next leader has to be above it.
-    pub(super) fn note_ended(&mut self, reign: Term) {
-        if !self.in_quorum_mode() {
-            self.conceded = self.conceded.max(reign);
-        }
-    }
-
-    /// The leader that this node follows declares in the term `reign`. It may be another one than
-    /// before, or have lost its disk, and has to be above the term that was followed before.
-    pub(super) fn learn_reign(&mut self, reign: Term) {
-        self.note_ended(self.reign);
-        self.reign = reign;
-    }
-
     /// The leader hears soon where it has missed a leadership.
     pub(super) fn concede_soon(&mut self, now: Time) {
         if self.concession().is_some() {
@@ -164,26 +144,23 @@ impl Election {
         }
     }
 
-    /// The term that the leader has yet to get past.
-    pub(super) fn concession(&self) -> Option<Term> {
-        let is_behind = self.leader.is_some() && self.reign < self.conceded;
-        is_behind.then_some(self.conceded)
-    }
-
     /// A better candidate under a worse leader asks for the leadership, once it may.
     pub(super) fn consider_claim(&mut self, now: Time) {
         if !self.may_claim(now) {
             self.timers.clear(Timer::Claim);
         } else if self.timers.get(Timer::Claim).is_none() {
-            self.timers
-                .set(Timer::Claim, self.no_claim_before.max(now + self.params.preempt_delay));
+            self.timers.set(
+                Timer::Claim,
+                self.handover.no_claim_before.max(now + self.params.preempt_delay),
+            );
         }
     }
 
     /// Asks the leader to hand over, and asks again a heartbeat later unless it has.
     pub(super) fn claim(&mut self, now: Time) {
         if self.may_claim(now) {
-            // Otherwise it would not hear the leader resign either, and the others would wait for it.
+            // Otherwise it would not hear the leader resign either, and the others would wait for
+            // it.
             if self.hears_leader() {
                 self.send(Body::Claim);
             }
@@ -207,8 +184,8 @@ impl Election {
         self.leader.and_then(|id| self.members.get(&id)).is_some_and(|leader| !leader.is_told_of)
     }
 
-    /// Does what would be due before the next declaration anyway: every wake costs more than what is done
-    /// in it.
+    /// Does what would be due before the next declaration anyway: every wake costs more than what
+    /// is done in it.
     pub(super) fn use_the_wake(&mut self, now: Time) {
         let soon = now + self.params.heartbeat_interval;
         let due_soon = |timer| self.timers.get(timer).is_some_and(|at| at <= soon);
@@ -225,19 +202,19 @@ impl Election {
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
         self.move_on(now);
-        let outputs = &mut self.outputs;
+        let outbox = &mut self.outbox;
         self.members.sweep(now, self.leader, |Fading { node_id, state, silence }| {
             let event = match state {
                 MemberState::Gone => Event::MemberGone { node_id, silence },
                 _ => Event::MemberSuspect { node_id, silence },
             };
-            outputs.push_back(Output::Notify(event));
+            outbox.notify(event);
         });
         self.check_visible_candidates(now);
     }
 
-    /// Often enough to notice a silent member before its patience has run out twice, also where it is done
-    /// an interval early.
+    /// Often enough to notice a silent member before its patience has run out twice, also where it
+    /// is done an interval early.
     pub(super) fn sweep_interval(&self) -> Duration {
         at_least_a_millisecond(self.params.member_patience())
     }

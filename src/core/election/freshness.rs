@@ -1,4 +1,5 @@
-//! Telling what is said now from what was said once and is sent again, where datagrams are authenticated.
+//! Telling what is said now from what was said once and is sent again, where datagrams are
+//! authenticated.
 //!
 //! ```text
 //!   newcomer                         leader
@@ -9,30 +10,28 @@
 //!      │ ◀── declaration ───────────── │
 //! ```
 //!
-//! A member that is there is believed as long as it goes on being heard: its life and its numbers only
-//! grow. Everyone else is a *stranger*, which is new, restarted, or was gone, until one of its
-//! datagrams echoes something that is recent: one of this node's own datagrams, or one of a member's
-//! that is there. So everyone need not ask everyone. Followers echo their leader, which is how they come
-//! to know each other; one that has no leader echoes what it heard last, which is how nodes that start
-//! together do; and one challenge serves all that know the challenger.
+//! A member that is there is believed as long as it goes on being heard: its life and its numbers
+//! only grow. Everyone else is a *stranger*, which is new, restarted, or was gone, until one of its
+//! datagrams echoes something that is recent: one of this node's own datagrams, or one of a
+//! member's that is there. So everyone need not ask everyone. Followers echo their leader, which is
+//! how they come to know each other; one that has no leader echoes what it heard last, which is how
+//! nodes that start together do; and one challenge serves all that know the challenger.
 //!
-//! Nothing that a stranger says counts. The leader challenges it at once. The others leave it to the leader for a
-//! while, and then to whoever is first: a challenge that is heard is as good as one's own.
+//! Nothing that a stranger says counts. The leader challenges it at once. The others leave it to
+//! the leader for a while, and then to whoever is first: a challenge that is heard is as good as
+//! one's own.
 
 use std::time::Duration;
 
 use super::{Election, State};
 use crate::core::output::Event;
-use crate::core::strangers::{Encounter, Patience, Recent, Strangers};
+use crate::core::recent::Recent;
+use crate::core::strangers::{Encounter, Patience, Strangers};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{Life, Role, Sequence};
+use crate::types::{DatagramId, Life, Role, Sequence};
 use crate::wire::echo::{Echo, Echoes};
-use crate::wire::message::{Body, DatagramId, Message};
-
-/// Between two times at which this node's own vote does not count, as somebody may use its id, there are at
-/// least so many times of a member's patience.
-const DOUBT_PAUSE: u32 = 4;
+use crate::wire::message::{Body, Message};
 
 /// What this node needs to know to tell the new from the old, and to show others that it is there.
 #[derive(Debug, Clone, Hash)]
@@ -46,17 +45,9 @@ pub(super) struct Freshness {
     owed: Echoes,
     last_challenged: Option<Time>,
     last_answered: Option<Time>,
-    doubt: Option<Doubt>,
-    /// By when this daemon looks at its members, unless it is held; none until it has looked at the time.
+    /// By when this daemon looks at its members, unless it is held; none until it has looked at the
+    /// time.
     wakes_by: Option<Time>,
-}
-
-/// Somebody was heard under this node's own id, who may be there.
-#[derive(Debug, Clone, Copy, Hash)]
-struct Doubt {
-    since: Time,
-    /// Until when it has the time to answer; none where it was not asked yet.
-    until: Option<Time>,
 }
 
 impl Default for Freshness {
@@ -68,15 +59,15 @@ impl Default for Freshness {
             owed: Echoes::NONE,
             last_challenged: None,
             last_answered: None,
-            doubt: None,
             wakes_by: None,
         }
     }
 }
 
 impl Election {
-    /// Whether `message` is known to have been sent lately, and may not be an old one that is sent again.
-    /// Always where datagrams are not authenticated: then whoever could send it again could make it up.
+    /// Whether `message` is known to have been sent lately, and may not be an old one that is sent
+    /// again. Always where datagrams are not authenticated: then whoever could send it again could
+    /// make it up.
     pub fn is_fresh(&self, now: Time, message: &Message) -> bool {
         if !self.params.authenticated {
             return true;
@@ -94,40 +85,16 @@ impl Election {
         is_shown && !self.freshness.strangers.has_heard(message)
     }
 
-    /// Whether `life` may have echoed this before a later life began that is known: all but what this very node
-    /// sent after it came to know that.
+    /// Whether `life` may have echoed this before a later life began that is known: all but what
+    /// this very node sent after it came to know that.
     fn may_precede_later_life(&self, life: Life, echo: &Echo) -> bool {
-        let own = (echo.node_id == self.node_id).then_some(echo.datagram.sequence);
+        let own = (echo.node_id == self.life.node_id).then_some(echo.datagram.sequence);
         let met_at = self.members.later_life_met_at(life);
         met_at.is_some_and(|met_at| own.is_none_or(|own| own <= met_at))
     }
 
-    /// Whether another daemon may be there under this node's id: one was heard, and has not had the time
-    /// to show that it is.
-    pub(super) fn may_have_namesake(&self, now: Time) -> bool {
-        let doubt = self.freshness.doubt;
-        doubt.is_some_and(|doubt| doubt.until.is_none_or(|until| now < until))
-    }
-
-    /// Somebody may be there under this node's id. Former lives of this node may be replayed one after the
-    /// other, so no doubt follows soon upon another: whoever is there will answer.
-    fn begin_doubt(&mut self, now: Time) {
-        let pause = self.params.member_patience() * DOUBT_PAUSE;
-        if self.freshness.doubt.is_none_or(|last| last.since + pause <= now) {
-            self.freshness.doubt = Some(Doubt { since: now, until: None });
-        }
-    }
-
-    /// A namesake was asked.
-    fn limit_doubt(&mut self, now: Time) {
-        let until = now + self.patience_with_strangers().least;
-        if let Some(doubt) = &mut self.freshness.doubt {
-            doubt.until.get_or_insert(until);
-        }
-    }
-
-    /// What was said while this daemon was held, for longer than a member may be silent, has waited too
-    /// long: somebody else may have kept it. Everyone has to show anew that they are there.
+    /// What was said while this daemon was held, for longer than a member may be silent, has waited
+    /// too long: somebody else may have kept it. Everyone has to show anew that they are there.
     pub(super) fn doubt_after_pause(&mut self, now: Time) {
         if self.params.authenticated && self.was_held(now) {
             self.doubt_everyone();
@@ -155,29 +122,31 @@ impl Election {
 
     fn doubt_everyone(&mut self) {
         self.members.doubt_all();
-        self.freshness.own = Recent::after(self.sequence);
+        self.freshness.own = Recent::after(self.sent.newest);
     }
 
-    /// Datagrams are authenticated from now on, or no longer. Who was believed without a key is not with
-    /// one.
+    /// Datagrams are authenticated from now on, or no longer. Who was believed without a key is not
+    /// with one.
     pub(super) fn begin_anew(&mut self) {
         self.freshness = Freshness::default();
+        self.duplicates.forget_doubt();
         self.doubt_everyone();
     }
 
     fn is_recent(&self, echo: &Echo) -> bool {
-        if echo.node_id != self.node_id {
+        if echo.node_id != self.life.node_id {
             return self.members.sent_lately(echo);
         }
         let Echo { datagram, .. } = echo;
-        datagram.incarnation == self.incarnation && self.freshness.own.covers(datagram.sequence)
+        datagram.incarnation == self.life.incarnation
+            && self.freshness.own.covers(datagram.sequence)
     }
 
     /// Time has passed.
     pub(super) fn move_on(&mut self, now: Time) {
-        self.freshness.own.move_on(self.sequence);
+        self.freshness.own.move_on(self.sent.newest);
         self.freshness.strangers.sweep(now, self.params.member_patience() * 2);
-        if !self.freshness.strangers.knows(&self.node_id) {
+        if !self.freshness.strangers.knows(&self.life.node_id) {
             self.limit_doubt(now);
         }
     }
@@ -187,7 +156,7 @@ impl Election {
         let is_needed = self.params.authenticated && self.leader.is_none();
         let may_live = || self.freshness.strangers.may_live(&message.sender);
         if is_needed && (self.members.knows(message.life()) || may_live()) {
-            self.freshness.overheard.put_first(Echo::of(message));
+            self.freshness.overheard.put_first(message.echo());
         }
     }
 
@@ -196,16 +165,16 @@ impl Election {
         self.freshness.strangers.remove(message.life());
     }
 
-    /// Whoever is believed from now on may have asked for the leader before, when nothing that it said
-    /// counted.
+    /// Whoever is believed from now on may have asked for the leader before, when nothing that it
+    /// said counted.
     pub(super) fn make_up_for_silence(&mut self, now: Time) {
         if self.params.authenticated {
             self.declare_soon(now);
         }
     }
 
-    /// Who sent `message` has shown that it is there. Where that made it no member, the same again is to show
-    /// nothing.
+    /// Who sent `message` has shown that it is there. Where that made it no member, the same again
+    /// is to show nothing.
     pub(super) fn note_shown(&mut self, now: Time, message: &Message) {
         if self.params.authenticated && !self.members.knows(message.life()) {
             self.freshness.strangers.note_shown(now, message);
@@ -215,20 +184,20 @@ impl Election {
     /// Somebody speaks who may not be there.
     pub(super) fn meet_stranger(&mut self, now: Time, message: &Message) {
         if self.members.has_heard(message) {
-            self.ignored.stale += 1;
+            self.outbox.ignored.stale += 1;
             return;
         }
         self.overhear(message);
         match self.freshness.strangers.hear(now, message) {
-            Encounter::Stale => self.ignored.stale += 1,
-            Encounter::Full => self.ignored.table_full += 1,
-            Encounter::Asked => self.ignored.unproven += 1,
+            Encounter::Stale => self.outbox.ignored.stale += 1,
+            Encounter::Full => self.outbox.ignored.table_full += 1,
+            Encounter::Asked => self.outbox.ignored.unproven += 1,
             Encounter::Due { in_vain } => {
-                self.ignored.unproven += 1;
+                self.outbox.ignored.unproven += 1;
                 if in_vain {
                     self.notify(Event::StrangerSilent { node_id: message.sender });
                 }
-                if message.sender == self.node_id {
+                if message.sender == self.life.node_id {
                     self.begin_doubt(now);
                 }
                 let wait = self.wait_to_challenge(message.life());
@@ -261,12 +230,12 @@ impl Election {
         let slot = self.params.candidacy_slot();
         let is_former = self.members.later_life_met_at(stranger).is_some();
         match self.state {
-            _ if stranger.node_id == self.node_id => Duration::ZERO,
-            _ if is_former => self.chance(self.params.heartbeat_interval),
+            _ if stranger.node_id == self.life.node_id => Duration::ZERO,
+            _ if is_former => self.chance.up_to(self.params.heartbeat_interval),
             State::Leading | State::HandingOver { .. } => Duration::ZERO,
-            State::Starting { .. } => self.chance(self.params.time_to_meet()),
-            State::Following if self.leader.is_some() => slot + self.chance(slot),
-            State::Following | State::Standing | State::Stopped => self.chance(slot),
+            State::Starting { .. } => self.chance.up_to(self.params.time_to_meet()),
+            State::Following if self.leader.is_some() => slot + self.chance.up_to(slot),
+            State::Following | State::Standing | State::Stopped => self.chance.up_to(slot),
         }
     }
 
@@ -276,11 +245,11 @@ impl Election {
             return;
         }
         let patience = self.patience_with_strangers();
-        let asked = self.freshness.strangers.ask(now, patience, self.node_id);
+        let asked = self.freshness.strangers.ask(now, patience, self.life.node_id);
         if asked.is_empty() {
             return;
         }
-        if asked.iter().any(|echo| echo.node_id == self.node_id) {
+        if asked.iter().any(|echo| echo.node_id == self.life.node_id) {
             self.limit_doubt(now);
         }
         self.freshness.last_challenged = Some(now);
@@ -290,7 +259,7 @@ impl Election {
         }
     }
 
-    fn patience_with_strangers(&self) -> Patience {
+    pub(super) fn patience_with_strangers(&self) -> Patience {
         let most = self.params.heartbeat_interval;
         let least = self.params.declaration_gap().clamp(Duration::from_millis(1).min(most), most);
         Patience { least, most }
@@ -302,11 +271,11 @@ impl Election {
         for echo in challenge.echoes.iter() {
             let Echo { node_id, datagram: DatagramId { incarnation, .. } } = *echo;
             let life = Life { node_id, incarnation };
-            if life == self.life() {
+            if life == self.life {
                 self.answer_soon(now, challenge);
             } else {
                 self.freshness.strangers.note_asked(now, echo, patience);
-                if node_id == self.node_id {
+                if node_id == self.life.node_id {
                     self.limit_doubt(now);
                 }
             }
@@ -319,7 +288,7 @@ impl Election {
         let both_start = matches!(self.state, State::Starting { .. })
             && challenge.standing.role == Role::Starting;
         let most = if both_start { self.params.time_to_meet() } else { Duration::ZERO };
-        let wait = self.chance(most);
+        let wait = self.chance.up_to(most);
         let at = self.no_sooner_than_a_gap_after(self.freshness.last_answered, now + wait);
         if at <= now {
             self.answer_challenge(now);
@@ -348,7 +317,7 @@ impl Election {
     /// The next datagram of this node is to echo `message`.
     pub(super) fn owe_echo(&mut self, message: &Message) {
         if self.params.authenticated {
-            self.freshness.owed.put_first(Echo::of(message));
+            self.freshness.owed.put_first(message.echo());
         }
     }
 

@@ -10,6 +10,15 @@ use crate::time::Time;
 use crate::types::NodeId;
 use crate::wire::message::{Body, Message};
 
+/// What this node waits for after a leadership of its own.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(super) struct Handover {
+    /// A better candidate that yielded leaves the successor alone until then.
+    pub(super) no_claim_before: Time,
+    /// When it resigned, as long as it repeats that.
+    pub(super) resigned_at: Option<Time>,
+}
+
 impl Election {
     /// Begins to hand over. Until the demote hook has ended this node keeps declaring, so that
     /// nobody takes over early.
@@ -20,8 +29,8 @@ impl Election {
         self.state = State::HandingOver { reason, successor };
         self.timers.clear(Timer::Reaffirm);
         self.set_leader(None);
-        self.cause = Some(reason);
-        if self.retract_elected() {
+        self.outbox.cause = Some(reason);
+        if self.hooks.retract_elected() {
             self.schedule_hook(HookEvent::Demoted, reason);
         }
         self.advance_handover(now);
@@ -30,39 +39,40 @@ impl Election {
     /// Resigns, once the scripts have let go.
     pub(super) fn advance_handover(&mut self, now: Time) {
         let State::HandingOver { successor, .. } = self.state else { return };
-        if !self.hooks.is_idle() {
+        if !self.hooks.schedule.is_idle() {
             return;
         }
-        if self.in_quorum_mode() && self.hooks.hold() {
-            // It stops. The voters hold still for as long as they promised, and `post-stop` goes on.
+        if self.in_quorum_mode() && self.hooks.schedule.hold() {
+            // It stops. The voters hold still for as long as they promised, and `post-stop` goes
+            // on.
             self.leave_office(now);
         } else {
             self.resign(now, successor);
         }
     }
 
-    /// Names the successor and goes back to following. A leader whose lease has run out names nobody:
-    /// around it there may be no majority to elect one.
+    /// Names the successor and goes back to following. A leader whose lease has run out names
+    /// nobody: around it there may be no majority to elect one.
     fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
         let may_name = self.holds_leadership();
         self.leave_office(now);
         let successor = self.choose_successor(now, asked_for_it).filter(|_| may_name);
         self.send(Body::Resignation { successor });
-        self.resigned_at = Some(now);
+        self.handover.resigned_at = Some(now);
         self.pause_before_resigning_again(now, now);
         self.schedule_heartbeat(now);
         self.await_successor(now, successor);
     }
 
-    /// Resigns once more: a voter that missed it is bound for as long as it promised, and in available
-    /// mode a follower waits until the leader counts as gone. It names nobody, so that the successor
-    /// asks only once.
+    /// Resigns once more: a voter that missed it is bound for as long as it promised, and in
+    /// available mode a follower waits until the leader counts as gone. It names nobody, so that
+    /// the successor asks only once.
     pub(super) fn resign_again(&mut self, now: Time) {
-        let Some(resigned_at) = self.resigned_at else { return };
+        let Some(resigned_at) = self.handover.resigned_at else { return };
         let in_doubt = self.params.declaration_hold().max(self.params.leader_alive_threshold);
         let may_matter = self.in_quorum_mode() || self.leader.is_none();
         if !may_matter || now.since(resigned_at) >= in_doubt {
-            self.resigned_at = None;
+            self.handover.resigned_at = None;
             return;
         }
         // A candidate asks the same voters for votes, which it would set free.
@@ -80,14 +90,14 @@ impl Election {
 
     /// No longer acts as the leader, for whatever reason.
     pub(super) fn leave_office(&mut self, now: Time) {
-        self.note_ended(self.reign);
+        self.note_ended(self.terms.reign);
         self.begin_yield_time(now);
         for timer in [Timer::Declare, Timer::Lease, Timer::Reaffirm] {
             self.timers.clear(timer);
         }
         self.quorum.lease = None;
         self.state = State::Following;
-        self.learn_term(self.heard_term);
+        self.learn_term(self.terms.heard);
     }
 
     /// The candidate that asked for the leadership, if it is still there, or else the best one.
@@ -112,8 +122,8 @@ impl Election {
     ) {
         let resigned = message.sender;
         self.members.note_resigned(&resigned);
-        let was_bound = self.voter.bound_until(now, self.life()).is_some();
-        let is_freed = self.voter.release(message.life(), message.term) && was_bound;
+        let was_bound = self.quorum.voter.bound_until(now, self.life).is_some();
+        let is_freed = self.quorum.voter.release(message.life(), message.term) && was_bound;
         if is_freed {
             self.answer_postponed(now);
         }
@@ -134,7 +144,7 @@ impl Election {
         if self.leader.is_some() {
             return;
         }
-        if successor == Some(self.node_id) && self.is_eligible() {
+        if successor == Some(self.life.node_id) && self.is_eligible() {
             self.succeed(now);
         } else {
             self.await_successor(now, successor);
@@ -169,8 +179,8 @@ impl Election {
         }
     }
 
-    /// Falls silent for good, once leadership is handed over and no hook runs any more. A newcomer whose id is taken
-    /// does so at once: whatever it sent would speak for the holder of the id.
+    /// Falls silent for good, once leadership is handed over and no hook runs any more. A newcomer
+    /// whose id is taken does so at once: whatever it sent would speak for the holder of the id.
     pub(super) fn advance_stop(&mut self, now: Time) {
         let Some(cause) = self.stop_cause else { return };
         let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
@@ -178,10 +188,10 @@ impl Election {
             self.fall_silent(now);
         }
         let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
-        if in_office || !self.hooks.is_idle() || self.is_fencing() {
+        if in_office || !self.hooks.schedule.is_idle() || self.hooks.is_fencing() {
             return;
         }
-        if !self.in_quorum_mode() || !self.hooks.hold() {
+        if !self.in_quorum_mode() || !self.hooks.schedule.hold() {
             self.send(Body::Farewell { id_taken });
         }
         self.fall_silent(now);
@@ -190,10 +200,10 @@ impl Election {
     /// Reports the end, after everything else has been.
     pub(super) fn report_end(&mut self) {
         if self.state == State::Stopped
-            && self.hooks.is_idle()
+            && self.hooks.schedule.is_idle()
             && let Some(cause) = self.stop_cause.take()
         {
-            self.outputs.push_back(Output::Stopped(cause));
+            self.outbox.push(Output::Stopped(cause));
         }
     }
 
@@ -205,6 +215,6 @@ impl Election {
         self.state = State::Stopped;
         self.set_leader(None);
         self.timers.clear_all();
-        self.since = now;
+        self.outbox.since = now;
     }
 }

@@ -6,8 +6,9 @@
 //! declares in a higher term: the winner may never have heard of it.
 //!
 //! So two things move a leader's term: the first declaration of a worse leader in a term, and a
-//! follower's concession. Both together do so once an interval at the most, whatever others say; what
-//! is heard meanwhile waits for the end of the interval, as whoever said it may not say it again.
+//! follower's concession. Both together do so once an interval at the most, whatever others say;
+//! what is heard meanwhile waits for the end of the interval, as whoever said it may not say it
+//! again.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -34,27 +35,28 @@ impl Election {
         for timer in [Timer::Candidacy, Timer::Heartbeat, Timer::Resignation] {
             self.timers.clear(timer);
         }
-        self.resigned_at = None;
+        self.handover.resigned_at = None;
         self.state = State::Leading;
-        self.set_leader(Some(self.node_id));
-        self.reported_rival = None;
-        self.answers_owed = 0;
-        self.cause = Some(reason);
+        self.set_leader(Some(self.life.node_id));
+        self.outbox.reported_rival = None;
+        self.probing.answers_owed = 0;
+        self.outbox.cause = Some(reason);
         if !self.in_quorum_mode() {
             // There the term was taken to ask for votes.
             self.take_next_term();
         }
-        self.reign = self.term;
-        self.untold = Some((HookEvent::Elected, reason));
+        self.terms.reign = self.terms.known;
+        self.hooks.announce(HookEvent::Elected, reason);
         self.open_reign(now);
     }
 
     /// Tells the group and the scripts of a reign whose term is on disk.
     pub(super) fn open_reign(&mut self, now: Time) {
         let leads_in_available_mode = self.state == State::Leading && !self.in_quorum_mode();
-        let is_new = leads_in_available_mode && self.term_is_kept() && self.reign < self.term;
+        let is_new =
+            leads_in_available_mode && self.term_is_kept() && self.terms.reign < self.terms.known;
         if is_new {
-            self.reign = self.term;
+            self.terms.reign = self.terms.known;
         }
         if is_new || self.timers.get(Timer::Declare).is_none() {
             self.declare_soon(now);
@@ -62,16 +64,11 @@ impl Election {
         self.tell_scripts();
     }
 
-    /// Whether the term that this node knows is on disk.
-    pub(super) fn term_is_kept(&self) -> bool {
-        self.durable.term >= self.term
-    }
-
     /// Tells the group who leads, and again an interval later. A leadership whose first term is not
     /// on disk yet is told of once it is; one that is to get a higher term goes on in its old one
     /// until then.
     pub(super) fn declare(&mut self, now: Time) {
-        if !self.holds_leadership() || self.durable.term < self.reign {
+        if !self.holds_leadership() || self.disk.written().term < self.terms.reign {
             return self.timers.clear(Timer::Declare);
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
@@ -79,7 +76,7 @@ impl Election {
         self.choose_heir(now);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
-        self.last_declared = Some(now);
+        self.sent.declared = Some(now);
         let next = now + self.time_to_next_declaration(interval);
         self.timers.set(Timer::Declare, next);
         self.await_acknowledgements(now);
@@ -88,8 +85,8 @@ impl Election {
 
     /// A leader that was not heard, or that does not hear, tries again before long.
     fn time_to_next_declaration(&mut self, interval: Duration) -> Duration {
-        if self.answers_owed > 0 {
-            self.answers_owed -= 1;
+        if self.probing.answers_owed > 0 {
+            self.probing.answers_owed -= 1;
             return at_least_a_millisecond(self.params.declaration_gap()).min(interval);
         }
         let window = self.params.lease_term().saturating_sub(interval);
@@ -102,7 +99,7 @@ impl Election {
     /// The last declaration was heard: the next one is due an interval after it.
     pub(super) fn rest_until_due(&mut self) {
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-        if let Some(declared) = self.last_declared.filter(|_| self.answers_owed == 0) {
+        if let Some(declared) = self.sent.declared.filter(|_| self.probing.answers_owed == 0) {
             self.timers.set(Timer::Declare, declared + interval);
         }
     }
@@ -113,7 +110,7 @@ impl Election {
         if !self.holds_leadership() {
             return;
         }
-        let earliest = self.last_declared.map_or(now, |last| last + self.params.declaration_gap());
+        let earliest = self.sent.declared.map_or(now, |last| last + self.params.declaration_gap());
         if earliest <= now {
             self.declare(now);
         } else {
@@ -129,7 +126,7 @@ impl Election {
 
     /// Another leader, worse than this one, has declared under `term`.
     pub(super) fn defend(&mut self, now: Time, rival: NodeId, address: IpAddr, term: Term) {
-        if self.reported_rival.replace(rival) != Some(rival) {
+        if self.outbox.reported_rival.replace(rival) != Some(rival) {
             self.notify(Event::RivalLeader { rival, address });
         }
         self.declare_soon(now);
@@ -139,82 +136,25 @@ impl Election {
         }
     }
 
-    /// This leader has to get above the reign `term` of another one: now, or where it took a higher
-    /// term less than an interval ago, when that is over.
-    pub(super) fn outdo(&mut self, now: Time, term: Term) {
-        self.learn_term(term);
-        self.reaffirm_when_due(now);
-    }
-
-    fn reaffirm_when_due(&mut self, now: Time) {
-        let interval = self.params.heartbeat_interval;
-        match self.last_reaffirmed.filter(|last| now.since(*last) < interval) {
-            None => self.reaffirm(now),
-            Some(last) => self.timers.set(Timer::Reaffirm, last + interval),
-        }
-    }
-
-    /// The disk is done, or other intervals count: what this leader waits for may be due by now.
-    pub(super) fn go_on_reaffirming(&mut self, now: Time) {
-        if self.timers.get(Timer::Reaffirm).is_some() {
-            self.reaffirm_when_due(now);
-        }
-    }
-
-    /// Leads on, in a term above every one that it heard of, once its last one is on disk.
-    pub(super) fn reaffirm(&mut self, now: Time) {
-        if !self.term_is_kept() {
-            let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-            return self.timers.set_no_later(Timer::Reaffirm, now + interval);
-        }
-        self.timers.clear(Timer::Reaffirm);
-        self.last_reaffirmed = Some(now);
-        self.term = self.term.max(self.heard_term);
-        self.take_next_term();
-        self.cause = Some(Reason::Conflict);
-        self.untold.get_or_insert((HookEvent::Reaffirmed, Reason::Conflict));
-        self.open_reign(now);
-    }
-
     /// A leader that this one gives way to has declared under `term`: follow it at once.
     pub(super) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
         let led = self.state == State::Leading;
         self.leave_office(now);
-        self.reign = term;
+        self.terms.reign = term;
         self.follow(now, leader);
         if led {
-            self.cause = Some(Reason::BetterLeader);
+            self.outbox.cause = Some(Reason::BetterLeader);
         }
-        if led && self.retract_elected() {
+        if led && self.hooks.retract_elected() {
             self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
         }
         self.concede(term);
         self.send_heartbeat(now);
     }
 
-    /// The winner, which leads in `term`, has to get past both terms, also where this node restarts
-    /// before it has: its hook ran before the scripts of this node let go.
-    fn concede(&mut self, term: Term) {
-        self.term = self.term.max(term);
-        self.take_next_term();
-        self.note_ended(self.term);
-    }
-
-    /// Takes in a term that another node knows. A leader keeps it for the time after its leadership.
-    pub(super) fn learn_term(&mut self, term: Term) {
-        if matches!(self.state, State::Leading | State::HandingOver { .. }) {
-            if !self.in_quorum_mode() {
-                self.heard_term = self.heard_term.max(term);
-            }
-        } else if term > self.term {
-            self.term = term;
-            self.persist();
-        }
-    }
-
     /// Another node leads by `static_role` too. Neither gives way; people have to decide.
     pub(super) fn report_static_rival(&mut self, rival: NodeId, address: IpAddr) {
-        if self.reported_rival.replace(rival) != Some(rival) {
+        if self.outbox.reported_rival.replace(rival) != Some(rival) {
             self.notify(Event::RivalStaticLeader { rival, address });
         }
     }

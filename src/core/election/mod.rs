@@ -19,33 +19,35 @@
 //! ```
 //!
 //! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
-//! `datagrams` says what each kind of datagram does, `freshness` which of them count, `outlook` which
-//! elections will do the same.
+//! `datagrams` says what each kind of datagram does, `freshness` which of them count, `duplicates`
+//! what becomes of other daemons under the same id, `hook_runs` when hooks run and what is expected
+//! of them.
 
 mod candidacy;
 mod commands;
 mod datagrams;
+mod duplicates;
 mod eligibility;
-mod far_terms;
 mod following;
 mod freshness;
 mod handover;
+mod hook_runs;
 mod leadership;
-mod outlook;
+mod outbox;
 mod probing;
 mod quorum;
 mod report;
 mod startup;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod will;
 
-use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
-use crate::core::hook_schedule::HookSchedule;
+use crate::core::disk::Disk;
+use crate::core::hook::{HookEvent, HookOutcome, Reason};
 use crate::core::membership::Members;
 use crate::core::output::{Event, Output, StopCause, Transition};
 use crate::core::params::{Params, StaticRole};
@@ -53,17 +55,21 @@ use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::quorum::Voter;
 use crate::core::rank::Rank;
 use crate::core::timers::{Deadline, Timer, Timers};
-use crate::core::will::Estate;
 use crate::time::Time;
 use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing};
 
 pub use commands::{YieldError, Yielding};
+use duplicates::Duplicates;
 use eligibility::Exclusions;
 use freshness::Freshness;
-use probing::{Probing, Telling};
+use handover::Handover;
+use hook_runs::HookRuns;
+use outbox::{Chance, Outbox};
+use probing::Probing;
 use quorum::Quorum;
+use terms::Terms;
 
 /// What an election starts from.
 #[derive(Debug, Clone)]
@@ -112,6 +118,17 @@ enum State {
     Stopped,
 }
 
+/// What this life has sent.
+#[derive(Debug, Clone, Copy, Hash, Default)]
+struct Sent {
+    /// The number of its newest datagram.
+    newest: Sequence,
+    /// When it last declared.
+    declared: Option<Time>,
+    /// When it last proposed itself, or asked for votes.
+    proposed: Option<Time>,
+}
+
 /// One node's side of the election.
 ///
 /// Invariants, kept by the methods that change the state:
@@ -122,75 +139,30 @@ enum State {
 /// * A leader does not learn of higher terms: until it has resigned, `term` is that of its reign,
 ///   or in available mode the next one, which it takes once that is on disk.
 /// * In quorum mode this node acts as the leader only while it has a lease.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct Election {
-    node_id: NodeId,
-    incarnation: Incarnation,
+    /// This node in this life.
+    life: Life,
     params: Params,
-    rng: fastrand::Rng,
     state: State,
     exclusions: Exclusions,
-    term: Term,
-    /// The term that the leader which this node follows, or is, declared last, or will declare
-    /// first; of the last leader where there is none. It may be lower than the highest known one.
-    reign: Term,
-    /// The highest term that this node heard of while it led, and does not lead in (available mode).
-    heard_term: Term,
-    /// What is on disk, as far as this node was told.
-    durable: PersistentState,
-    /// What it asked for last to be put on disk.
-    asked_to_keep: Option<PersistentState>,
+    terms: Terms,
+    disk: Disk,
     leader: Option<NodeId>,
-    previous_leader: Option<NodeId>,
-    /// The hook that is to tell of this node's reign, until it may.
-    untold: Option<(HookEvent, Reason)>,
-    /// What this node promised as a voter.
-    voter: Voter,
     quorum: Quorum,
-    /// A leader in a lower term than this has missed a leadership that has ended, and hears of it
-    /// from this node (available mode).
-    conceded: Term,
-    /// When it last took a higher term while it led.
-    last_reaffirmed: Option<Time>,
-    /// Why leadership last changed hands here; goes into the next [`Transition`].
-    cause: Option<Reason>,
-    since: Time,
     members: Members,
     /// Whom it does not know to be there.
     freshness: Freshness,
+    duplicates: Duplicates,
     timers: Timers,
-    hooks: HookSchedule,
-    /// `elected` hooks that failed since one last succeeded.
-    failures_in_a_row: u32,
-    /// Runs that failed or were lost, and are repeated, since one last ended as it should.
-    hook_failures: u32,
-    /// Who is to lead where this leader dies.
-    heir: Option<NodeId>,
-    /// What the will that was asked to be kept depends on.
-    bequeathed: Option<Estate>,
-    /// A better candidate that yielded leaves the successor alone until then.
-    no_claim_before: Time,
-    /// When it resigned, as long as it repeats that.
-    resigned_at: Option<Time>,
-    /// Whether it was reported that too few candidates are visible.
-    reported_short: bool,
-    /// The rival leader that was reported last.
-    reported_rival: Option<NodeId>,
-    /// What it knows of a leader that does not declare.
+    hooks: HookRuns,
+    handover: Handover,
     probing: Probing,
-    /// What it is about to tell of one that does.
-    telling: Telling,
-    /// How often it declares again soon, as somebody did not hear it.
-    answers_owed: u32,
-    sequence: Sequence,
-    last_declared: Option<Time>,
-    last_proposed: Option<Time>,
-    /// When it last told a namesake to stop, and which life of it.
-    last_objected: Option<(Time, Incarnation)>,
+    sent: Sent,
     /// Why it stops, until that is reported.
     stop_cause: Option<StopCause>,
-    ignored: Ignored,
-    outputs: VecDeque<Output>,
+    chance: Chance,
+    outbox: Outbox,
 }
 
 impl Election {
@@ -200,49 +172,27 @@ impl Election {
         let Setup { node_id, incarnation, persisted, params, links_up, seed } = setup;
         // What this node promised itself ended with the life that led or stood.
         let pledge = persisted.pledge.filter(|pledge| pledge.to.node_id != node_id);
+        let voter = Voter::restored(now, persisted.enrolment, persisted.ballot, pledge);
         let mut election = Election {
-            node_id,
-            incarnation,
-            voter: Voter::restored(now, persisted.enrolment, persisted.ballot, pledge),
-            quorum: Quorum::default(),
-            durable: persisted,
-            reign: Term::default(),
-            heard_term: Term::default(),
-            asked_to_keep: None,
-            untold: None,
+            life: Life { node_id, incarnation },
+            quorum: Quorum::new(voter),
+            disk: Disk::holding(persisted),
             members: Members::new(&params),
             freshness: Freshness::default(),
+            duplicates: Duplicates::default(),
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
-            rng: fastrand::Rng::with_seed(seed),
             state: State::Starting { sampled: None, samples: 0 },
-            term: persisted.term,
+            terms: Terms::restored(persisted.term),
             leader: None,
-            previous_leader: None,
-            conceded: Term::default(),
-            last_reaffirmed: None,
-            cause: None,
-            since: now,
             timers: Timers::default(),
-            hooks: HookSchedule::default(),
-            failures_in_a_row: 0,
-            hook_failures: 0,
-            heir: None,
-            bequeathed: None,
-            no_claim_before: now,
-            resigned_at: None,
-            reported_short: false,
-            reported_rival: None,
+            hooks: HookRuns::default(),
+            handover: Handover { no_claim_before: now, resigned_at: None },
             probing: Probing::default(),
-            telling: Telling::default(),
-            answers_owed: 0,
-            sequence: Sequence::default(),
-            last_declared: None,
-            last_proposed: None,
-            last_objected: None,
+            sent: Sent::default(),
             stop_cause: None,
-            ignored: Ignored::default(),
-            outputs: VecDeque::new(),
+            chance: Chance::seeded(seed),
+            outbox: Outbox::new(now),
         };
         // It may have led in that term.
         election.note_ended(persisted.term);
@@ -255,12 +205,7 @@ impl Election {
 
     /// This node's id.
     pub const fn node_id(&self) -> NodeId {
-        self.node_id
-    }
-
-    /// This node in this life.
-    const fn life(&self) -> Life {
-        Life { node_id: self.node_id, incarnation: self.incarnation }
+        self.life.node_id
     }
 
     /// What this node does. One that hands over is a follower already: its scripts are being told
@@ -279,8 +224,8 @@ impl Election {
         matches!(self.state, State::Leading)
     }
 
-    /// Whether this node leads at `now`, also where nothing has told it the time since its lease ran
-    /// out.
+    /// Whether this node leads at `now`, also where nothing has told it the time since its lease
+    /// ran out.
     pub fn is_leader_at(&self, now: Time) -> bool {
         let may_act = match self.lease_end() {
             Some(end) => now < end,
@@ -296,7 +241,7 @@ impl Election {
 
     /// The highest term that this node knows.
     pub const fn term(&self) -> Term {
-        self.term
+        self.terms.known
     }
 
     /// The settings in force.
@@ -311,12 +256,12 @@ impl Election {
 
     /// Datagrams that meant nothing.
     pub const fn ignored(&self) -> Ignored {
-        self.ignored
+        self.outbox.ignored
     }
 
     /// The next thing to do, if any.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.outbox.outputs.pop_front()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and why.
@@ -342,29 +287,21 @@ impl Election {
     /// The hook run that was asked for last has ended.
     pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
-            let held = election.hooks.hold();
-            if let Some(run) = election.hooks.finish() {
+            let held = election.hooks.schedule.hold();
+            if let Some(run) = election.hooks.schedule.finish() {
                 election.judge_hook(now, run, outcome, held);
             }
             election.go_on_without_hook(now);
         });
     }
 
-    /// The fence command that was asked for last has ended. Where it succeeded, the scripts hold nothing any
-    /// more; otherwise it runs again.
+    /// The fence command that was asked for last has ended. Where it succeeded, the scripts hold
+    /// nothing any more; otherwise it runs again.
     pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             election.judge_fence(now, outcome);
             election.go_on_without_hook(now);
         });
-    }
-
-    /// Does what waited for the scripts.
-    fn go_on_without_hook(&mut self, now: Time) {
-        self.note_scripts();
-        self.start_next_hook();
-        self.advance_handover(now);
-        self.advance_stop(now);
     }
 
     /// `state`, which was asked for, or a newer one, is on disk.
@@ -374,8 +311,8 @@ impl Election {
             return;
         }
         self.act(now, |election| {
-            let is_first = election.durable.incarnation != election.incarnation;
-            election.durable = state;
+            let is_first = election.disk.written().incarnation != election.life.incarnation;
+            election.disk.note_written(state);
             if is_first && matches!(election.state, State::Starting { .. }) {
                 election.say_hello(now);
                 election.inquire(now);
@@ -384,8 +321,8 @@ impl Election {
         });
     }
 
-    /// Does `what` to this election, at `now`: under a lease that still holds, believing nobody who may
-    /// have died during a pause, and telling what changed.
+    /// Does `what` to this election, at `now`: under a lease that still holds, believing nobody who
+    /// may have died during a pause, and telling what changed.
     fn act<T>(&mut self, now: Time, what: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.snapshot();
         self.check_lease(now);
@@ -431,13 +368,8 @@ impl Election {
     /// life might take it again. Nor is anything if another daemon speaks in this life.
     fn may_send(&self) -> bool {
         self.state != State::Stopped
-            && self.durable.incarnation == self.incarnation
+            && self.disk.written().incarnation == self.life.incarnation
             && !self.shares_life()
-    }
-
-    /// Whether another daemon runs in this very life.
-    const fn shares_life(&self) -> bool {
-        matches!(self.stop_cause, Some(StopCause::LifeShared { .. }))
     }
 
     /// Sends `body` with the next sequence number, where anything may be sent.
@@ -449,12 +381,12 @@ impl Election {
     }
 
     fn transmit(&mut self, body: Body, echoes: Echoes) {
-        self.sequence.0 += 1;
-        self.outputs.push_back(Output::Transmit(Message {
-            sender: self.node_id,
-            incarnation: self.incarnation,
-            sequence: self.sequence,
-            term: self.durable.term,
+        self.sent.newest.0 += 1;
+        self.outbox.push(Output::Transmit(Message {
+            sender: self.life.node_id,
+            incarnation: self.life.incarnation,
+            sequence: self.sent.newest,
+            term: self.disk.written().term,
             standing: self.standing(),
             echoes,
             body,
@@ -472,97 +404,57 @@ impl Election {
             .with(Flags::ELIGIBLE, eligible)
             .with(Flags::FIXED, fixed)
             .with(Flags::ENROLLED, self.is_voter() && self.is_enrolled())
-            .with(Flags::FOUNDING, self.durable.enrolment == Enrolment::Founding);
+            .with(Flags::FOUNDING, self.disk.written().enrolment == Enrolment::Founding);
         let voters = self.quorum_params().map(|params| params.voters.digest());
         Standing { role, priority: self.params.priority, flags, voters }
     }
 
     fn rank(&self) -> Rank {
-        Rank::new(self.node_id, &self.standing())
+        Rank::new(self.life.node_id, &self.standing())
     }
 
     /// Asks for what must be remembered to be put on disk, where it is not.
     fn persist(&mut self) {
-        let last = self.asked_to_keep;
         let state = PersistentState {
-            revision: last.unwrap_or(self.durable).revision + 1,
-            term: self.term,
-            incarnation: self.incarnation,
+            revision: 0,
+            term: self.terms.known,
+            incarnation: self.life.incarnation,
             maintenance: self.exclusions.maintenance,
-            enrolment: self.voter.enrolment(),
-            ballot: self.voter.ballot(),
-            pledge: self.voter.pledge(),
+            enrolment: self.quorum.voter.enrolment(),
+            ballot: self.quorum.voter.ballot(),
+            pledge: self.quorum.voter.pledge(),
         };
-        if !last.is_some_and(|last| last.says_the_same_as(&state)) {
-            self.asked_to_keep = Some(state);
-            self.outputs.push_back(Output::Persist(state));
+        if let Some(state) = self.disk.ask_for(state) {
+            self.outbox.push(Output::Persist(state));
         }
-    }
-
-    /// Whether nothing waits for the disk. What is there may otherwise be replaced, by something that
-    /// was asked for in between, before the end of a write is told. So it is not enough that the last
-    /// state says the same as the one that is known to be there.
-    fn all_is_kept(&self) -> bool {
-        self.asked_to_keep == Some(self.durable)
-    }
-
-    /// Takes a term above every known one, for a reign of this node.
-    fn take_next_term(&mut self) {
-        self.term = self.term.next();
-        self.persist();
     }
 
     fn set_leader(&mut self, leader: Option<NodeId>) {
         if self.leader == leader {
             return;
         }
-        self.previous_leader = self.leader.or(self.previous_leader);
+        self.outbox.previous_leader = self.leader.or(self.outbox.previous_leader);
         self.leader = leader;
     }
 
-    fn schedule_hook(&mut self, event: HookEvent, reason: Reason) {
-        let leads = matches!(event, HookEvent::Elected | HookEvent::Reaffirmed);
-        self.hooks.push(HookRun {
-            event,
-            reason,
-            role: if leads { Role::Leader } else { Role::Follower },
-            term: self.term,
-            leader: self.leader,
-            leader_address: self.leader.and_then(|id| Some(self.members.get(&id)?.address)),
-            previous_leader: self.previous_leader,
-        });
-        self.start_next_hook();
-    }
-
-    fn start_next_hook(&mut self) {
-        if self.timers.get(Timer::HookRetry).is_some() {
-            return;
-        }
-        if let Some(run) = self.hooks.start_next() {
-            // Before the scripts take over: nothing that they hold is without a will.
-            self.renew_will();
-            self.outputs.push_back(Output::RunHook(run));
-        }
-    }
-
     fn notify(&mut self, event: Event) {
-        self.outputs.push_back(Output::Notify(event));
+        self.outbox.push(Output::Notify(event));
     }
 
     const fn snapshot(&self) -> Snapshot {
-        Snapshot { role: self.role(), leader: self.leader, term: self.term }
+        Snapshot { role: self.role(), leader: self.leader, term: self.terms.known }
     }
 
     /// Tells what the call that began at `before` changed.
     fn report_transition(&mut self, now: Time, before: Snapshot) {
         let after = self.snapshot();
-        let reason = self.cause.take();
+        let reason = self.outbox.cause.take();
         let reaffirmed = after.role == Role::Leader && after.term != before.term;
         if (after.role, after.leader) == (before.role, before.leader) && !reaffirmed {
             return;
         }
         if after.role != before.role || after.leader != before.leader {
-            self.since = now;
+            self.outbox.since = now;
         }
         self.notify(Event::Transition(Transition {
             role: after.role,

@@ -6,14 +6,14 @@
 //!                    probes, a part of the time between apart
 //! ```
 //!
-//! Between the time at which a declaration is due and the alive threshold, followers that miss it ask
-//! the leader, which declares at once, and once more twice over: whoever asks has lost a datagram
-//! already. A follower that did hear it says so where the leader's answers stay away. So a short threshold
-//! loses no leader to a few lost datagrams.
+//! Between the time at which a declaration is due and the alive threshold, followers that miss it
+//! ask the leader, which declares at once, and once more twice over: whoever asks has lost a
+//! datagram already. A follower that did hear it says so where the leader's answers stay away. So a
+//! short threshold loses no leader to a few lost datagrams.
 //!
-//! Of the followers that would ask, or tell, the best goes first and the others take what it said for
-//! theirs: what it costs does not grow with the group. Whoever is better and was not heard while the
-//! leader was asked is gone too, as far as can be known.
+//! Of the followers that would ask, or tell, the best goes first and the others take what it said
+//! for theirs: what it costs does not grow with the group. Whoever is better and was not heard
+//! while the leader was asked is gone too, as far as can be known.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ use crate::core::membership::Awaited;
 use crate::core::params::Params;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::NodeId;
-use crate::wire::message::{Body, DatagramId};
+use crate::types::{DatagramId, NodeId};
+use crate::wire::message::Body;
 
-/// A leader is not given up before it was asked so often, by whomever: a node that was stopped for a
-/// while finds its leader overdue, but knows nothing yet.
+/// A leader is not given up before it was asked so often, by whomever: a node that was stopped for
+/// a while finds its leader overdue, but knows nothing yet.
 const ASKED_AT_LEAST: u32 = 3;
 
 /// How many go first in an order of their own; the others' turn comes after them at random.
@@ -35,9 +35,18 @@ const TURNS: u32 = 8;
 /// The times that a leader which was probed declares beyond the first.
 const ANSWERS_REPEATED: u32 = 2;
 
-/// What a follower knows of a leader that is overdue, and of who asks it.
+/// What is asked of leaders that are overdue: by this follower, of it, and of it as the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Probing {
+    pub(super) asking: Asking,
+    telling: Telling,
+    /// How often this leader declares again soon, as somebody did not hear it.
+    pub(super) answers_owed: u32,
+}
+
+/// What a follower knows of a leader that is overdue, and of who asks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Asking {
     /// Since when, once the leader was asked and did not answer.
     pub(super) since: Option<Time>,
     /// The probes that this node sent or heard.
@@ -48,7 +57,7 @@ pub(super) struct Probing {
 
 /// What a follower is about to tell of a leader that it hears and somebody else does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) struct Telling {
+struct Telling {
     /// When somebody last asked.
     asked_at: Option<Time>,
     /// Whether it asked again though the leader had answered: it does not hear the leader at all.
@@ -58,11 +67,11 @@ pub(super) struct Telling {
 }
 
 impl Election {
-    /// Awaits the leader's next declaration: asks for it when it is overdue, and gives the leader up in
-    /// the end.
+    /// Awaits the leader's next declaration: asks for it when it is overdue, and gives the leader
+    /// up in the end.
     pub(super) fn watch_leader(&mut self) {
-        self.probing = Probing::default();
-        if !self.telling.in_vain {
+        self.probing.asking = Asking::default();
+        if !self.probing.telling.in_vain {
             self.timers.clear(Timer::Sighting);
         }
         let Some(Awaited { due, until }) = self.awaited() else { return };
@@ -72,8 +81,8 @@ impl Election {
 
     /// No longer awaits a declaration.
     pub(super) fn forget_leader(&mut self) {
-        self.probing = Probing::default();
-        self.telling = Telling::default();
+        self.probing.asking = Asking::default();
+        self.probing.telling = Telling::default();
         for timer in [Timer::Silence, Timer::Probe, Timer::Sighting, Timer::Claim] {
             self.timers.clear(timer);
         }
@@ -83,8 +92,8 @@ impl Election {
     pub(super) fn probe(&mut self, now: Time) {
         let Some((leader, Awaited { due, until })) = self.leader_awaited() else { return };
         let spacing = spacing(due, until);
-        if !self.probing.in_turn {
-            self.probing.in_turn = true;
+        if !self.probing.asking.in_turn {
+            self.probing.asking.in_turn = true;
             let wait = self.turn_to_speak(now, spacing);
             return self.timers.set(Timer::Probe, now + wait);
         }
@@ -103,21 +112,21 @@ impl Election {
         }
         let spacing = spacing(due, until);
         if now < due {
-            let last = self.telling.asked_at.replace(now);
-            self.telling.in_vain = last.is_some_and(|last| now.since(last) <= spacing * 2);
-            self.telling.in_turn = false;
+            let last = self.probing.telling.asked_at.replace(now);
+            self.probing.telling.in_vain = last.is_some_and(|last| now.since(last) <= spacing * 2);
+            self.probing.telling.in_turn = false;
             self.timers.set(Timer::Sighting, now + spacing / 2);
         } else {
             self.note_probe(now, due, spacing);
-            self.probing.in_turn = false;
+            self.probing.asking.in_turn = false;
         }
     }
 
-    /// This node leads, and somebody did not hear it; or is about to give another leader up, and need
-    /// not look for a third.
+    /// This node leads, and somebody did not hear it; or is about to give another leader up, and
+    /// need not look for a third.
     fn answer_probe(&mut self, now: Time, asked: NodeId) {
-        if asked == self.node_id {
-            self.answers_owed = ANSWERS_REPEATED;
+        if asked == self.life.node_id {
+            self.probing.answers_owed = ANSWERS_REPEATED;
         }
         self.declare_soon(now);
     }
@@ -128,12 +137,12 @@ impl Election {
         if now >= due {
             return;
         }
-        if !self.telling.in_turn {
-            self.telling.in_turn = true;
+        if !self.probing.telling.in_turn {
+            self.probing.telling.in_turn = true;
             let wait = self.turn_to_speak(now, spacing(due, until));
             return self.timers.set(Timer::Sighting, now + wait);
         }
-        self.telling.in_vain = false;
+        self.probing.telling.in_vain = false;
         if let Some(newest) = self.members.newest(&leader) {
             self.send(Body::Sighting { leader, newest });
         }
@@ -144,7 +153,7 @@ impl Election {
         if self.leader != Some(leader) || self.state != State::Following {
             return;
         }
-        self.telling.in_vain = false;
+        self.probing.telling.in_vain = false;
         self.timers.clear(Timer::Sighting);
         if self.members.note_sighting(now, &leader, newest) {
             self.watch_leader();
@@ -154,7 +163,7 @@ impl Election {
     /// Whether the leader may be given up. Where it was hardly asked, it gets the time for it.
     pub(super) fn was_asked(&mut self, now: Time) -> bool {
         let Some(Awaited { due, until }) = self.awaited() else { return true };
-        let missing = ASKED_AT_LEAST.saturating_sub(self.probing.asked);
+        let missing = ASKED_AT_LEAST.saturating_sub(self.probing.asking.asked);
         let spacing = spacing(due, until);
         if missing == 0 || spacing.is_zero() {
             return true;
@@ -167,22 +176,22 @@ impl Election {
     /// meanwhile counts.
     pub(super) fn better_rivals(&self, now: Time) -> usize {
         let own = self.rank();
-        let since = self.probing.since.unwrap_or(Time::ZERO);
+        let since = self.probing.asking.since.unwrap_or(Time::ZERO);
         self.members.rivals_since(now, since).filter(|rival| *rival > own).count()
     }
 
-    /// Whether nobody else can be the next leader: the last one did not answer, and of the others that
-    /// could nobody was heard meanwhile.
+    /// Whether nobody else can be the next leader: the last one did not answer, and of the others
+    /// that could nobody was heard meanwhile.
     pub(super) fn succeeds_for_certain(&self, now: Time) -> bool {
-        self.probing.since.is_some() && self.better_rivals(now) == 0
+        self.probing.asking.since.is_some() && self.better_rivals(now) == 0
     }
 
     /// Each of the probes that there have to be leaves the leader the time to answer.
     fn note_probe(&mut self, now: Time, due: Time, spacing: Duration) {
-        self.probing.asked = self.probing.asked.saturating_add(1);
-        self.probing.since.get_or_insert(due.min(now));
+        self.probing.asking.asked = self.probing.asking.asked.saturating_add(1);
+        self.probing.asking.since.get_or_insert(due.min(now));
         self.timers.set(Timer::Probe, now + spacing);
-        if self.probing.asked <= ASKED_AT_LEAST {
+        if self.probing.asking.asked <= ASKED_AT_LEAST {
             self.timers.set_no_earlier(Timer::Silence, now + spacing);
         }
     }
@@ -207,7 +216,7 @@ impl Election {
             .count();
         match u32::try_from(ahead) {
             Ok(ahead) if ahead < TURNS && self.is_eligible() => spacing / TURNS * ahead,
-            _ => spacing + self.chance(spacing * 3),
+            _ => spacing + self.chance.up_to(spacing * 3),
         }
     }
 }

@@ -16,7 +16,7 @@ impl Election {
     pub fn headline(&self, now: Time) -> Headline {
         Headline {
             role: self.role(),
-            term: self.term,
+            term: self.terms.known,
             leader: self.leader.map(|leader| self.leader_status(now, leader)),
         }
     }
@@ -25,13 +25,13 @@ impl Election {
     pub fn status(&self, now: Time) -> Status {
         let Headline { role, term, leader } = self.headline(now);
         Status {
-            node_id: self.node_id,
+            node_id: self.life.node_id,
             role,
             ineligible: self.ineligible(now),
             health: self.health(),
             term,
             leader,
-            since: now.since(self.since),
+            since: now.since(self.outbox.since),
             handing_over: match self.state {
                 State::HandingOver { reason, .. } => Some(reason),
                 _ => None,
@@ -50,15 +50,15 @@ impl Election {
     fn quorum_status(&self, now: Time) -> Option<QuorumStatus> {
         let params = self.quorum_params()?;
         let digest = params.voters.digest();
-        let standing = |id: &NodeId| match *id == self.node_id {
+        let standing = |id: &NodeId| match *id == self.life.node_id {
             true => self.own_voter_standing(now),
             false => self.members.voter_standing(now, id, digest),
         };
         let voters = params.voters.ids().iter();
-        let pledge = self.voter.pledge().filter(|_| !self.is_leader());
+        let pledge = self.quorum.voter.pledge().filter(|_| !self.is_leader());
         let pledged =
-            pledge.filter(|pledge| pledge.to.node_id != self.node_id).and_then(|pledge| {
-                let until = self.voter.bound_until(now, self.life())?;
+            pledge.filter(|pledge| pledge.to.node_id != self.life.node_id).and_then(|pledge| {
+                let until = self.quorum.voter.bound_until(now, self.life)?;
                 Some((pledge.to.node_id, until.since(now)))
             });
         let disagrees = |member: &Member| member.standing.voters != Some(digest);
@@ -108,7 +108,7 @@ impl Election {
 
     fn own_status(&self) -> MemberStatus {
         MemberStatus {
-            node_id: self.node_id,
+            node_id: self.life.node_id,
             address: None,
             role: self.role(),
             priority: self.params.priority,

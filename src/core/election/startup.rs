@@ -59,9 +59,9 @@ impl Election {
         true
     }
 
-    /// Tells the group that this node starts: at first at every sample, so that those that start together
-    /// know each other by the second; then, in a large group, no more often than any member tells that it
-    /// is there.
+    /// Tells the group that this node starts: at first at every sample, so that those that start
+    /// together know each other by the second; then, in a large group, no more often than any
+    /// member tells that it is there.
     pub(super) fn say_hello(&mut self, now: Time) {
         match self.state {
             State::Starting { samples, .. } if samples < HELLOS => self.send_heartbeat(now),

@@ -24,34 +24,34 @@ impl Election {
     /// Asks for a new will to be kept where this node's has changed.
     pub(super) fn renew_will(&mut self) {
         let estate = self.estate();
-        if estate != self.bequeathed {
-            self.bequeathed = estate;
-            self.outputs.push_back(Output::Bequeath);
+        if estate != self.outbox.bequeathed {
+            self.outbox.bequeathed = estate;
+            self.outbox.push(Output::Bequeath);
         }
     }
 
     /// Chooses whom the will names. A leader looks as often as it declares.
     pub(super) fn choose_heir(&mut self, now: Time) {
-        self.heir = self.choose_successor(now, None);
+        self.outbox.heir = self.choose_successor(now, None);
         self.renew_will();
     }
 
     fn estate(&self) -> Option<Estate> {
         let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
-        let scripts_hold = self.hooks.hold();
+        let scripts_hold = self.hooks.schedule.hold();
         let heir = match self.state {
             State::HandingOver { successor: Some(successor), .. } => Some(successor),
-            _ => self.heir.filter(|_| in_office),
+            _ => self.outbox.heir.filter(|_| in_office),
         };
-        let term = self.durable.term;
+        let term = self.disk.written().term;
         let grace = self.quorum_params().map(|quorum| quorum.demote_grace);
-        let grace_end = self.grace_end();
+        let grace_end = self.hooks.grace_end();
         (in_office || scripts_hold).then_some(Estate { term, scripts_hold, grace, grace_end, heir })
     }
 
     fn last_demotion(&self, estate: &Estate) -> HookRun {
-        let leader = self.leader.filter(|leader| *leader != self.node_id);
-        let led = self.leader == Some(self.node_id);
+        let leader = self.leader.filter(|leader| *leader != self.life.node_id);
+        let led = self.leader == Some(self.life.node_id);
         HookRun {
             event: HookEvent::Demoted,
             reason: Reason::Crashed,
@@ -59,7 +59,7 @@ impl Election {
             term: estate.term,
             leader,
             leader_address: leader.and_then(|id| Some(self.members.get(&id)?.address)),
-            previous_leader: if led { self.leader } else { self.previous_leader },
+            previous_leader: if led { self.leader } else { self.outbox.previous_leader },
         }
     }
 
@@ -71,8 +71,8 @@ impl Election {
             ..self.standing()
         };
         Message {
-            sender: self.node_id,
-            incarnation: self.incarnation,
+            sender: self.life.node_id,
+            incarnation: self.life.incarnation,
             sequence: Sequence(u64::MAX),
             term: estate.term,
             standing,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::requests::Requests;
 use crate::core::persist::Enrolment;
 use crate::types::{NodeId, Sequence};
 
@@ -10,9 +11,9 @@ use crate::types::{NodeId, Sequence};
 pub struct Answer {
     /// How far it is whole.
     pub memory: Enrolment,
-    /// Whether the datagram's term is the highest that it knows, and it has voted in none that it has
-    /// forgotten. It does not say so as long as a pledge that the voter which asks has forgotten could
-    /// still be in force.
+    /// Whether the datagram's term is the highest that it knows, and it has voted in none that it
+    /// has forgotten. It does not say so as long as a pledge that the voter which asks has
+    /// forgotten could still be in force.
     pub testifies: bool,
 }
 
@@ -20,26 +21,15 @@ pub struct Answer {
 /// answer was given after the question: other datagrams may be from before, however late they come.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Census {
-    /// The numbers of the first and the last inquiry.
-    inquiries: (Sequence, Sequence),
+    /// The datagrams that asked.
+    pub requests: Requests,
     answers: BTreeMap<NodeId, Answer>,
 }
 
 impl Census {
     /// Begins with the datagram `inquiry`.
     pub const fn new(inquiry: Sequence) -> Self {
-        Census { inquiries: (inquiry, inquiry), answers: BTreeMap::new() }
-    }
-
-    /// Takes in that it is asked again.
-    pub const fn note_repeated(&mut self, inquiry: Sequence) {
-        self.inquiries.1 = inquiry;
-    }
-
-    /// Whether the datagram `request` was one of its inquiries. Of the numbers in between, others may
-    /// have been given to datagrams that nobody answers.
-    pub fn was_asked_by(&self, request: Sequence) -> bool {
-        (self.inquiries.0..=self.inquiries.1).contains(&request)
+        Census { requests: Requests::from(inquiry), answers: BTreeMap::new() }
     }
 
     /// Takes in what `voter` answered.
@@ -96,8 +86,8 @@ mod tests {
     #[test]
     fn every_inquiry_of_it_may_be_answered() {
         let mut census = Census::new(Sequence(3));
-        census.note_repeated(Sequence(5));
-        assert!(census.was_asked_by(Sequence(3)) && census.was_asked_by(Sequence(5)));
-        assert!(!census.was_asked_by(Sequence(2)) && !census.was_asked_by(Sequence(6)));
+        census.requests.note_repeated(Sequence(5));
+        assert!(census.requests.contain(Sequence(3)) && census.requests.contain(Sequence(5)));
+        assert!(!census.requests.contain(Sequence(2)) && !census.requests.contain(Sequence(6)));
     }
 }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The lease counts from the moment at which the acknowledged declaration was sent, by the leader's
-//! clock; the voter's pledge from when it was taken in, which is later, by the voter's. In true time
-//! the lease and the grace take at most `(L + G) / 0.99`, the pledge at least `hold / 1.01`.
+//! clock; the voter's pledge from when it was taken in, which is later, by the voter's. In true
+//! time the lease and the grace take at most `(L + G) / 0.99`, the pledge at least `hold / 1.01`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -23,8 +23,9 @@ const DRIFT_PERCENT: u32 = 1;
 /// No pledge may be asked for that lasts longer: a broken node must not bind the voters for ever.
 pub const HOLD_MAX: Duration = Duration::from_secs(3600);
 
-/// Declarations whose acknowledgements are waited for. They come a fortieth of an interval apart at the
-/// closest, and a lease is rarely longer than three intervals; of more, the oldest do not count.
+/// Declarations whose acknowledgements are waited for. They come a fortieth of an interval apart at
+/// the closest, and a lease is rarely longer than three intervals; of more, the oldest do not
+/// count.
 const OUTSTANDING_MAX: usize = 128;
 
 /// How long a voter has to hold still for a leader that relies on it for `reliance`, whichever of
@@ -115,9 +116,9 @@ impl Lease {
         self.outstanding.push_back((sequence, cover));
     }
 
-    /// Takes in, at `now`, that `voter` acknowledges the declaration `sequence`, and renews the lease
-    /// where that makes `needed` voters who have acknowledged it or another that covers as much. A
-    /// declaration that is too old to count, or was none, changes nothing.
+    /// Takes in, at `now`, that `voter` acknowledges the declaration `sequence`, and renews the
+    /// lease where that makes `needed` voters who have acknowledged it or another that covers as
+    /// much. A declaration that is too old to count, or was none, changes nothing.
     pub fn note_acknowledged(
         &mut self,
         now: Time,

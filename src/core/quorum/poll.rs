@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::requests::Requests;
 use crate::time::Time;
 use crate::types::{NodeId, Sequence};
 
@@ -21,15 +22,15 @@ pub struct Poll {
     question: Question,
     /// When it was first asked. What the answers promise counts from here at the latest.
     asked: Time,
-    /// The numbers of the first and the last datagram that asked.
-    requests: (Sequence, Sequence),
+    /// The datagrams that asked.
+    pub requests: Requests,
     granted: BTreeSet<NodeId>,
 }
 
 impl Poll {
     /// `question`, asked for the first time at `now` by the datagram `request`.
     pub const fn new(question: Question, now: Time, request: Sequence) -> Self {
-        Poll { question, asked: now, requests: (request, request), granted: BTreeSet::new() }
+        Poll { question, asked: now, requests: Requests::from(request), granted: BTreeSet::new() }
     }
 
     /// What is asked for.
@@ -40,17 +41,6 @@ impl Poll {
     /// When it was first asked.
     pub const fn asked(&self) -> Time {
         self.asked
-    }
-
-    /// Takes in that it is asked again.
-    pub const fn note_repeated(&mut self, request: Sequence) {
-        self.requests.1 = request;
-    }
-
-    /// Whether the datagram `request` asked this. Of the numbers between the first and the last,
-    /// others may have been given to datagrams that nobody answers.
-    pub fn was_asked_by(&self, request: Sequence) -> bool {
-        (self.requests.0..=self.requests.1).contains(&request)
     }
 
     /// Takes in that `voter` said yes, and returns how many have.
@@ -67,10 +57,10 @@ mod tests {
     #[test]
     fn a_voter_counts_once_and_every_asking_counts() {
         let mut poll = Poll::new(Question::Vote, Time::from_millis(5), Sequence(7));
-        poll.note_repeated(Sequence(9));
+        poll.requests.note_repeated(Sequence(9));
         assert_eq!(poll.asked(), Time::from_millis(5));
-        assert!(poll.was_asked_by(Sequence(7)) && poll.was_asked_by(Sequence(9)));
-        assert!(!poll.was_asked_by(Sequence(6)) && !poll.was_asked_by(Sequence(10)));
+        assert!(poll.requests.contain(Sequence(7)) && poll.requests.contain(Sequence(9)));
+        assert!(!poll.requests.contain(Sequence(6)) && !poll.requests.contain(Sequence(10)));
         let id = |text: &str| text.parse().unwrap();
         assert_eq!(poll.note_granted(id("a")), 1);
         assert_eq!(poll.note_granted(id("a")), 1);

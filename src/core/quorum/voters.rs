@@ -66,9 +66,9 @@ impl Voters {
         self.ids.len() / 2 + 1
     }
 
-    /// How many others have to tell a voter without a memory the term: a majority, so that one of them
-    /// has voted in every term that was won with its help, be it under these voters or under a set
-    /// that differs by one. Of two voters there is only one other.
+    /// How many others have to tell a voter without a memory the term: a majority, so that one of
+    /// them has voted in every term that was won with its help, be it under these voters or under a
+    /// set that differs by one. Of two voters there is only one other.
     pub fn needed_to_testify(&self) -> usize {
         if self.ids.len() == 2 { 1 } else { self.needed() }
     }
@@ -137,9 +137,9 @@ mod tests {
         Voters::new((0..set.count_ones()).map(|n| format!("n{n}").parse().unwrap())).unwrap()
     }
 
-    /// Checks that of those who testify to one of the `forgetful` under `current` somebody has voted in
-    /// every term that was won under `earlier`. Voters that only one of the two sets has may remember
-    /// any other time.
+    /// Checks that of those who testify to one of the `forgetful` under `current` somebody has
+    /// voted in every term that was won under `earlier`. Voters that only one of the two sets has
+    /// may remember any other time.
     fn check_testimonies(earlier: Bits, current: Bits, forgetful: Bits) {
         let testifying = of_size(current).needed_to_testify();
         let remember = current & !forgetful;

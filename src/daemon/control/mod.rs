@@ -22,7 +22,7 @@ use mio::{Interest, Registry, Token};
 pub use access::{Access, AccessError, GROUP_MEMBERS_MAX, Peer};
 
 use crate::control_api::{Done, REQUEST_MAX, Refusal, RefusalKind, Request, Response, Transition};
-use crate::daemon::socket_file::{BindError, Purpose, SocketFile};
+use crate::os::socket_file::{BindError, Purpose, SocketFile};
 use crate::time::Time;
 use connection::{Connection, Received, encode};
 
@@ -128,8 +128,8 @@ impl ControlServer {
         })
     }
 
-    /// Listens anew where somebody has removed the socket, and returns whether it did. Those who are
-    /// connected are served on.
+    /// Listens anew where somebody has removed the socket, and returns whether it did. Those who
+    /// are connected are served on.
     pub fn restore(&mut self) -> bool {
         if !self.file.is_gone() {
             return false;
@@ -163,8 +163,8 @@ impl ControlServer {
         self.place(token).is_some()
     }
 
-    /// Whether nobody is connected or waits to be and no request is left, so that nothing is to be done
-    /// until an event comes.
+    /// Whether nobody is connected or waits to be and no request is left, so that nothing is to be
+    /// done until an event comes.
     pub fn is_idle(&self) -> bool {
         self.accept_at.is_none()
             && self.requests.is_empty()

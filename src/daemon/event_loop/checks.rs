@@ -4,9 +4,9 @@ use super::Daemon;
 use crate::control_api::CheckReport;
 use crate::core::hook::HookOutcome;
 use crate::core::status::HealthState;
-use crate::daemon::clock;
-use crate::daemon::hooks::schedule::{CheckSchedule, Due, PATIENCE};
-use crate::daemon::hooks::{Forced, HookFinished};
+use crate::hooks::schedule::{CheckSchedule, Due, PATIENCE};
+use crate::hooks::{Forced, HookFinished};
+use crate::os::clock;
 use crate::types::Role;
 
 /// The check of a daemon.

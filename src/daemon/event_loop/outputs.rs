@@ -1,16 +1,16 @@
 //! What the election asks for, carried out.
 //!
-//! A process can be stopped between any two instructions, and a lease runs out meanwhile. So whatever
-//! speaks or acts as the leader is let through by the clock as it is right before, not by what the
-//! election knew when it asked for it.
+//! A process can be stopped between any two instructions, and a lease runs out meanwhile. So
+//! whatever speaks or acts as the leader is let through by the clock as it is right before, not by
+//! what the election knew when it asked for it.
 
 use super::Daemon;
 use crate::config::Config;
 use crate::core::Election;
 use crate::core::hook::{HookEvent, HookOutcome, HookRun};
 use crate::core::output::{Event, Output, Transition};
-use crate::daemon::clock;
 use crate::daemon::report;
+use crate::os::clock;
 use crate::time::Time;
 use crate::types::Role;
 use crate::wire::message::Message;
@@ -54,7 +54,8 @@ impl Daemon {
         }
     }
 
-    /// The ends of hook and fence go back to the election. What that asks for is carried out by the caller.
+    /// The ends of hook and fence go back to the election. What that asks for is carried out by the
+    /// caller.
     pub(super) fn report_finished_hooks(&mut self) {
         while let Some(finished) = self.hooks.poll_finished() {
             self.election.handle_hook_finished(clock::now(), finished.outcome);

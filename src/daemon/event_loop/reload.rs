@@ -1,7 +1,8 @@
 //! Reading the configuration again, on HUP.
 //!
 //! Its files may lie on a server that hangs, and a group be looked up in a directory that does not
-//! answer. So a thread reads them, one reload at a time, and what was in force stays until it is done.
+//! answer. So a thread reads them, one reload at a time, and what was in force stays until it is
+//! done.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use std::thread;
 use super::Daemon;
 use crate::config::{Config, ConfigSource, keys};
 use crate::daemon::RunError;
-use crate::daemon::clock;
 use crate::daemon::control::Access;
-use crate::daemon::hooks::HookSettings;
-use crate::daemon::hooks::schedule::CheckSettings;
+use crate::hooks::HookSettings;
+use crate::hooks::schedule::CheckSettings;
+use crate::os::clock;
 use crate::wire::auth::Keyring;
 
 /// What a reload reads. The files whose names take a restart to change are read anew under their

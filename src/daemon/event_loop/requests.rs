@@ -1,8 +1,8 @@
 //! What clients of the control socket are answered.
 //!
 //! Whatever an answer says about leadership, it says by the clock as it is right before it leaves.
-//! An answer that promises something about a restart waits until that is on disk; nothing else waits
-//! for it.
+//! An answer that promises something about a restart waits until that is on disk; nothing else
+//! waits for it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,14 +14,15 @@ use crate::control_api::{
     Counters, Done, HookReport, Refusal, RefusalKind, Request, Response, StatusReport,
 };
 use crate::core::election::{YieldError, Yielding};
-use crate::daemon::clock;
 use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
 use crate::daemon::report::{self, Surroundings};
 use crate::daemon::store::Ticket;
+use crate::os::clock;
 use crate::time::Time;
 use crate::types::Role;
 
-/// How long a client waits for the disk before it is told so. Short enough for it to still be there.
+/// How long a client waits for the disk before it is told so. Short enough for it to still be
+/// there.
 const REPLY_PATIENCE: Duration = CLIENT_TIMEOUT.saturating_sub(Duration::from_secs(1));
 
 /// The answers that wait for the disk, oldest first.
@@ -115,8 +116,8 @@ impl Daemon {
         }
     }
 
-    /// Maintenance that would not outlive a restart is not what was asked for, so the answer waits for
-    /// the disk.
+    /// Maintenance that would not outlive a restart is not what was asked for, so the answer waits
+    /// for the disk.
     fn set_maintenance(&mut self, client: ClientId, on: bool) -> Option<Response> {
         let now = clock::now();
         self.election.set_maintenance(now, on);
@@ -139,8 +140,8 @@ impl Daemon {
         })
     }
 
-    /// The status after the time has had its say. Making it takes a while; one that would show a lease
-    /// that ran out meanwhile is made anew.
+    /// The status after the time has had its say. Making it takes a while; one that would show a
+    /// lease that ran out meanwhile is made anew.
     fn status(&mut self) -> StatusReport {
         loop {
             self.let_time_pass();

@@ -1,5 +1,5 @@
-//! Whole daemons in one process, turned by the test. While it does not turn one, that one is as a process
-//! that was stopped. Each test has a process and a loopback of its own.
+//! Whole daemons in one process, turned by the test. While it does not turn one, that one is as a
+//! process that was stopped. Each test has a process and a loopback of its own.
 
 #[path = "../../../tests/common/mod.rs"]
 #[expect(unreachable_pub, reason = "integration tests share it")]
@@ -41,8 +41,8 @@ const LEASE: Duration = Duration::from_secs(2);
 fn alone(test: &str, body: impl FnOnce()) {
     let test = format!("daemon::event_loop::tests::{test}");
     let mut wrapper = vec!["-Urnmpf", "--mount-proc", "--kill-child"];
-    // The shell is process 1. That one reaps every orphan, and were it this process, one daemon would take
-    // the hooks of the other in it for orphans.
+    // The shell is process 1. That one reaps every orphan, and were it this process, one daemon
+    // would take the hooks of the other in it for orphans.
     wrapper.extend(["sh", "-c", r#""$@"; exit $?"#, "sh"]);
     common::run_inside(&test, &wrapper, || {
         assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
@@ -643,7 +643,8 @@ fn in_quorum_mode_nothing_starts_on_a_disk_that_cannot_be_written() {
 
         let read_only = tiny();
         let mut remount = Command::new("mount");
-        // The mount alone and not the file system, whose options name users as the host numbers them.
+        // The mount alone and not the file system, whose options name users as the host numbers
+        // them.
         remount.args(["-o", "remount,bind,ro"]).arg(read_only.path().join("state"));
         assert!(remount.status().unwrap().success());
         let text = refusal(read_only);
@@ -904,7 +905,7 @@ fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_ru
             if has_runner {
                 let source = source.clone();
                 // Runs for as long as this process does.
-                std::thread::spawn(move || crate::hook_runner::run(source));
+                std::thread::spawn(move || crate::hooks::runner::run(source));
             }
             let mut node = Node::start_by(config, dir).unwrap();
             node.lead();

@@ -1,11 +1,12 @@
 //! What the core persists, on disk.
 //!
-//! One small file for each group, which people can read; `format` has its layout. It is
-//! replaced as a whole: written beside, synced, renamed, and the directory synced. After a crash at any
-//! point there is the old file or the new one, never a mixture. A lock on a second file keeps another
+//! One small file for each group, which people can read; `format` has its layout. It is replaced as
+//! a whole: written beside, synced, renamed, and the directory synced. After a crash at any point
+//! there is the old file or the new one, never a mixture. A lock on a second file keeps another
 //! daemon away.
 //!
-//! [`Store`] waits for the disk; [`Writer`] keeps it on a thread of its own, so that nothing else does.
+//! [`Store`] waits for the disk; [`Writer`] keeps it on a thread of its own, so that nothing else
+//! does.
 
 mod format;
 mod writer;
@@ -20,6 +21,7 @@ use nix::fcntl::OFlag;
 pub use self::format::STATE_MAX;
 use self::format::{DecodeError, VERSION, decode, encode};
 pub use self::writer::{OnFailure, RETRY_PAUSE, Ticket, Writer};
+use crate::config::state_file;
 use crate::core::persist::PersistentState;
 use crate::types::GroupName;
 
@@ -96,8 +98,8 @@ pub enum StoreError {
     },
 }
 
-/// Nothing is written through a link: the directory may be another user's than this process's, which may be
-/// root's.
+/// Nothing is written through a link: the directory may be another user's than this process's,
+/// which may be root's.
 const NO_LINK: i32 = OFlag::O_NOFOLLOW.bits();
 
 /// The state of one group on disk, locked against other daemons while this lives.
@@ -110,8 +112,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Locks the state of `group` in `state_dir` and reads it; none where there is none yet. Creates
-    /// the directory where it is missing.
+    /// Locks the state of `group` in `state_dir` and reads it; none where there is none yet.
+    /// Creates the directory where it is missing.
     ///
     /// # Errors
     ///
@@ -121,7 +123,7 @@ impl Store {
         group: GroupName,
     ) -> Result<(Self, Option<PersistentState>), StoreError> {
         create_dir(state_dir)?;
-        let lock = lock(&path_in(state_dir, group, "lock"))?;
+        let lock = lock(&state_file(state_dir, group, "lock"))?;
         let store = Store { dir: state_dir.to_owned(), group, lock };
         store.remove_leftover()?;
         let state = read(&store.path("state"))?;
@@ -144,8 +146,8 @@ impl Store {
             .map_err(|source| StoreError::Write { path: self.path("state"), source })
     }
 
-    /// Makes sure that the lock on the files where they are now is this store's: whoever removed the
-    /// directory may have made room for another daemon.
+    /// Makes sure that the lock on the files where they are now is this store's: whoever removed
+    /// the directory may have made room for another daemon.
     fn hold_lock(&mut self) -> Result<(), StoreError> {
         let path = self.path("lock");
         let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
@@ -182,14 +184,8 @@ impl Store {
     }
 
     fn path(&self, extension: &str) -> PathBuf {
-        path_in(&self.dir, self.group, extension)
+        state_file(&self.dir, self.group, extension)
     }
-}
-
-/// The group's file with `extension`. A group's name may hold a slash, a file's may not.
-pub(crate) fn path_in(dir: &Path, group: GroupName, extension: &str) -> PathBuf {
-    let name = group.as_str().replace('%', "%25").replace('/', "%2F");
-    dir.join(format!("{name}.{extension}"))
 }
 
 fn create_dir(dir: &Path) -> Result<(), StoreError> {
@@ -399,7 +395,7 @@ mod tests {
     #[test]
     fn a_group_name_is_no_path() {
         let dir = TempDir::new().unwrap();
-        let name = |group: &str| path_in(Path::new("/d"), group.parse().unwrap(), "state");
+        let name = |group: &str| state_file(Path::new("/d"), group.parse().unwrap(), "state");
         assert_eq!(name("../../etc"), Path::new("/d/..%2F..%2Fetc.state"));
         assert_ne!(name("a/b"), name("a%2Fb"));
         Store::open(dir.path(), "../x".parse().unwrap()).unwrap().0.save(&STATE).unwrap();

@@ -36,8 +36,9 @@ pub struct Ticket(u64);
 /// Saves states on a thread of its own. Never blocks, but in [`finish`](Self::finish).
 ///
 /// When the waker was called, call [`handle_wake`](Self::handle_wake), at
-/// [`poll_timeout`](Self::poll_timeout) call [`handle_timeout`](Self::handle_timeout), and after each of
-/// these and of `save` drain [`poll_settled`](Self::poll_settled). Spurious calls are harmless.
+/// [`poll_timeout`](Self::poll_timeout) call [`handle_timeout`](Self::handle_timeout), and after
+/// each of these and of `save` drain [`poll_settled`](Self::poll_settled). Spurious calls are
+/// harmless.
 ///
 /// What is being written when this is dropped is still written, as long as the process lives.
 #[derive(Debug)]
@@ -70,8 +71,8 @@ struct Order {
 }
 
 impl Writer {
-    /// A writer that saves with `save`, such as [`Store::save`](super::Store::save), and calls `wake`
-    /// after each. `on_disk` is what this life has saved already.
+    /// A writer that saves with `save`, such as [`Store::save`](super::Store::save), and calls
+    /// `wake` after each. `on_disk` is what this life has saved already.
     ///
     /// # Errors
     ///
@@ -103,8 +104,8 @@ impl Writer {
         })
     }
 
-    /// Has `state` saved, in place of one that still waits. One that is on disk already is settled at
-    /// once.
+    /// Has `state` saved, in place of one that still waits. One that is on disk already is settled
+    /// at once.
     pub fn save(&mut self, state: PersistentState) {
         let order = Order { ticket: self.next_ticket(), state };
         let is_there = self.on_disk.is_some_and(|there| there.says_the_same_as(&state));
@@ -116,8 +117,8 @@ impl Writer {
         }
     }
 
-    /// Tries what could not be saved once more, and tells which ticket stands for all that is not on
-    /// disk; none where everything is.
+    /// Tries what could not be saved once more, and tells which ticket stands for all that is not
+    /// on disk; none where everything is.
     pub fn insist(&mut self) -> Option<Ticket> {
         if self.unsaved?.ticket <= self.settled {
             self.renew_order();

@@ -13,8 +13,8 @@ use nix::sys::socket::{
 
 use crate::wire::frame::DATAGRAM_MAX;
 
-/// Most datagrams in a batch. In a small group one is there at a time; this many make the system call
-/// cheap in a flood.
+/// Most datagrams in a batch. In a small group one is there at a time; this many make the system
+/// call cheap in a flood.
 const BATCH_MAX: usize = 8;
 
 /// One byte more than any datagram has, so that a longer one does not pass for one.
@@ -64,8 +64,8 @@ impl Batch {
         !matches!(self.arrivals.get(self.next), Some(Some(_)))
     }
 
-    /// Replaces it by what waits in `socket`, and tells whether that may have been more than there is
-    /// room for. Does not wait and allocates nothing.
+    /// Replaces it by what waits in `socket`, and tells whether that may have been more than there
+    /// is room for. Does not wait and allocates nothing.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Has the kernel drop this daemon's own datagrams, which would wake it for nothing.
 //!
 //! The kernel hands a multicast datagram to every member on the sending host, the sender too. Other
-//! daemons on the host need that. What carries this daemon's mark is dropped by a socket filter, and
-//! everything else passes, also what is too short to carry it.
+//! daemons on the host need that. What carries this daemon's mark is dropped by a socket filter,
+//! and everything else passes, also what is too short to carry it.
 
 use nix::libc;
 use socket2::SockFilter;

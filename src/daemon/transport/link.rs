@@ -22,8 +22,8 @@ use crate::wire::frame::Mark;
 /// switches forget after 260 s.
 pub const REJOIN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The same once somebody is no longer heard, as a switch may just have forgotten this host: not more
-/// often than so, however many fall silent.
+/// The same once somebody is no longer heard, as a switch may just have forgotten this host: not
+/// more often than so, however many fall silent.
 const REJOIN_PAUSE: Duration = Duration::from_secs(5);
 
 /// What a report shows for the name of an interface that the kernel's routes do not tell yet.
@@ -36,7 +36,8 @@ struct Port {
     endpoint: Endpoint,
     /// When the membership was last announced.
     joined_at: Time,
-    /// May hold datagrams: set by an event, cleared by a read that emptied it. mio reports edges only.
+    /// May hold datagrams: set by an event, cleared by a read that emptied it. mio reports edges
+    /// only.
     readable: bool,
     /// What was read and not handed out yet.
     batch: Batch,
@@ -170,7 +171,8 @@ impl Link {
         Some(result.is_ok())
     }
 
-    /// Whether there is a datagram to take. Reads from the socket where none is left of the last read.
+    /// Whether there is a datagram to take. Reads from the socket where none is left of the last
+    /// read.
     pub(super) fn has_datagram(&mut self) -> bool {
         let State::Open(port) = &mut self.state else { return false };
         if port.batch.is_empty() && port.readable {
@@ -303,8 +305,9 @@ impl Link {
 }
 
 impl Port {
-    /// Reads what waits. A read that is not full has emptied the socket, and whatever comes after it has
-    /// an event of its own: asking once more, only to hear that there is nothing, would be wasted.
+    /// Reads what waits. A read that is not full has emptied the socket, and whatever comes after
+    /// it has an event of its own: asking once more, only to hear that there is nothing, would be
+    /// wasted.
     fn read(&mut self) {
         match self.batch.refill(&self.socket) {
             Ok(is_full) => self.readable = is_full,

@@ -1,12 +1,12 @@
 //! Whether a datagram comes from a host on this LAN, by what the network layer tells of it.
 //!
 //! Datagrams leave with the highest hop count there is, and every router takes one off. So one that
-//! arrives with all of them has passed none, and nobody beyond the LAN can make it so, whatever else he
-//! forges.
+//! arrives with all of them has passed none, and nobody beyond the LAN can make it so, whatever
+//! else he forges.
 //!
-//! The source has to be one that a host on this interface's link can have. It need not be in one of the
-//! interface's networks: hosts whose address is a network of its own, or of another subnet on the same
-//! wire, elect too, and the hop count has told already that they are near.
+//! The source has to be one that a host on this interface's link can have. It need not be in one of
+//! the interface's networks: hosts whose address is a network of its own, or of another subnet on
+//! the same wire, elect too, and the hop count has told already that they are near.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -2,8 +2,9 @@
 
 use super::change::{LinkEvent, SendFailure};
 
-/// How many datagrams in a row the kernel refuses until nothing is expected of the interface: as many
-/// as it takes the others to give up a leader, the declaration and the answers to seven probes.
+/// How many datagrams in a row the kernel refuses until nothing is expected of the interface: as
+/// many as it takes the others to give up a leader, the declaration and the answers to seven
+/// probes.
 const MUTE_AFTER: u32 = 8;
 
 /// Watches how sends end. A failure is news at once; recovery is told by a review that has seen
@@ -43,7 +44,8 @@ impl SendHealth {
         self.has_new_failure() || self.was_mute != self.is_mute()
     }
 
-    /// Whether the kernel has refused so many in a row that nobody hears this host by the interface.
+    /// Whether the kernel has refused so many in a row that nobody hears this host by the
+    /// interface.
     pub(super) const fn is_mute(&self) -> bool {
         self.failures_in_a_row >= MUTE_AFTER
     }

@@ -1,6 +1,7 @@
-//! Five nodes under everything at once, for as long as one likes, and what their mode promises checked
-//! all the while; beside them one that only follows, to which nothing is done, and which must not grow. All
-//! have a key, so that whoever restarts or was away has to show first that it is there.
+//! Five nodes under everything at once, for as long as one likes, and what their mode promises
+//! checked all the while; beside them one that only follows, to which nothing is done, and which
+//! must not grow. All have a key, so that whoever restarts or was away has to show first that it is
+//! there.
 //!
 //! ```text
 //! LANELECT_CAMPAIGN=10m cargo test --test lan -- campaign --nocapture
@@ -10,12 +11,13 @@
 //! Without `LANELECT_CAMPAIGN` a campaign is short. The seed, printed first, gives the same plan
 //! again.
 //!
-//! Hooks fail, hang, ignore TERM and cannot be killed. In quorum mode nobody takes over before such a hook
-//! has had its grace; afterwards anybody may, and the fence runs.
+//! Hooks fail, hang, ignore TERM and cannot be killed. In quorum mode nobody takes over before such
+//! a hook has had its grace; afterwards anybody may, and the fence runs.
 //!
-//! In the variant with frozen processes the leadership is promised as ever, but the hooks only where
-//! a watchdog ends a frozen daemon's: there their overlaps are counted. In available mode one leader is
-//! promised where all hear each other: every now and then everything is healed, and there has to be one.
+//! In the variant with frozen processes the leadership is promised as ever, but the hooks only
+//! where a watchdog ends a frozen daemon's: there their overlaps are counted. In available mode one
+//! leader is promised where all hear each other: every now and then everything is healed, and there
+//! has to be one.
 
 mod plan;
 
@@ -37,8 +39,8 @@ use crate::harness::switch::Rule;
 use crate::harness::usage::Usage;
 use crate::harness::{Host, Lan, group, scenario, wait_until};
 
-/// The hooks of [`Deed::SlowHooks`], one after another, fit into the grace well, on a loaded machine
-/// too.
+/// The hooks of [`Deed::SlowHooks`], one after another, fit into the grace well, on a loaded
+/// machine too.
 const QUORUM: &str = "\
     mode = \"quorum\"\n\
     voters = [\"h1\", \"h2\", \"h3\", \"h4\", \"h5\"]\n\
@@ -58,7 +60,8 @@ const AVAILABLE: &str = "\
     hook_timeout = \"2s\"\n\
     failure_holdoff = \"1s\"\n";
 
-/// How long a service manager waits for a daemon whose hook cannot be killed. Then the kernel lets go.
+/// How long a service manager waits for a daemon whose hook cannot be killed. Then the kernel lets
+/// go.
 const STUCK_FOR: Duration = Duration::from_secs(5);
 
 /// By so much a hook may have started later than its line says.
@@ -235,8 +238,8 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Lets go of what is stuck on a host, but not before the service manager has waited for it, until what
-    /// this returns is dropped.
+    /// Lets go of what is stuck on a host, but not before the service manager has waited for it,
+    /// until what this returns is dropped.
     fn keep_freeing(&self, n: usize) -> Option<Sender<()>> {
         let stuck = self.stuck[n].as_ref()?;
         Some(self.hosts[n].keep_freeing_hooks(stuck, STUCK_FOR))
@@ -293,8 +296,8 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Whether the holder's hooks had a fault, and nobody took over before their grace was over. It began no
-    /// earlier than the holder last declared itself, because that takes a lease.
+    /// Whether the holder's hooks had a fault, and nobody took over before their grace was over. It
+    /// began no earlier than the holder last declared itself, because that takes a lease.
     fn was_given_grace(&self, overlap: &Overlap) -> bool {
         let taken = started_at(overlap) + HUNDREDTH;
         let declared = self.lan.claims().into_iter().filter(|claim| {
@@ -304,8 +307,8 @@ impl<'a> Campaign<'a> {
         overlap.was_faulty && silent.is_none_or(|silent| silent >= GRACE)
     }
 
-    /// Panics where a host whose hooks had not let go when another took over was not fenced, unless its
-    /// daemon was killed meanwhile.
+    /// Panics where a host whose hooks had not let go when another took over was not fenced, unless
+    /// its daemon was killed meanwhile.
     fn check_fences(&self) {
         if self.variant != Variant::Quorum {
             return;

@@ -39,7 +39,8 @@ impl Host {
         run("cp", &["-r", &other.path("state"), &self.path("state")]);
     }
 
-    /// Removes what the daemon keeps where its control socket is, as somebody does who clears `/run`.
+    /// Removes what the daemon keeps where its control socket is, as somebody does who clears
+    /// `/run`.
     pub(crate) fn remove_control_files(&self) {
         for file in ["control.sock", "control.will"] {
             fs::remove_file(self.path(file)).unwrap();
@@ -138,8 +139,8 @@ impl Host {
         ip(&format!("-n {} -6 route add multicast ff00::/8 dev eth0 table local", self.name));
     }
 
-    /// Changes something about the interfaces that concerns nobody, so that the daemon looks around now
-    /// rather than in ten seconds.
+    /// Changes something about the interfaces that concerns nobody, so that the daemon looks around
+    /// now rather than in ten seconds.
     pub(crate) fn stir_interfaces(&self) {
         ip(&format!("-n {} addr add 192.0.2.1/32 dev lo", self.name));
     }

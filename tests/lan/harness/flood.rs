@@ -145,8 +145,8 @@ struct Shared {
 }
 
 impl Flood {
-    /// Begins to send so many frames a second from a host, by so many threads; as many as it can where
-    /// that is too many.
+    /// Begins to send so many frames a second from a host, by so many threads; as many as it can
+    /// where that is too many.
     pub(crate) fn start(host: &Host, frames: Vec<Vec<u8>>, rate: u32, threads: u32) -> Flood {
         let (rate, sent, stop) = (rate / threads, AtomicU64::new(0), AtomicBool::new(false));
         let shared = Arc::new(Shared { frames, rate, sent, stop });

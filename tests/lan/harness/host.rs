@@ -31,7 +31,8 @@ use super::usage::GIVE_BACK;
 const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 
 /// What every daemon runs with, unless a test says otherwise. The threshold is wider than the
-/// derived one, and who starts listens for longer, so that a loaded machine's stalls are no silence.
+/// derived one, and who starts listens for longer, so that a loaded machine's stalls are no
+/// silence.
 const SETTINGS: &str = "\
     heartbeat_interval = \"100ms\"\n\
     leader_alive_threshold = \"2s\"\n\
@@ -64,7 +65,8 @@ impl UnreadLog {
 }
 
 /// What `lanelect status --json` prints for the daemon at this socket; null while it cannot be
-/// reached. The question is asked without a process of its own, because the tests ask it all the time.
+/// reached. The question is asked without a process of its own, because the tests ask it all the
+/// time.
 pub(crate) fn status_at(socket: impl Into<PathBuf>) -> Value {
     let mut text = Vec::new();
     match client::status(&Target::at(socket), true, &mut text) {
@@ -220,8 +222,8 @@ impl Host {
         self.signal(Signal::SIGHUP);
     }
 
-    /// The daemon's log, with all that it has said by now, which a thread of it writes; empty where it is
-    /// an [`UnreadLog`].
+    /// The daemon's log, with all that it has said by now, which a thread of it writes; empty where
+    /// it is an [`UnreadLog`].
     pub(crate) fn log(&self) -> String {
         wait_until("the log is written", || self.has_ended() || !self.is_writing_log());
         self.written_log()
@@ -250,8 +252,8 @@ impl Host {
         format!("--- {}: last status seen\n{status}\n--- log\n{}", self.name, self.written_log())
     }
 
-    /// What `lanelect status --json` prints; null while the daemon cannot be reached. Panics where it
-    /// died.
+    /// What `lanelect status --json` prints; null while the daemon cannot be reached. Panics where
+    /// it died.
     pub(crate) fn status(&self) -> Value {
         self.assert_alive();
         let status = status_at(self.path("control.sock"));
@@ -499,7 +501,8 @@ impl Host {
         self.run(|| command.spawn().unwrap())
     }
 
-    /// `lanelect post-stop`, as its unit runs it after the daemon's end; returns its exit status and log.
+    /// `lanelect post-stop`, as its unit runs it after the daemon's end; returns its exit status
+    /// and log.
     pub(crate) fn post_stop(&self) -> (Option<i32>, String) {
         let config = self.path("config.toml");
         let arguments = ["post-stop", "--config", &config];

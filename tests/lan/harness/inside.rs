@@ -59,8 +59,9 @@ impl Default for Needs {
 const TRIAL: &str =
     "mount -t tmpfs tmpfs /run && ip link add trial0 type veth peer name trial1 && ip netns list";
 
-/// The first process of the namespace: it reaps orphans, as hooks of killed daemons become, and ends
-/// when the scenario does. Without it they would stay around as zombies, which count as running.
+/// The first process of the namespace: it reaps orphans, as hooks of killed daemons become, and
+/// ends when the scenario does. Without it they would stay around as zombies, which count as
+/// running.
 const INIT: &str = r#"exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait $!"#;
 
 /// The proof that this process is in a network namespace of its own.
@@ -143,7 +144,8 @@ fn run_with(needs: Needs, test: &str) {
     assert!(text.contains(FINISHED), "{test} did not run inside");
 }
 
-/// The first panic in the output of a test, which stands far above its end: so it is repeated there.
+/// The first panic in the output of a test, which stands far above its end: so it is repeated
+/// there.
 fn complaint(output: &str) -> String {
     let Some((_, rest)) = output.split_once("panicked at ") else { return String::new() };
     let is_message =

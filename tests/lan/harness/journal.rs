@@ -2,8 +2,8 @@
 //! what a user was promised.
 //!
 //! All hosts append to one file, so the order of its lines is the order of events across hosts,
-//! without any clock. A line is one write: `h1 start elected election 3 1234.56`. The machine's uptime
-//! stands at its end for those who ask how long something lasted.
+//! without any clock. A line is one write: `h1 start elected election 3 1234.56`. The machine's
+//! uptime stands at its end for those who ask how long something lasted.
 
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
@@ -11,9 +11,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The hook of every host, `hook.sh HOST`, and its fence. Beside it lies the journal, and each host's
-/// directory with what a test asks of the hook: `hook-seconds-EVENT` or else `hook-seconds` to last,
-/// `fail-on-EVENT` to exit with 1, and `fault`, a [`Fault`] of every hook but the fence.
+/// The hook of every host, `hook.sh HOST`, and its fence. Beside it lies the journal, and each
+/// host's directory with what a test asks of the hook: `hook-seconds-EVENT` or else `hook-seconds`
+/// to last, `fail-on-EVENT` to exit with 1, and `fault`, a [`Fault`] of every hook but the fence.
 const HOOK: &str = r#"dir=${0%/*}
 line="$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM"
 trap 'if [ $? = 0 ]; then how=end; else how=fail; fi; echo "$1 $how $line" >> "$dir/journal"' EXIT
@@ -102,8 +102,8 @@ pub(crate) struct Run {
     pub(crate) reason: String,
     /// `LANELECT_TERM`.
     pub(crate) term: u64,
-    /// For how long the machine had been up when it started, in hundredths of a second cut short; none
-    /// where the line is not that of a start.
+    /// For how long the machine had been up when it started, in hundredths of a second cut short;
+    /// none where the line is not that of a start.
     pub(crate) at: Option<Duration>,
 }
 
@@ -189,8 +189,8 @@ pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
 ///
 /// Each daemon's hooks are an optional `started`, then `elected`, any number of `reaffirmed`,
 /// `demoted`, `elected` and so on, never two at a time. A daemon that ends in order ends demoted.
-/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last. What was to let
-/// go and failed may run again.
+/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last. What was
+/// to let go and failed may run again.
 pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
     let mut story = Story::default();
     let mut wrong = String::new();

@@ -15,12 +15,13 @@ use super::journal::{self, Journal};
 use super::patience::{wait_for, wait_until};
 use super::switch::{Rule, Switch};
 
-/// Config lines of a group in which the best candidate succeeds the leader, though the machine may hold
-/// it up for a while: by default the next one waits for it no longer than a quarter of an interval.
+/// Config lines of a group in which the best candidate succeeds the leader, though the machine may
+/// hold it up for a while: by default the next one waits for it no longer than a quarter of an
+/// interval.
 pub(crate) const BEST_SUCCEEDS: &str = "leader_election_duration = \"1s\"\n";
 
-/// Config lines of a group in which no stall of a loaded machine is taken for silence, of a leader that
-/// does much besides either.
+/// Config lines of a group in which no stall of a loaded machine is taken for silence, of a leader
+/// that does much besides either.
 pub(crate) const PATIENT: &str = "leader_alive_threshold = \"3s\"\n";
 
 /// Sets the switches' dice; printed by every run.
@@ -122,8 +123,8 @@ impl Lan {
     }
 
     /// Waits until each of these hosts, the voters of a group, counts the votes of all of them. Two
-    /// of three that remember their votes elect a leader while the third still finds out that it may
-    /// vote: without that leader it has nobody to find it out from.
+    /// of three that remember their votes elect a leader while the third still finds out that it
+    /// may vote: without that leader it has nobody to find it out from.
     #[track_caller]
     pub(crate) fn wait_until_all_vote(&self, hosts: &[&Host]) {
         wait_until("every voter counts every voter", || {
@@ -241,8 +242,8 @@ impl Lan {
         }
     }
 
-    /// Has a bridge of the kernel join the hosts instead of the switches, which could not keep up with
-    /// a flood. From now on nothing is cut, and nothing that is said on the wire is noted.
+    /// Has a bridge of the kernel join the hosts instead of the switches, which could not keep up
+    /// with a flood. From now on nothing is cut, and nothing that is said on the wire is noted.
     pub(crate) fn use_bridges(&self) {
         for (number, network) in self.networks.iter().enumerate() {
             network.retire();

@@ -1,5 +1,5 @@
-//! A packet socket on a host: it hears every frame of the wire and sends any, as whoever is on the LAN
-//! may.
+//! A packet socket on a host: it hears every frame of the wire and sends any, as whoever is on the
+//! LAN may.
 
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -89,7 +89,8 @@ impl Tap {
         self.link.addr().unwrap()
     }
 
-    /// Sends these frames as they are, as fast as the interface takes them; returns how many it took.
+    /// Sends these frames as they are, as fast as the interface takes them; returns how many it
+    /// took.
     pub(crate) fn send(&self, frames: &[impl AsRef<[u8]>]) -> usize {
         frames.chunks(BATCH_MAX).map(|batch| self.send_batch(batch)).sum()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::types::{Priority, Role, Sequence, Term};
 use lanelect::wire::auth::Keyring;
-use lanelect::wire::echo::{Echo, Echoes};
+use lanelect::wire::echo::Echoes;
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, TAG_LEN, VERSION};
 use lanelect::wire::message::{Body, Message};
 use socket2::{Domain, Socket, Type};
@@ -39,8 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest that a leader is waited for: it has said that it declares more rarely than a minute.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(120);
 
-/// A program that speaks the protocol and keeps none of its rules but one: it shows that it is there, by an
-/// echo of what it heard last, or nobody who has a key would listen to it.
+/// A program that speaks the protocol and keeps none of its rules but one: it shows that it is
+/// there, by an echo of what it heard last, or nobody who has a key would listen to it.
 pub(crate) struct Hostile {
     socket: Socket,
     ear: UdpSocket,
@@ -76,7 +76,7 @@ impl Hostile {
             if from.ip() != self.own
                 && let Ok(message) = self.codec.decode(from.ip(), &buffer[..length])
             {
-                self.heard.put_first(Echo::of(&message));
+                self.heard.put_first(message.echo());
             }
         }
     }

@@ -1,12 +1,13 @@
-//! A member with the key that says anything at all, in its own name. What whoever has the key may do by design stays
-//! out: to speak in others' names, and to stop a daemon by an objection to its life.
+//! A member with the key that says anything at all, in its own name. What whoever has the key may
+//! do by design stays out: to speak in others' names, and to stop a daemon by an objection to its
+//! life.
 
 use std::time::Duration;
 
 use fastrand::Rng;
-use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence, Term};
 use lanelect::wire::echo::Echoes;
-use lanelect::wire::message::{Body, DatagramId, Flags, Message, Standing, VotersDigest};
+use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
 use super::hostile::{BURST, Hostile, NAME, is_well, start_with_key};
 use crate::harness::forge::codec;

@@ -1,16 +1,16 @@
 //! What must hold at every step, whatever happens.
 //!
-//! Loss is no excuse: a settled group keeps its leader, unless as many datagrams in a row were lost as it
-//! takes to give up a leader that is there. These are excuses, and why:
+//! Loss is no excuse: a settled group keeps its leader, unless as many datagrams in a row were lost
+//! as it takes to give up a leader that is there. These are excuses, and why:
 //!
-//! * *Datagrams that are late by a tenth of an interval or more.* The answers to probes come too late then,
-//!   and the group may change its leader as if they were lost.
-//! * *Loss where candidates are counted.* A leader steps down that hears too few of them. They are not asked:
-//!   heartbeats alone say that they are there.
+//! * *Datagrams that are late by a tenth of an interval or more.* The answers to probes come too
+//!   late then, and the group may change its leader as if they were lost.
+//! * *Loss where candidates are counted.* A leader steps down that hears too few of them. They are
+//!   not asked: heartbeats alone say that they are there.
 //! * *Loss while the group settles.* How long it takes rests on datagrams that arrive.
-//! * *Some that hear each other one way only.* How many lead then is not promised, only that it stays so.
-//!   With keys not even that: a leader that the other one cannot hear cannot challenge it, and hears of it
-//!   through a third node, whenever that one says something.
+//! * *Some that hear each other one way only.* How many lead then is not promised, only that it
+//!   stays so. With keys not even that: a leader that the other one cannot hear cannot challenge
+//!   it, and hears of it through a third node, whenever that one says something.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,24 +31,26 @@ use crate::world::broken::Lie;
 use crate::world::network::Network;
 use crate::world::{Host, node_id};
 
-/// A wake may come so much later than asked for, where a host's clock is not in step with true time.
+/// A wake may come so much later than asked for, where a host's clock is not in step with true
+/// time.
 const CLOCK_GRAIN: Duration = Duration::from_nanos(10);
 
 /// No leader is given up before so many probes for it were sent.
 const ASKED_AT_LEAST: u32 = 3;
 
-/// No leader that is there and reached is given up before so many datagrams were lost: the declaration that
-/// was due, and of each probe since then either the probe or what answered it.
+/// No leader that is there and reached is given up before so many datagrams were lost: the
+/// declaration that was due, and of each probe since then either the probe or what answered it.
 const LOST_AT_LEAST: u32 = 8;
 
-/// The same of a follower that cannot lead: it leaves it to the others to ask first, and nobody takes over.
+/// The same of a follower that cannot lead: it leaves it to the others to ask first, and nobody
+/// takes over.
 const LOST_AT_LEAST_ELSE: u32 = ASKED_AT_LEAST + 1;
 
 /// A copy of a datagram comes before so many others have.
 const COPIES_WITHIN: usize = 64;
 
-/// A leader gets above the reigns that it hears of within so many intervals: at the end of one, and that
-/// may be when its last term is not on a slow disk yet.
+/// A leader gets above the reigns that it hears of within so many intervals: at the end of one, and
+/// that may be when its last term is not on a slow disk yet.
 const OUTDOES_WITHIN: u32 = 3;
 
 /// What is known about one host, over all its lives.
@@ -69,19 +71,22 @@ struct Record {
     discarded: BTreeMap<Life, Sequence>,
     /// In this life: when each node's newest declaration was taken in, by the host's own clock.
     declarations: BTreeMap<NodeId, Time>,
-    /// In this life: how often each leader was asked for, by this host or as it heard, since it declared.
+    /// In this life: how often each leader was asked for, by this host or as it heard, since it
+    /// declared.
     asked: BTreeMap<NodeId, u32>,
     /// What was lost since each node's newest declaration was taken in.
     missed: BTreeMap<NodeId, Missed>,
     /// What arrived last, as far as a copy of it may still come.
     arrived: VecDeque<(NodeId, Incarnation, Sequence)>,
-    /// How many datagrams to this host were lost so far. One that a newer one overtook means nothing.
+    /// How many datagrams to this host were lost so far. One that a newer one overtook means
+    /// nothing.
     lost_to_it: u32,
     leads: bool,
-    /// In this life: until when a worse leader's declaration or a probe has to be answered, by its own
-    /// clock.
+    /// In this life: until when a worse leader's declaration or a probe has to be answered, by its
+    /// own clock.
     answer_by: Option<Time>,
-    /// In this life: the terms that it has to get to while it leads, and until when, by its own clock.
+    /// In this life: the terms that it has to get to while it leads, and until when, by its own
+    /// clock.
     to_reach: Vec<(Term, Time)>,
     /// In this life: whose reigns it heard of while it led.
     met: BTreeSet<(Life, Term)>,
@@ -110,8 +115,8 @@ struct Missed {
 }
 
 impl Record {
-    /// The term that a leader has to get to now that it has heard `message`. A reign that it had not heard
-    /// of may have run its hook after that of its own, also in a lower term.
+    /// The term that a leader has to get to now that it has heard `message`. A reign that it had
+    /// not heard of may have run its hook after that of its own, also in a lower term.
     fn term_to_reach(&mut self, message: &Message, election: &Election) -> Option<Term> {
         match message.body {
             Body::Declaration { .. } if is_worse(message, election) => {
@@ -144,8 +149,8 @@ pub struct Checkers {
     pub settling_time: u64,
     /// Whether a leader steps down that sees too few candidates.
     pub counts_candidates: bool,
-    /// The member that is broken, where one is: what it takes for its leader is its own affair. Where it
-    /// concedes leaderships that never were, the leader may take terms.
+    /// The member that is broken, where one is: what it takes for its leader is its own affair.
+    /// Where it concedes leaderships that never were, the leader may take terms.
     pub broken: Option<(usize, Lie)>,
     /// Whether every datagram arrives in time now.
     is_calm: bool,
@@ -153,7 +158,8 @@ pub struct Checkers {
     uncounted: bool,
     /// How many faults and commands there were.
     disturbances: u64,
-    /// Whether the group had settled since the last of them: from then on nothing changes, whatever is lost.
+    /// Whether the group had settled since the last of them: from then on nothing changes, whatever
+    /// is lost.
     settled: bool,
     /// Whether everybody that runs hears everybody; none where nobody has looked since.
     connected: Option<bool>,
@@ -305,9 +311,9 @@ impl Watch for Checkers {
         })
     }
 
-    /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, a reign
-    /// begins under a new term, nobody resigns while a hook runs, and a leader answers a worse one
-    /// and whoever asks for it within the declaration gap.
+    /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, a
+    /// reign begins under a new term, nobody resigns while a hook runs, and a leader answers a
+    /// worse one and whoever asks for it within the declaration gap.
     fn note_sent(
         &mut self,
         host: usize,
@@ -390,8 +396,8 @@ impl Watch for Checkers {
         }
     }
 
-    /// A leader is given up only after it has really been silent and was asked, and nothing changes in a group
-    /// that has settled.
+    /// A leader is given up only after it has really been silent and was asked, and nothing changes
+    /// in a group that has settled.
     fn note_event(
         &mut self,
         index: usize,
@@ -447,11 +453,11 @@ impl Watch for Checkers {
         }
     }
 
-    /// A group that has had the time to settle has exactly the leader it should. Where datagrams are lost
-    /// there is no such time; but once it has its leader it keeps it.
+    /// A group that has had the time to settle has exactly the leader it should. Where datagrams
+    /// are lost there is no such time; but once it has its leader it keeps it.
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
-        // Answers that come too late are no answers, and candidates are counted by what is heard of them
-        // within some intervals, without asking: nothing is promised of either.
+        // Answers that come too late are no answers, and candidates are counted by what is heard of
+        // them within some intervals, without asking: nothing is promised of either.
         let is_borne = network.weather.is_prompt() && !self.counts_candidates;
         let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
         let cliques = network.cliques(&up);
@@ -467,8 +473,8 @@ impl Watch for Checkers {
         }
         self.uncounted = false;
         self.connected = Some(cliques.as_ref().is_some_and(|cliques| cliques.len() == 1));
-        // Where some hear each other one way only: how many lead is not promised, only that it stays as
-        // it is.
+        // Where some hear each other one way only: how many lead is not promised, only that it
+        // stays as it is.
         let cliques = cliques.unwrap_or_default();
         let checked = cliques.iter().try_for_each(|clique| {
             check_clique(clique, hosts)?;
@@ -513,8 +519,9 @@ impl Checkers {
         refuse(too_soon, || format!("{} takes terms one after the other", host.node_id))
     }
 
-    /// In a group that nothing has disturbed since `index` heard `leader`, and in which everybody reaches
-    /// everybody, a leader is given up only after as many datagrams were lost as probing bears.
+    /// In a group that nothing has disturbed since `index` heard `leader`, and in which everybody
+    /// reaches everybody, a leader is given up only after as many datagrams were lost as probing
+    /// bears.
     fn check_loss(&self, index: usize, leader: &NodeId, eligible: bool) -> Result<(), Violation> {
         let Some(missed) = self.records[index].missed.get(leader) else { return Ok(()) };
         let theirs = &self.records[index_of(leader)];
@@ -526,8 +533,8 @@ impl Checkers {
         })
     }
 
-    /// The hooks of the one leader of a settled group have been run under a term above the reigns that
-    /// others lost to a better leader: the winner of a conflict was told of it.
+    /// The hooks of the one leader of a settled group have been run under a term above the reigns
+    /// that others lost to a better leader: the winner of a conflict was told of it.
     fn check_reigns(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
         let leads = |host: &&usize| hosts[**host].election.as_ref().is_some_and(|e| e.is_leader());
         let mut leaders = clique.iter().filter(leads);

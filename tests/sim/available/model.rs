@@ -2,8 +2,9 @@
 //!
 //! The model knows nothing of datagrams, timers and terms: only who runs, who reaches whom, and who
 //! leads once everything has come to rest. Real elections are put through the same events on a
-//! perfect network, and after each settling period the same hosts must lead. The next event comes once
-//! everybody has heard everybody: before that a host that resigns names the best that it knows of.
+//! perfect network, and after each settling period the same hosts must lead. The next event comes
+//! once everybody has heard everybody: before that a host that resigns names the best that it knows
+//! of.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -173,8 +174,8 @@ impl Model {
         self.come_to_rest();
     }
 
-    /// In every component, the leader that is there stays; of several the best; where there is none,
-    /// the best candidate leads.
+    /// In every component, the leader that is there stays; of several the best; where there is
+    /// none, the best candidate leads.
     fn come_to_rest(&mut self) {
         for host in 0..self.hosts.len() {
             let component = self.component(host);
@@ -191,8 +192,8 @@ impl Model {
         }
     }
 
-    /// The components whose members had different leaders, none of which is among them: each gives its
-    /// own up in its own time, and of those that stand the first is followed by the others.
+    /// The components whose members had different leaders, none of which is among them: each gives
+    /// its own up in its own time, and of those that stand the first is followed by the others.
     fn split_minded(&self) -> Vec<Vec<usize>> {
         let mut found: Vec<Vec<usize>> = Vec::new();
         for host in 0..self.hosts.len() {
@@ -272,7 +273,8 @@ fn time_to_report(world: &World<Checkers>) -> u64 {
     (interval * 5 / 4).as_nanos() as u64
 }
 
-/// Lets the elections settle; then those lead that lead in the model. Then lets everybody hear everybody.
+/// Lets the elections settle; then those lead that lead in the model. Then lets everybody hear
+/// everybody.
 fn agree(world: &mut World<Checkers>, model: &mut Model) -> Result<(), Violation> {
     world.run_for(world.watch.settling_time)?;
     let leads = |host: &usize| {

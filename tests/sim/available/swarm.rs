@@ -101,9 +101,9 @@ impl Scenario {
         }
     }
 
-    /// One follower's daemon breaks and tells wrong terms, as often as it likes, where disks are slow. The
-    /// group keeps its leader, which at most takes terms: one that concedes cannot be told from one that
-    /// has led.
+    /// One follower's daemon breaks and tells wrong terms, as often as it likes, where disks are
+    /// slow. The group keeps its leader, which at most takes terms: one that concedes cannot be
+    /// told from one that has led.
     fn endure_broken_member(&mut self) -> Result<(), Violation> {
         let follows = |host: &usize| {
             let election = self.world.hosts[*host].election.as_ref();
@@ -127,8 +127,8 @@ impl Scenario {
         self.world.run_for(self.heartbeat * 50)
     }
 
-    /// A settled group stays as it is though datagrams are lost, as long as not too many are in a row. At
-    /// times some hear each other one way only, and the group settles so first.
+    /// A settled group stays as it is though datagrams are lost, as long as not too many are in a
+    /// row. At times some hear each other one way only, and the group settles so first.
     fn endure_loss(&mut self) -> Result<(), Violation> {
         let hosts = self.world.hosts.len();
         for _ in 0..[0, 1, 3][self.rng.usize(0..3)] {
@@ -145,7 +145,8 @@ impl Scenario {
         self.world.run_for(self.heartbeat * 300)
     }
 
-    /// The group gets the time to settle, and half as much to stay as it is; while old datagrams come in.
+    /// The group gets the time to settle, and half as much to stay as it is; while old datagrams
+    /// come in.
     fn settle(&mut self) -> Result<(), Violation> {
         let step = (self.world.watch.settling_time * 3 / 2).div_ceil(REPLAYS);
         let age = self.world.hosts.iter().map(|host| replay_horizon(&host.params)).max();

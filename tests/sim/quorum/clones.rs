@@ -2,8 +2,8 @@
 //!
 //! What is checked, in a network in which everybody hears everybody: wherever both have been heard
 //! within one alive threshold, by the clock of the host that heard them, the id does not count
-//! there. One that said farewell is not waited for, nor one that was not heard since the later one began
-//! and has not spoken when it said it would. What comes late says nothing of who is there.
+//! there. One that said farewell is not waited for, nor one that was not heard since the later one
+//! began and has not spoken when it said it would. What comes late says nothing of who is there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Everything is mended, and the group must recover within a bound and then stay as it is.
 //!
 //! `L` is the lease, `G` the demote grace, `P = (L + G) × 101 / 99` the longest pledge, `T` the
-//! alive threshold, `E` the election's duration, `H` the heartbeat interval; of all settings that were
-//! in force, the longest. Once a majority of voters that remember their votes runs and hears each
-//! other, there is exactly one leader, known to all, within
+//! alive threshold, `E` the election's duration, `H` the heartbeat interval; of all settings that
+//! were in force, the longest. Once a majority of voters that remember their votes runs and hears
+//! each other, there is exactly one leader, known to all, within
 //!
 //! ```text
 //! P + T + 6 E + 2 H
@@ -256,7 +256,8 @@ impl Scenario {
         slow(nanos(self.settings.params[0].preempt_delay) + hooks * 2)
     }
 
-    /// A minority that goes and comes back disturbs neither a healthy leader nor who stayed with it.
+    /// A minority that goes and comes back disturbs neither a healthy leader nor who stayed with
+    /// it.
     fn send_minority_away(&mut self) -> Result<(), Violation> {
         let Some(leader) = (0..self.settings.hosts).find(|host| self.leads(*host)) else {
             return Ok(());
@@ -310,8 +311,8 @@ impl Scenario {
         self.world.hosts[host].election.as_ref().is_some_and(Election::is_leader)
     }
 
-    /// A member that has no vote, and tells whatever terms it likes, neither keeps the voters from a
-    /// leader nor moves one that is there.
+    /// A member that has no vote, and tells whatever terms it likes, neither keeps the voters from
+    /// a leader nor moves one that is there.
     fn lose_the_leader_beside_a_broken_member(&mut self) -> Result<(), Violation> {
         let others: Vec<_> =
             (0..self.settings.hosts).filter(|host| !self.voters.contains(host)).collect();
@@ -337,7 +338,8 @@ impl Scenario {
             return Ok(());
         }
         self.cut_off(leader);
-        // The one that is left may have been held off lately, as its hook had failed again and again.
+        // The one that is left may have been held off lately, as its hook had failed again and
+        // again.
         let bound = self.recovery_bound() + self.handover_bound() + self.startup_bound();
         let begin = self.world.now;
         let mut elected = false;

@@ -12,7 +12,8 @@ use crate::world::network::Weather;
 use crate::world::{Hiccups, HookHabit, node_id};
 
 impl Scenario {
-    /// Starts what is down, but for a host here and there; the operator removes what cannot be read.
+    /// Starts what is down, but for a host here and there; the operator removes what cannot be
+    /// read.
     pub fn start_all_but_some(&mut self) -> Result<(), Violation> {
         for host in 0..self.settings.hosts {
             if !self.world.hosts[host].is_alive() && self.rng.u8(0..4) > 0 {
@@ -64,8 +65,8 @@ impl Scenario {
         }
     }
 
-    /// Old datagrams come again; at times just when voters that have restarted hear nothing else of a
-    /// leader that is cut off.
+    /// Old datagrams come again; at times just when voters that have restarted hear nothing else of
+    /// a leader that is cut off.
     pub fn replay(&mut self) -> Result<(), Violation> {
         let from = self.choose_host();
         if self.rng.bool() {
@@ -102,9 +103,9 @@ impl Scenario {
         }
     }
 
-    /// A member's daemon breaks and tells wrong terms, or those that are broken are replaced. Of the voters
-    /// a minority may break, as these do not count then; none of them outbids, because its terms are
-    /// those that it votes in.
+    /// A member's daemon breaks and tells wrong terms, or those that are broken are replaced. Of
+    /// the voters a minority may break, as these do not count then; none of them outbids, because
+    /// its terms are those that it votes in.
     pub fn break_member(&mut self) -> Result<(), Violation> {
         if !self.world.broken.is_empty() && self.rng.bool() {
             return self.replace_broken();
@@ -193,8 +194,8 @@ impl Scenario {
             && self.all_have_the_same_settings()
     }
 
-    /// Whether a host's disk holds all that it ever promised; one that founds the group has promised
-    /// nothing.
+    /// Whether a host's disk holds all that it ever promised; one that founds the group has
+    /// promised nothing.
     fn has_forgotten_nothing(&self, host: usize) -> bool {
         let disk = &self.world.hosts[host].disk;
         disk.kept.enrolment != Enrolment::None && !disk.torn
@@ -225,9 +226,9 @@ impl Scenario {
         }
     }
 
-    /// A second daemon is started under a voter's id, on a copy of its disk or on an empty one, in a
-    /// network in which everybody hears everybody. The leader may fail meanwhile. The clone is gone
-    /// in the end.
+    /// A second daemon is started under a voter's id, on a copy of its disk or on an empty one, in
+    /// a network in which everybody hears everybody. The leader may fail meanwhile. The clone is
+    /// gone in the end.
     pub fn let_clone_run(&mut self) -> Result<(), Violation> {
         let victim = self.voters[self.rng.usize(0..self.voters.len())];
         if !self.all_agree_on_voters() || !self.calm_down(victim)? {

@@ -70,7 +70,8 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Guarantees {
     records: Vec<Record>,
-    /// By host, over all its lives: true time until which nobody else may take over what its scripts hold.
+    /// By host, over all its lives: true time until which nobody else may take over what its
+    /// scripts hold.
     covered: Vec<u64>,
     newest: BTreeMap<(usize, NodeId), (Incarnation, Sequence)>,
     pub reigns: Reigns,
@@ -145,9 +146,9 @@ impl Guarantees {
         Ok(())
     }
 
-    /// At every instant at most one node is between the start of `elected` and the end of `demoted`.
-    /// Where nothing guards the scripts it is counted how often that fails; but not before they have had
-    /// the grace.
+    /// At every instant at most one node is between the start of `elected` and the end of
+    /// `demoted`. Where nothing guards the scripts it is counted how often that fails; but not
+    /// before they have had the grace.
     fn check_takeover(&mut self, index: usize, now: u64, hosts: &[Host]) -> Result<(), Violation> {
         let other = (0..hosts.len()).find(|other| *other != index && hosts[*other].scripts_hold);
         let Some(other) = other else { return Ok(()) };
@@ -160,9 +161,9 @@ impl Guarantees {
         })
     }
 
-    /// The fence command is for scripts that have not let go when the grace is over, after the lease or a
-    /// demote hook that failed, and for those of a daemon that stops and cannot run their demote hook. Where
-    /// they are guarded neither happens.
+    /// The fence command is for scripts that have not let go when the grace is over, after the
+    /// lease or a demote hook that failed, and for those of a daemon that stops and cannot run
+    /// their demote hook. Where they are guarded neither happens.
     fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
         self.counts.fences += 1;
         let local = host.local(now);

@@ -1,5 +1,5 @@
-//! What voters have promised, written down as their datagrams leave: ballots, which keep terms apart,
-//! and pledges, which keep leaderships apart in time.
+//! What voters have promised, written down as their datagrams leave: ballots, which keep terms
+//! apart, and pledges, which keep leaderships apart in time.
 //!
 //! A promise counts here only from what the network saw of it. So the ledger knows less than the
 //! voters do, and whatever breaks a promise in it breaks a promise.
@@ -11,8 +11,8 @@ use lanelect::core::Election;
 use lanelect::core::persist::{Ballot, Enrolment, Pledge};
 use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, Life, NodeId, Sequence, Term};
-use lanelect::wire::message::{Body, DatagramId, Message};
+use lanelect::types::{DatagramId, Incarnation, Life, NodeId, Sequence, Term};
+use lanelect::wire::message::{Body, Message};
 
 use super::broken;
 use crate::watch::Violation;
@@ -37,8 +37,8 @@ struct Promise {
     term: Term,
     /// In true time.
     until: u64,
-    /// How much of that may be relied on, as nobody knows the voter's clock: as if it ran as fast as a
-    /// clock may.
+    /// How much of that may be relied on, as nobody knows the voter's clock: as if it ran as fast
+    /// as a clock may.
     relied_on: u64,
 }
 
@@ -210,7 +210,8 @@ impl Ledger {
         self.promise(index, now, (candidate, request, term), hold, host)
     }
 
-    /// Whoever is told the term may vote again: nobody relies on what it has promised and forgotten.
+    /// Whoever is told the term may vote again: nobody relies on what it has promised and
+    /// forgotten.
     fn check_testimony(
         &self,
         asker: usize,
@@ -292,7 +293,8 @@ impl Ledger {
             promise.until <= true_time(*taken_in) || self.has_ended(index, promise)
         };
         let renewed = renewed.filter(|promise| !is_over(promise));
-        // Within one life of its holder a promise that binds only grows, whatever old datagram renews it.
+        // Within one life of its holder a promise that binds only grows, whatever old datagram
+        // renews it.
         let until = renewed.map_or(until, |promise| promise.until.max(until));
         let relied_on = renewed.map_or(relied_on, |promise| promise.relied_on.max(relied_on));
         let term = renewed.map_or(term, |promise| promise.term.max(term));

@@ -1,28 +1,28 @@
-//! Quorum mode: random groups of three to seven hosts with one to five voters, under every fault that
-//! the promise is made against, and a few that break it where the documentation says so.
+//! Quorum mode: random groups of three to seven hosts with one to five voters, under every fault
+//! that the promise is made against, and a few that break it where the documentation says so.
 //!
 //! # What is assumed, and so kept to by the faults
 //!
 //! * **Clocks** drift at most 1 % either way, and in half of the runs each is at one of the ends.
 //! * **Disks** keep what was synced. One that is lost, or torn and removed by the operator, is
-//!   replaced by an empty one only where `faults::may_lose_disk` allows it: a majority of the voters
-//!   still remember their votes, while the voters are being changed also of those of before; and for
-//!   longer than any pledge lasts all nodes have had the same settings, by which the voters that testify
-//!   reckon how long the forgotten pledges may be in force.
-//! * **Voters** are changed one at a time, by restarting every node. A change begins only where all nodes
-//!   run under the voters of the last one, and every voter that stays sees each other one count. One node
-//!   at a time may have a wrong set, of at least two.
-//! * **Clones** run in a network in which everybody hears everybody and has heard the id's holder; the
-//!   holder is not held meanwhile.
-//! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's `post-stop`
-//!   then has the scripts let go, and a demote hook takes at most `D`, where `W + 2 D ≤ G`, the demote
-//!   grace. A daemon that is held when its lease ends has lost up to `W` of the grace; then it may have
-//!   to cut an `elected` short, which takes up to half of what is left, and the other half must do
-//!   for `demoted`. A daemon is not held twice within one lease and its grace. Without that guard
-//!   overlaps of hooks are counted; leadership is promised all the same.
+//!   replaced by an empty one only where `faults::may_lose_disk` allows it: a majority of the
+//!   voters still remember their votes, while the voters are being changed also of those of before;
+//!   and for longer than any pledge lasts all nodes have had the same settings, by which the voters
+//!   that testify reckon how long the forgotten pledges may be in force.
+//! * **Voters** are changed one at a time, by restarting every node. A change begins only where all
+//!   nodes run under the voters of the last one, and every voter that stays sees each other one
+//!   count. One node at a time may have a wrong set, of at least two.
+//! * **Clones** run in a network in which everybody hears everybody and has heard the id's holder;
+//!   the holder is not held meanwhile.
+//! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's
+//!   `post-stop` then has the scripts let go, and a demote hook takes at most `D`, where `W + 2 D ≤
+//!   G`, the demote grace. A daemon that is held when its lease ends has lost up to `W` of the
+//!   grace; then it may have to cut an `elected` short, which takes up to half of what is left, and
+//!   the other half must do for `demoted`. A daemon is not held twice within one lease and its
+//!   grace. Without that guard overlaps of hooks are counted; leadership is promised all the same.
 //!
-//! * **Broken members**: fewer than half of the voters, and any others, tell wrong terms. None lies in what
-//!   asks for a promise, gives one or ends one: no majority protocol bears that.
+//! * **Broken members**: fewer than half of the voters, and any others, tell wrong terms. None lies
+//!   in what asks for a promise, gives one or ends one: no majority protocol bears that.
 //!
 //! Nothing else is: datagrams are lost, doubled, late by minutes, replayed alone or in
 //! the order of a life's words, however old; daemons are held at any
@@ -109,8 +109,8 @@ pub fn run(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Result<Tally, 
     Scenario::new(seed, trace, sabotage).play()
 }
 
-/// Runs the scenario of `seed`, and returns what is to be written of it: JSON lines, the settings first. None
-/// if the specification does not have the settings.
+/// Runs the scenario of `seed`, and returns what is to be written of it: JSON lines, the settings
+/// first. None if the specification does not have the settings.
 pub fn record(seed: u64, longest: usize) -> Option<String> {
     let record = Scenario::new(seed, false, None).record(longest);
     record.map(|record| record.text(seed))

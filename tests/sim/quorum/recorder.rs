@@ -1,5 +1,6 @@
-//! Writes down what a run does in the words of the specification, docs/spec/Quorum.tla, one JSON line for
-//! each thing that a daemon does. `tests/spec/traces` has TLC check that it is a run of the specification.
+//! Writes down what a run does in the words of the specification, docs/spec/Quorum.tla, one JSON
+//! line for each thing that a daemon does. `tests/spec/traces` has TLC check that it is a run of
+//! the specification.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -26,8 +26,8 @@ pub struct Reigns {
 impl Reigns {
     /// At every instant at most one daemon may act as the leader.
     ///
-    /// This asks for more than anybody can see: of two daemons with a lease in force it lets neither
-    /// be held.
+    /// This asks for more than anybody can see: of two daemons with a lease in force it lets
+    /// neither be held.
     pub fn check_one(now: u64, hosts: &[Host]) -> Result<(), Violation> {
         let mut leaders = (0..hosts.len()).filter(|index| may_act(&hosts[*index], now));
         let (Some(one), Some(other)) = (leaders.next(), leaders.next()) else { return Ok(()) };
@@ -58,8 +58,8 @@ impl Reigns {
         self.note_reign(message.term, (id, message.incarnation))
     }
 
-    /// An `elected` was decided on. Their order is that of the terms; one that could not be started is
-    /// decided on again.
+    /// An `elected` was decided on. Their order is that of the terms; one that could not be started
+    /// is decided on again.
     pub fn note_decided(&mut self, run: &HookRun, host: &Host) -> Result<(), Violation> {
         if run.event != HookEvent::Elected {
             return Ok(());

@@ -75,8 +75,8 @@ impl Scenario {
         Ok(self.count())
     }
 
-    /// Plays, and returns a record of `longest` lines at the most; none if the specification does not have the
-    /// settings. A run that breaks a guarantee is written down up to there.
+    /// Plays, and returns a record of `longest` lines at the most; none if the specification does
+    /// not have the settings. A run that breaks a guarantee is written down up to there.
     pub fn record(mut self, longest: usize) -> Option<Record> {
         let intervals = self.settings.intervals[0];
         if self.settings.guard.is_none() || intervals.threshold != intervals.heartbeat * 2 {

@@ -1,4 +1,5 @@
-//! Changing the voters by rolling restarts, one voter at a time; and a node that is set to wrong ones.
+//! Changing the voters by rolling restarts, one voter at a time; and a node that is set to wrong
+//! ones.
 
 use lanelect::core::Election;
 use lanelect::core::status::VoterStanding;
@@ -8,8 +9,8 @@ use super::settings::{nanos, voters_of};
 use crate::watch::Violation;
 
 impl Scenario {
-    /// Changes the voters, at times without a pause and at times as slowly as other faults let it; one
-    /// of them may lose its disk just then.
+    /// Changes the voters, at times without a pause and at times as slowly as other faults let it;
+    /// one of them may lose its disk just then.
     pub fn change_voters(&mut self) -> Result<(), Violation> {
         if !self.begin_change_of_voters() {
             return Ok(());
@@ -34,9 +35,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// A bare majority of the former voters, the one that is being removed among them, may elect a leader
-    /// that the others do not hear of. Then one of that majority loses its disk, and the others of it
-    /// are down while the rest changes over.
+    /// A bare majority of the former voters, the one that is being removed among them, may elect a
+    /// leader that the others do not hear of. Then one of that majority loses its disk, and the
+    /// others of it are down while the rest changes over.
     fn forget_what_one_side_knows(&mut self) -> Result<(), Violation> {
         let removed = self.former_voters.iter().find(|voter| !self.voters.contains(voter));
         let Some(removed) = removed.copied() else { return Ok(()) };
@@ -64,9 +65,9 @@ impl Scenario {
         self.world.run_for(hold * 4)
     }
 
-    /// Decides to add or remove a voter, where the last change is over, and every voter that stays runs and
-    /// sees every other one count, as the documentation has operators wait for. Every host is to be
-    /// restarted.
+    /// Decides to add or remove a voter, where the last change is over, and every voter that stays
+    /// runs and sees every other one count, as the documentation has operators wait for. Every host
+    /// is to be restarted.
     fn begin_change_of_voters(&mut self) -> bool {
         let host = self.rng.usize(0..self.settings.hosts);
         let mut voters = self.voters.clone();
@@ -93,8 +94,8 @@ impl Scenario {
         true
     }
 
-    /// A change is over once every voter, also one that is removed next, has seen every other one count:
-    /// from then on what one of them knew before each of them knows.
+    /// A change is over once every voter, also one that is removed next, has seen every other one
+    /// count: from then on what one of them knew before each of them knows.
     pub fn note_change_of_voters(&mut self) {
         self.change_is_over |= self.all_agree_on_voters() && self.all_count(&self.voters);
     }
@@ -131,7 +132,8 @@ impl Scenario {
             })
     }
 
-    /// Whether each of `voters` shows that all of them count. What one knows the others have heard then.
+    /// Whether each of `voters` shows that all of them count. What one knows the others have heard
+    /// then.
     fn all_count(&self, voters: &[usize]) -> bool {
         let shows_all = |voter: &usize| {
             let host = &self.world.hosts[*voter];

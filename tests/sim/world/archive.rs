@@ -32,7 +32,8 @@ pub struct Archive {
     common: Vec<usize>,
     /// All others.
     rare: Vec<usize>,
-    /// What each life of a host has said, and whether it moves others: asks, promises or ends something.
+    /// What each life of a host has said, and whether it moves others: asks, promises or ends
+    /// something.
     lives: BTreeMap<(usize, Incarnation), Vec<(usize, Weight)>>,
 }
 
@@ -81,9 +82,9 @@ impl Archive {
         (old > 0).then(|| self.all[shelf[rng.usize(0..old)]].clone())
     }
 
-    /// A part of what one life of a host has said, in its order; of the newest life more often than of
-    /// another. It may be whole, with gaps, or only what moves others. Most often it ends where the life
-    /// ended something.
+    /// A part of what one life of a host has said, in its order; of the newest life more often than
+    /// of another. It may be whole, with gaps, or only what moves others. Most often it ends where
+    /// the life ended something.
     pub fn passage(&self, rng: &mut Rng, from: usize) -> Vec<Kept> {
         let first = (from, Incarnation(0));
         let lives: Vec<_> = self.lives.range(first..(from + 1, Incarnation(0))).collect();

@@ -1,7 +1,8 @@
-//! Members whose daemons are broken. They take part like any other, but what they tell of terms is wrong.
+//! Members whose daemons are broken. They take part like any other, but what they tell of terms is
+//! wrong.
 //!
-//! They tell nothing wrong in what asks for a promise, gives one or ends one: no majority protocol bears
-//! a voter that lies there.
+//! They tell nothing wrong in what asks for a promise, gives one or ends one: no majority protocol
+//! bears a voter that lies there.
 
 use lanelect::types::{Role, Term};
 use lanelect::wire::message::{Body, Message, Standing};
@@ -24,8 +25,8 @@ pub struct Broken {
 pub enum Lie {
     /// This term.
     Term(Term),
-    /// A term above the highest one that anybody has told, in each datagram; and at once where somebody
-    /// asks for votes or stands.
+    /// A term above the highest one that anybody has told, in each datagram; and at once where
+    /// somebody asks for votes or stands.
     Outbid,
     /// The same, and that it led in that term until it gave way.
     Concede,
@@ -73,14 +74,14 @@ impl<W: Watch> World<W> {
         told
     }
 
-    /// Whether a host's daemon is broken. It is spared its own datagrams: their numbers are not those that
-    /// it knows of.
+    /// Whether a host's daemon is broken. It is spared its own datagrams: their numbers are not
+    /// those that it knows of.
     pub(super) fn is_broken(&self, index: usize) -> bool {
         self.broken.iter().any(|broken| broken.host == index)
     }
 
-    /// A host has sent `body`: those that outbid others do it now, where it asks for votes or stands; and
-    /// those that concede do it after anything that another says.
+    /// A host has sent `body`: those that outbid others do it now, where it asks for votes or
+    /// stands; and those that concede do it after anything that another says.
     pub(super) fn provoke(&mut self, index: usize, body: &Body) -> Result<(), Violation> {
         let asks = matches!(body, Body::VoteRequest { .. } | Body::Proposal);
         if self.is_broken(index) {

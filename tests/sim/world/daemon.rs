@@ -65,7 +65,8 @@ impl<W: Watch> World<W> {
         self.drain(index)
     }
 
-    /// Above every earlier life of this id, also where the disk was lost: a wall clock sees to that.
+    /// Above every earlier life of this id, also where the disk was lost: a wall clock sees to
+    /// that.
     fn next_incarnation(&self, index: usize) -> Incarnation {
         let host = &self.hosts[index];
         let namesakes = self.hosts.iter().filter(|other| other.node_id == host.node_id);
@@ -100,8 +101,8 @@ impl<W: Watch> World<W> {
         }
     }
 
-    /// Holds a host's daemon for `duration`. Where a watchdog guards it, it is killed if that is too
-    /// long; and it is held again only once its scripts have had the time that they rely on.
+    /// Holds a host's daemon for `duration`. Where a watchdog guards it, it is killed if that is
+    /// too long; and it is held again only once its scripts have had the time that they rely on.
     pub fn hold_for(&mut self, index: usize, duration: u64) {
         let host = &self.hosts[index];
         if !host.is_up() {
@@ -250,10 +251,10 @@ impl<W: Watch> World<W> {
         }
     }
 
-    /// Whether what was sent at `sent_at` must mean nothing to a host: it may have been on its way no
-    /// longer than members are believed to be there without being heard, and not since the host was held,
-    /// unless for longer than that, or heard something late. A broken one numbers its datagrams otherwise than
-    /// it knows, so an old echo of them is new to it.
+    /// Whether what was sent at `sent_at` must mean nothing to a host: it may have been on its way
+    /// no longer than members are believed to be there without being heard, and not since the host
+    /// was held, unless for longer than that, or heard something late. A broken one numbers its
+    /// datagrams otherwise than it knows, so an old echo of them is new to it.
     fn is_old(&self, index: usize, sent_at: u64) -> bool {
         let host = &self.hosts[index];
         let authenticated = host.election.as_ref().is_some_and(|e| e.params().authenticated);
@@ -285,15 +286,15 @@ impl<W: Watch> World<W> {
         status_of_others(looked.as_ref().or(host.election.as_ref()), now)
     }
 
-    /// What a replayed datagram must not change: nothing but whether the host's own vote counts, which it
-    /// does not until a namesake has had the time to answer.
+    /// What a replayed datagram must not change: nothing but whether the host's own vote counts,
+    /// which it does not until a namesake has had the time to answer.
     fn status(&self, index: usize) -> Option<Status> {
         let host = &self.hosts[index];
         status_of_others(host.election.as_ref(), host.local(self.now))
     }
 
-    /// What a duplicate must not change. Where datagrams are authenticated one of an earlier life may
-    /// be met with a challenge.
+    /// What a duplicate must not change. Where datagrams are authenticated one of an earlier life
+    /// may be met with a challenge.
     fn summary(&self, index: usize) -> impl PartialEq + use<W> {
         let election = self.hosts[index].election.as_ref();
         let sent = election.filter(|e| !e.params().authenticated).map(|_| self.sent);
@@ -514,8 +515,9 @@ impl<W: Watch> World<W> {
     }
 }
 
-/// After how long what is replayed must mean nothing, in nanoseconds of the host's own time: members are
-/// gone after twice their patience of two and a half of their intervals, and a look later.
+/// After how long what is replayed must mean nothing, in nanoseconds of the host's own time:
+/// members are gone after twice their patience of two and a half of their intervals, and a look
+/// later.
 pub fn replay_horizon(params: &Params) -> u64 {
     let interval = params.report_interval(0).max(params.heartbeat_interval) * 11 / 10;
     let silence = (interval * 5).max(params.leader_alive_threshold * 2);

@@ -7,8 +7,8 @@ use super::{Action, Sabotage, World};
 use crate::watch::{Violation, Watch};
 
 impl<W: Watch> World<W> {
-    /// Begins to write `state`, or has it wait for the write that is going on. What waits already is
-    /// replaced.
+    /// Begins to write `state`, or has it wait for the write that is going on. What waits already
+    /// is replaced.
     pub(super) fn save(&mut self, index: usize, state: PersistentState) -> Result<(), Violation> {
         self.watch.note_asked_to_keep(index, &state)?;
         self.log(index, || format!("is to keep {state:?}"));

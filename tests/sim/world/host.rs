@@ -106,7 +106,8 @@ pub(super) struct Held {
     pub(super) hook_ended: Option<HookOutcome>,
 }
 
-/// What a host keeps. Writing takes a while; until it is over, a crash leaves what was there before.
+/// What a host keeps. Writing takes a while; until it is over, a crash leaves what was there
+/// before.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
     pub kept: PersistentState,

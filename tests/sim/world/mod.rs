@@ -1,8 +1,8 @@
 //! A deterministic world: virtual time, hosts with drifting clocks and disks, and a network, all
 //! driving the very core that the daemon drives, over the very bytes that it sends.
 //!
-//! `host` is what a machine is, `daemon` what its daemon does, `disk` how it saves, `scripts` how its
-//! hooks run, `network` who hears whom. A world does not judge: its [`Watch`] does.
+//! `host` is what a machine is, `daemon` what its daemon does, `disk` how it saves, `scripts` how
+//! its hooks run, `network` who hears whom. A world does not judge: its [`Watch`] does.
 
 mod archive;
 pub mod broken;
@@ -228,7 +228,8 @@ impl<W: Watch> World<W> {
         self.command(index, what, |election, now| election.handle_links(now, up))
     }
 
-    /// The host's check fails, or passes, as often as it takes. While it is held nothing is checked.
+    /// The host's check fails, or passes, as often as it takes. While it is held nothing is
+    /// checked.
     pub fn set_health(&mut self, index: usize, healthy: bool) -> Result<(), Violation> {
         if self.hosts[index].held.is_some() {
             return Ok(());
@@ -254,7 +255,8 @@ impl<W: Watch> World<W> {
         }
     }
 
-    /// A part of what one life of `from` has said comes again, in its order: to `to`, or to every host.
+    /// A part of what one life of `from` has said comes again, in its order: to `to`, or to every
+    /// host.
     pub fn replay_passage(&mut self, from: usize, to: Option<usize>, within: u64) {
         let passage = self.archive.passage(&mut self.rng, from);
         let begin = self.rng.u64(0..=within);

@@ -154,8 +154,8 @@ impl<W: Watch> World<W> {
         self.drain(index)
     }
 
-    /// A daemon died without a word. Its unit's `post-stop` carries out its will: it has the scripts let
-    /// go, within the grace of the lease that it had, and resigns.
+    /// A daemon died without a word. Its unit's `post-stop` carries out its will: it has the
+    /// scripts let go, within the grace of the lease that it had, and resigns.
     pub(super) fn clean_up_after_crash(&mut self, index: usize) -> Result<(), Violation> {
         self.hosts[index].hook = None;
         if self.rng.f64() >= self.post_stop {

@@ -1,5 +1,5 @@
-//! Standing for leadership in quorum mode: ask who would vote, and only then take a term and ask for
-//! the votes.
+//! Standing for leadership in quorum mode: ask who would vote, and only then take a term and ask
+//! for the votes.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::wire::message::{Body, Message};
 impl Election {
     /// Whether this node may stand: its own promises and its scripts leave it free to.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
-        self.may_vote(now) && self.voter.bound_until(now, self.life()).is_none()
+        self.may_vote(now) && self.quorum.voter.bound_until(now, self.life).is_none()
     }
 
     /// Opens a candidacy, or tries again later where this node may not vote for itself now.
@@ -34,23 +34,23 @@ impl Election {
         self.state = State::Standing;
         self.put_question(now, Question::Support);
         self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
-        self.count_grant(now, self.node_id);
+        self.count_grant(now, self.life.node_id);
     }
 
     /// Takes a term and votes for itself in it; the others are asked once that is on disk.
     ///
     /// Above the last term there is none to take, and no vote is given twice: then nobody leads.
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
-        if self.term.next() == self.term {
+        if self.terms.known.next() == self.terms.known {
             return self.lose_election(now);
         }
         self.state = State::Standing;
         self.quorum.poll = None;
         self.quorum.acknowledging = None;
-        self.term = self.term.next();
-        self.voter.cast(self.term, self.life());
+        self.terms.known = self.terms.known.next();
+        self.quorum.voter.cast(self.terms.known, self.life);
         let (hold, least_kept) = (self.params.vote_hold(), self.params.declaration_hold());
-        self.voter.give(now, self.life(), self.term, hold, least_kept);
+        self.quorum.voter.give(now, self.life, self.terms.known, hold, least_kept);
         self.persist();
         for timer in [Timer::Candidacy, Timer::Repropose, Timer::Certainty] {
             self.timers.clear(timer);
@@ -61,11 +61,12 @@ impl Election {
 
     /// Asks for the votes, once this node's own is on disk.
     pub(super) fn ask_once_persisted(&mut self, now: Time) {
-        let is_kept = self.durable.ballot == self.voter.ballot()
+        let is_kept = self.disk.written().ballot == self.quorum.voter.ballot()
             && self
-                .durable
+                .disk
+                .written()
                 .ballot
-                .is_some_and(|b| b.term == self.term && b.candidate == self.life());
+                .is_some_and(|b| b.term == self.terms.known && b.candidate == self.life);
         if self.state != State::Standing || self.quorum.poll.is_some() || !is_kept {
             return;
         }
@@ -73,12 +74,12 @@ impl Election {
         // Slow disks of voters get their time, and the lease that is won is worth having.
         let patience = self.params.leader_election_duration.max(self.params.lease_term() / 2);
         self.timers.set(Timer::ElectionEnd, now + patience);
-        self.count_grant(now, self.node_id);
+        self.count_grant(now, self.life.node_id);
     }
 
     fn put_question(&mut self, now: Time, question: Question) {
         self.ask(now, question);
-        self.quorum.poll = Some(Poll::new(question, now, self.sequence));
+        self.quorum.poll = Some(Poll::new(question, now, self.sent.newest));
     }
 
     fn ask(&mut self, now: Time, question: Question) {
@@ -88,7 +89,7 @@ impl Election {
                 self.send(Body::VoteRequest { hold_us: whole_micros(self.params.vote_hold()) });
             }
         }
-        self.last_proposed = Some(now);
+        self.sent.proposed = Some(now);
         self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
     }
 
@@ -96,21 +97,22 @@ impl Election {
     pub(in crate::core::election) fn repeat_question(&mut self, now: Time) {
         let Some(question) = self.quorum.poll.as_ref().map(Poll::question) else { return };
         self.ask(now, question);
-        let request = self.sequence;
+        let request = self.sent.newest;
         if let Some(poll) = &mut self.quorum.poll {
-            poll.note_repeated(request);
+            poll.requests.note_repeated(request);
         }
     }
 
     /// A voter has answered.
     pub(in crate::core::election) fn handle_vote(&mut self, now: Time, message: &Message) {
         let Body::Vote { candidate, request, granted } = message.body else { return };
-        let concerns_us = candidate == self.node_id && request.incarnation == self.incarnation;
+        let concerns_us =
+            candidate == self.life.node_id && request.incarnation == self.life.incarnation;
         if !concerns_us {
             return;
         }
-        let asked = |poll: &Poll| poll.was_asked_by(request.sequence);
-        let inquired = |census: &Census| census.was_asked_by(request.sequence);
+        let asked = |poll: &Poll| poll.requests.contain(request.sequence);
+        let inquired = |census: &Census| census.requests.contain(request.sequence);
         if self.quorum.census.as_ref().is_some_and(inquired) {
             self.note_answer(now, message, granted);
         } else if granted
@@ -123,7 +125,7 @@ impl Election {
 
     /// Counts a yes, and goes on where it makes a majority.
     fn count_grant(&mut self, now: Time, voter: NodeId) {
-        if voter == self.node_id && !self.own_vote_counts(now) {
+        if voter == self.life.node_id && !self.own_vote_counts(now) {
             return;
         }
         let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
@@ -141,8 +143,8 @@ impl Election {
         }
     }
 
-    /// A majority has voted for this node. What it granted counts from when it was asked; where that
-    /// has run out already, as in a process that was held, nothing was won.
+    /// A majority has voted for this node. What it granted counts from when it was asked; where
+    /// that has run out already, as in a process that was held, nothing was won.
     fn win(&mut self, now: Time, asked: Time) {
         let cover = Cover::new(asked, self.params.lease_term(), Duration::ZERO);
         if cover.lease_end <= now {
@@ -159,8 +161,8 @@ impl Election {
         }
     }
 
-    /// Too few have said yes. Whoever did is set free, and the next attempt comes after a while that
-    /// differs from the others'.
+    /// Too few have said yes. Whoever did is set free, and the next attempt comes after a while
+    /// that differs from the others'.
     pub(in crate::core::election) fn lose_election(&mut self, now: Time) {
         let asked_for_votes =
             self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Vote);
@@ -168,16 +170,15 @@ impl Election {
         if asked_for_votes {
             self.send(Body::Resignation { successor: None });
         }
-        let spread = self.params.leader_election_duration.as_nanos() / 2;
-        let chance = self.rng.u64(0..=u64::try_from(spread).unwrap_or(u64::MAX));
+        let spread = self.chance.up_to(self.params.leader_election_duration / 2);
         let turn = self.turn(now);
-        self.await_leader_for(now, turn + Duration::from_nanos(chance));
+        self.await_leader_for(now, turn + spread);
     }
 
-    /// Takes in a term that another node knows. One that asks for votes in a lower term has lost: the
-    /// votes would come in that term, and what it says from now on is said in this one.
+    /// Takes in a term that another node knows. One that asks for votes in a lower term has lost:
+    /// the votes would come in that term, and what it says from now on is said in this one.
     pub(in crate::core::election) fn learn_term_in_quorum(&mut self, now: Time, term: Term) {
-        let outdated = self.asks_for_votes() && term > self.term;
+        let outdated = self.asks_for_votes() && term > self.terms.known;
         self.learn_term(term);
         if outdated {
             self.lose_election(now);
@@ -194,11 +195,11 @@ impl Election {
     pub(in crate::core::election) fn drop_question(&mut self) {
         self.quorum.poll = None;
         self.quorum.named = false;
-        self.voter.release(self.life(), self.term);
+        self.quorum.voter.release(self.life, self.terms.known);
     }
 
-    /// Whether this candidate leaves the leadership to the better `candidate`: once, because one that
-    /// nobody hears, or that hears nobody, would stand for ever and never win.
+    /// Whether this candidate leaves the leadership to the better `candidate`: once, because one
+    /// that nobody hears, or that hears nobody, would stand for ever and never win.
     pub(in crate::core::election) fn makes_way_for(&mut self, candidate: NodeId) -> bool {
         if !self.in_quorum_mode() {
             return true;

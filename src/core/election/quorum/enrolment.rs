@@ -1,17 +1,18 @@
 //! Voters without a memory.
 //!
 //! A disk that was lost looks like one that never was written. A voter that remembers nothing may
-//! have voted in terms it no longer knows of, so it gives no vote until one of two things shows that
-//! it cannot vote twice in a term:
+//! have voted in terms it no longer knows of, so it gives no vote until one of two things shows
+//! that it cannot vote twice in a term:
 //!
-//! * *The group has a memory without it.* A majority of the voters answers its inquiry, of two voters
-//!   the other one. Voters that are founding the group are among them: they have never voted, so what
-//!   they remember is whole. They do so only once they have known of this life of it for as long as any pledge
-//!   lasts that an earlier one may have given. One of them has voted in every term that was won with
-//!   a forgotten vote, and knows it: the forgotten term is not above the highest one answered.
-//! * *The group is new.* Every other voter answers that it has no memory either, and then that it has
-//!   learned the same of everyone: one that lost its disk in a group which remembers never gets such
-//!   answers.
+//! * *The group has a memory without it.* A majority of the voters answers its inquiry, of two
+//!   voters the other one. Voters that are founding the group are among them: they have never
+//!   voted, so what they remember is whole. They do so only once they have known of this life of it
+//!   for as long as any pledge lasts that an earlier one may have given. One of them has voted in
+//!   every term that was won with a forgotten vote, and knows it: the forgotten term is not above
+//!   the highest one answered.
+//! * *The group is new.* Every other voter answers that it has no memory either, and then that it
+//!   has learned the same of everyone: one that lost its disk in a group which remembers never gets
+//!   such answers.
 
 use super::Election;
 use crate::core::election::at_least_a_millisecond;
@@ -27,12 +28,12 @@ use crate::wire::message::{Body, Message};
 impl Election {
     /// Whether this voter remembers every vote that it may have given, on disk.
     pub(in crate::core::election) fn is_enrolled(&self) -> bool {
-        self.durable.enrolment == Enrolment::Enrolled
+        self.disk.written().enrolment == Enrolment::Enrolled
     }
 
     /// Whether this node is a voter that does not remember its votes.
     pub(in crate::core::election) fn lacks_memory(&self) -> bool {
-        self.is_voter() && self.voter.enrolment() != Enrolment::Enrolled
+        self.is_voter() && self.quorum.voter.enrolment() != Enrolment::Enrolled
     }
 
     /// Begins to ask the others.
@@ -54,13 +55,13 @@ impl Election {
         }
         self.report_awaiting(now);
         self.send(Body::Inquiry);
-        let inquiry = self.sequence;
-        self.quorum.census.get_or_insert(Census::new(inquiry)).note_repeated(inquiry);
+        let inquiry = self.sent.newest;
+        self.quorum.census.get_or_insert(Census::new(inquiry)).requests.note_repeated(inquiry);
         self.judge_census();
     }
 
-    /// What this voter knows of `message`'s sender is outdated, as while a group is being founded: it
-    /// asks again soon.
+    /// What this voter knows of `message`'s sender is outdated, as while a group is being founded:
+    /// it asks again soon.
     pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
         let told = Enrolment::told_by(message.standing.flags);
@@ -91,11 +92,11 @@ impl Election {
         let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else {
             return;
         };
-        let others = || params.voters.ids().iter().copied().filter(|id| *id != self.node_id);
+        let others = || params.voters.ids().iter().copied().filter(|id| *id != self.life.node_id);
         let testified = census.testimonies() >= params.voters.needed_to_testify();
         let nobody_remembers = || census.all(others(), |memory| memory != Enrolment::Enrolled);
         let all_have_seen_that = || census.all(others(), |memory| memory != Enrolment::None);
-        let next = match self.durable.enrolment {
+        let next = match self.disk.written().enrolment {
             _ if !self.lacks_memory() => return,
             _ if testified => Enrolment::Enrolled,
             Enrolment::None if nobody_remembers() => Enrolment::Founding,
@@ -104,9 +105,9 @@ impl Election {
         };
         if testified {
             // Whatever it voted for in this term, it does not vote for anything else.
-            self.voter.cast(self.term, self.life());
+            self.quorum.voter.cast(self.terms.known, self.life);
         }
-        self.voter.set_enrolment(next);
+        self.quorum.voter.set_enrolment(next);
         self.persist();
     }
 
@@ -114,7 +115,7 @@ impl Election {
         let Some(params) = self.quorum_params() else { return };
         let digest = params.voters.digest();
         let count = |standing: VoterStanding| {
-            let others = params.voters.ids().iter().filter(|id| **id != self.node_id);
+            let others = params.voters.ids().iter().filter(|id| **id != self.life.node_id);
             others.filter(|id| self.members.voter_standing(now, id, digest) == standing).count()
         };
         let (silent, enrolled) = (count(VoterStanding::Silent), count(VoterStanding::Counts));
@@ -130,7 +131,7 @@ impl Election {
         }
         self.timers.clear(Timer::Inquiry);
         self.quorum.census = None;
-        self.notify(Event::Enrolled { above: self.durable.term });
+        self.notify(Event::Enrolled { above: self.disk.written().term });
         self.change_exclusions(now, Reason::Startup, |exclusions| exclusions.unenrolled = false);
         // Of a new group everyone is enrolled about now, and the best is to stand first.
         let turn = self.turn(now);

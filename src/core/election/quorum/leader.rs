@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Election, Overdue};
+use super::Election;
 use crate::core::election::State;
-use crate::core::hook::{HookEvent, HookOutcome, Reason};
-use crate::core::output::{Event, Output};
+use crate::core::hook::{HookEvent, Reason};
+use crate::core::output::Output;
 use crate::core::quorum::Lease;
 use crate::core::quorum::lease::Cover;
 use crate::core::timers::Timer;
-use crate::core::will::pause_before_fencing_again;
 use crate::time::Time;
-use crate::types::{NodeId, Term};
-use crate::wire::message::{Body, DatagramId, Message};
+use crate::types::{DatagramId, NodeId, Term};
+use crate::wire::message::{Body, Message};
 
 impl Election {
     /// When this node's leadership ends unless voters renew it; none where nothing limits it.
@@ -28,93 +27,22 @@ impl Election {
         }
     }
 
-    /// Leads no more. The scripts have the demote grace to let go in; one that still takes over is cut
-    /// short, and half of what is left of the grace is the demote hook's.
+    /// Leads no more. The scripts have the demote grace to let go in; one that still takes over is
+    /// cut short, and half of what is left of the grace is the demote hook's.
     fn end_lease(&mut self, now: Time, reason: Reason) {
         let Some(lease) = self.quorum.lease.take() else { return };
         self.timers.clear(Timer::Lease);
         self.timers.clear(Timer::Declare);
-        let scripts_run = self.hooks.running().map(|run| run.event);
+        let scripts_run = self.hooks.schedule.running().map(|run| run.event);
         self.hand_over(now, reason, None);
-        if !self.hooks.hold() {
+        if !self.hooks.schedule.hold() {
             return;
         }
-        let overdue = Overdue::new(self.reign, lease.grace_end());
-        let overdue = self.quorum.overdue.get_or_insert(overdue);
-        overdue.grace_end = overdue.grace_end.min(lease.grace_end());
+        self.hooks.must_let_go_by(self.terms.reign, lease.grace_end());
         self.timers.set_no_later(Timer::GraceEnd, lease.grace_end());
         if matches!(scripts_run, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
             let by = now + lease.grace_end().since(now) / 2;
-            self.outputs.push_back(Output::CutHookShort { by });
-        }
-    }
-
-    /// A run by which the scripts were to let go has not done so. They have the grace to do it after all,
-    /// also where this node still has its lease: it does not resign before.
-    pub(in crate::core::election) fn begin_grace(&mut self, now: Time) {
-        if !self.hooks.hold() {
-            return;
-        }
-        let grace_end = now + self.params.demote_grace();
-        if self.quorum.overdue.is_none() {
-            self.timers.set(Timer::GraceEnd, grace_end);
-        }
-        let overdue = Overdue::new(self.reign, grace_end);
-        self.quorum.overdue.get_or_insert(overdue).is_late = true;
-    }
-
-    /// The grace is over. Where the lease is too, another node may take by now what the scripts hold.
-    pub(in crate::core::election) fn end_grace(&mut self) {
-        let Some(overdue) = &mut self.quorum.overdue else { return };
-        overdue.is_late = true;
-        let Overdue { term, fence_failures, .. } = *overdue;
-        if self.quorum.fencing.is_some() {
-            // One at a time: whether it runs again is decided at its end.
-            return;
-        }
-        if fence_failures == 0 {
-            self.notify(Event::GraceOverrun { term });
-        }
-        self.quorum.fencing = Some(term);
-        self.outputs.push_back(Output::Fence { term });
-    }
-
-    /// Takes in how the fence command ended. After a success this host holds nothing of that reign any more,
-    /// whatever becomes of the demote hook.
-    pub(in crate::core::election) fn judge_fence(&mut self, now: Time, outcome: HookOutcome) {
-        let Some(fenced) = self.quorum.fencing.take() else { return };
-        let Some(overdue) = &mut self.quorum.overdue else { return };
-        if overdue.term == fenced && outcome == HookOutcome::Succeeded {
-            self.timers.clear(Timer::HookRetry);
-            return self.hooks.release();
-        }
-        let retry_in = pause_before_fencing_again(overdue.fence_failures);
-        overdue.fence_failures = overdue.fence_failures.saturating_add(1);
-        if self.timers.get(Timer::GraceEnd).is_none() {
-            self.timers.set(Timer::GraceEnd, now + retry_in);
-        }
-    }
-
-    /// Whether a fence command runs. It would hit the next reign of this node as well.
-    pub(in crate::core::election) const fn is_fencing(&self) -> bool {
-        self.quorum.fencing.is_some()
-    }
-
-    /// The reign that this node's scripts have not let go of in spite of `demoted`, or in time.
-    pub fn overdue_term(&self) -> Option<Term> {
-        self.quorum.overdue.filter(|overdue| overdue.is_late).map(|overdue| overdue.term)
-    }
-
-    /// When the grace is over in which the scripts have to let go; none where it has not begun.
-    pub(in crate::core::election) fn grace_end(&self) -> Option<Time> {
-        self.quorum.overdue.map(|overdue| overdue.grace_end)
-    }
-
-    /// Takes in that the scripts have let go, where they have.
-    pub(in crate::core::election) fn note_scripts(&mut self) {
-        if !self.hooks.hold() {
-            self.quorum.overdue = None;
-            self.timers.clear(Timer::GraceEnd);
+            self.outbox.push(Output::CutHookShort { by });
         }
     }
 
@@ -122,11 +50,11 @@ impl Election {
     /// vote does so at once.
     pub(in crate::core::election) fn await_acknowledgements(&mut self, now: Time) {
         let cover = Cover::new(now, self.params.lease_term(), self.params.demote_grace());
-        let sequence = self.sequence;
+        let sequence = self.sent.newest;
         let Some(lease) = &mut self.quorum.lease else { return };
         lease.note_declared(now, sequence, cover);
         if self.own_vote_counts(now) {
-            let (node_id, incarnation) = (self.node_id, self.incarnation);
+            let (node_id, incarnation) = (self.life.node_id, self.life.incarnation);
             self.note_acknowledged(now, node_id, DatagramId { incarnation, sequence });
         }
     }
@@ -140,7 +68,7 @@ impl Election {
         let Body::Heartbeat { leader, acknowledged: Some(declaration), .. } = message.body else {
             return;
         };
-        if leader == Some(self.node_id) && self.counts(now, &message.sender) {
+        if leader == Some(self.life.node_id) && self.counts(now, &message.sender) {
             self.note_acknowledged(now, message.sender, declaration);
         }
     }
@@ -149,7 +77,7 @@ impl Election {
         let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
             return;
         };
-        if declaration.incarnation != self.incarnation {
+        if declaration.incarnation != self.life.incarnation {
             return;
         }
         let Some(lease) = &mut self.quorum.lease else { return };
@@ -174,12 +102,12 @@ impl Election {
             return self.give_way(now, message.term);
         }
         let follows_another = self.leader.is_some_and(|leader| leader != sender);
-        if follows_another && message.term <= self.reign {
+        if follows_another && message.term <= self.terms.reign {
             return;
         }
         self.members.note_declaration(now, &sender, Duration::from_micros(interval_us.into()));
         self.learn_term(message.term);
-        self.reign = message.term;
+        self.terms.reign = message.term;
         if matches!(self.state, State::HandingOver { .. }) {
             self.leave_office(now);
             self.schedule_heartbeat(now);
@@ -197,7 +125,7 @@ impl Election {
     /// Two leaders at once: some promise that the lease rests on was broken, a clock's or a disk's.
     /// Of an outdated leader the promises are over; a later one is given way to.
     fn give_way(&mut self, now: Time, term: Term) {
-        if term > self.reign {
+        if term > self.terms.reign {
             self.end_lease(now, Reason::BetterLeader);
         }
     }

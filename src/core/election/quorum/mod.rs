@@ -20,19 +20,20 @@ mod voter;
 use std::time::Duration;
 
 use super::Election;
-use crate::core::hook::HookEvent;
 use crate::core::output::Event;
 use crate::core::params::QuorumParams;
-use crate::core::quorum::{Census, Lease, Poll};
+use crate::core::quorum::{Census, Lease, Poll, Voter};
 use crate::core::status::VoterStanding;
 use crate::time::Time;
-use crate::types::{Life, NodeId, Sequence, Term};
-use crate::wire::message::{DatagramId, Message};
+use crate::types::{DatagramId, Life, NodeId, Sequence};
+use crate::wire::message::Message;
 
-/// What an election keeps in mind for quorum mode, and forgets with the daemon. Unused in available
-/// mode. What must be remembered is in [`Voter`](crate::core::quorum::Voter).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+/// What an election keeps in mind for quorum mode. Unused in available mode. All but the voter's
+/// promises is forgotten with the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Quorum {
+    /// What this node promised as a voter.
+    pub(super) voter: Voter,
     /// The question that this candidate has put to the voters.
     poll: Option<Poll>,
     /// This leader's right to act. Once it is over there is none.
@@ -43,14 +44,8 @@ pub(super) struct Quorum {
     acknowledging: Option<Request>,
     /// The proposal that this voter would support, were it not for its pledge.
     postponed: Option<Request>,
-    /// When another daemon was heard under this node's id.
-    namesake_heard: Option<Time>,
     /// What the others have answered to this voter, which has no memory.
     census: Option<Census>,
-    /// The reign whose scripts have to let go.
-    overdue: Option<Overdue>,
-    /// The reign that the running fence command is for.
-    fencing: Option<Term>,
     /// Whether it stands because the leader that resigned named it.
     pub(super) named: bool,
     /// What was last reported of the voters that it waits for: silent, and enrolled.
@@ -58,26 +53,26 @@ pub(super) struct Quorum {
     /// Better candidates that this one has left the leadership to since there last was a leader.
     /// None gets a second chance: it may be one that nobody hears, or that hears nobody.
     pub(super) deferred_to: Vec<NodeId>,
-    /// Worse candidates that this one, standing itself, has refused its support since then; once each,
-    /// for the same reason.
+    /// Worse candidates that this one, standing itself, has refused its support since then; once
+    /// each, for the same reason.
     pub(super) refused: Vec<NodeId>,
 }
 
-/// Scripts that have to let go of a reign: until the grace ends, and then the fence command runs, as often
-/// as `Timer::GraceEnd` fires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Overdue {
-    term: Term,
-    grace_end: Time,
-    /// Whether a run by which they were to let go failed, or the grace is over.
-    is_late: bool,
-    /// Runs of the fence command that failed.
-    fence_failures: u32,
-}
-
-impl Overdue {
-    const fn new(term: Term, grace_end: Time) -> Self {
-        Overdue { term, grace_end, is_late: false, fence_failures: 0 }
+impl Quorum {
+    pub(super) const fn new(voter: Voter) -> Self {
+        Quorum {
+            voter,
+            poll: None,
+            lease: None,
+            owed: None,
+            acknowledging: None,
+            postponed: None,
+            census: None,
+            named: false,
+            reported_awaiting: None,
+            deferred_to: Vec::new(),
+            refused: Vec::new(),
+        }
     }
 }
 
@@ -116,7 +111,7 @@ impl Election {
 
     /// Whether this node has a vote.
     pub(super) fn is_voter(&self) -> bool {
-        self.has_vote(&self.node_id)
+        self.has_vote(&self.life.node_id)
     }
 
     /// Whether a member's votes and acknowledgements count now.
@@ -131,17 +126,6 @@ impl Election {
     /// Whether this node's own vote counts now: it does not where another daemon uses its id.
     pub(super) fn own_vote_counts(&self, now: Time) -> bool {
         self.is_voter() && self.is_enrolled() && !self.is_contested(now)
-    }
-
-    /// Whether another daemon was heard under this node's id lately, as far as can be known.
-    pub(super) fn is_contested(&self, now: Time) -> bool {
-        let patience = self.params.member_patience();
-        self.quorum.namesake_heard.is_some_and(|heard| now.since(heard) <= patience)
-            || self.may_have_namesake(now)
-    }
-
-    pub(super) const fn note_namesake(&mut self, now: Time) {
-        self.quorum.namesake_heard = Some(now);
     }
 
     /// Whether `message` comes from a member that names the same voters. Says so once where it does
@@ -169,30 +153,6 @@ impl Election {
             self.pay_vote();
             self.acknowledge(now);
         }
-    }
-
-    /// The hook that tells of this reign runs once a majority has acknowledged it: before, the voters'
-    /// pledges leave no time to undo what it does.
-    fn elected_hook_may_run(&self) -> bool {
-        let is_confirmed = match &self.quorum.lease {
-            Some(lease) => lease.is_confirmed(),
-            None => !self.in_quorum_mode(),
-        };
-        is_confirmed && self.term_is_kept()
-    }
-
-    /// Runs the hook that tells of this reign, once it may.
-    pub(super) fn tell_scripts(&mut self) {
-        if self.elected_hook_may_run()
-            && let Some((event, reason)) = self.untold.take()
-        {
-            self.schedule_hook(event, reason);
-        }
-    }
-
-    /// Whether the scripts have been told that this node leads; forgets it where they have not.
-    pub(super) fn retract_elected(&mut self) -> bool {
-        !matches!(self.untold.take(), Some((HookEvent::Elected, _)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a voter says to candidates and leaders.
 //!
-//! It supports, votes for and acknowledges only whom its pledge leaves it free for, and says so only
-//! once what it promised is on disk.
+//! It supports, votes for and acknowledges only whom its pledge leaves it free for, and says so
+//! only once what it promised is on disk.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::core::quorum::lease::HOLD_MAX;
 use crate::core::rank::Rank;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{Life, NodeId};
-use crate::wire::message::{Body, DatagramId, Message};
+use crate::types::{DatagramId, Life, NodeId};
+use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Tells a candidate whether this voter would vote for it. A voter that only its pledge keeps from
-    /// saying yes says it when that has run out.
+    /// Tells a candidate whether this voter would vote for it. A voter that only its pledge keeps
+    /// from saying yes says it when that has run out.
     pub(in crate::core::election) fn answer_proposal_as_voter(
         &mut self,
         now: Time,
@@ -31,7 +31,7 @@ impl Election {
         }
         let free = !self.stands_before(request.from.node_id, rank)
             && self.is_free_to_vote(now, request.from);
-        let bound_until = self.voter.bound_until(now, request.from);
+        let bound_until = self.quorum.voter.bound_until(now, request.from);
         if let Some(end) = bound_until.filter(|_| free) {
             self.quorum.postponed = Some(request);
             self.timers.set(Timer::PledgeEnd, end);
@@ -39,8 +39,8 @@ impl Election {
         self.answer(request, free && bound_until.is_none());
     }
 
-    /// Whether this node stands itself, is better than `candidate`, and has not told it so since there
-    /// last was a leader.
+    /// Whether this node stands itself, is better than `candidate`, and has not told it so since
+    /// there last was a leader.
     fn stands_before(&mut self, candidate: NodeId, rank: Rank) -> bool {
         let stands = self.state == State::Standing && self.rank() > rank;
         let insists = stands && !self.quorum.refused.contains(&candidate);
@@ -54,7 +54,7 @@ impl Election {
     pub(in crate::core::election) fn answer_postponed(&mut self, now: Time) {
         let Some(request) = self.quorum.postponed.take() else { return };
         let free = self.is_free_to_vote(now, request.from)
-            && self.voter.bound_until(now, request.from).is_none()
+            && self.quorum.voter.bound_until(now, request.from).is_none()
             && !self.follows_another(request.from);
         if free {
             self.answer(request, true);
@@ -73,16 +73,22 @@ impl Election {
             return;
         }
         let may = self.is_free_to_vote(now, request.from)
-            && self.voter.bound_until(now, request.from).is_none()
-            && self.voter.may_cast(message.term, request.from)
-            && message.term >= self.term
+            && self.quorum.voter.bound_until(now, request.from).is_none()
+            && self.quorum.voter.may_cast(message.term, request.from)
+            && message.term >= self.terms.known
             && hold <= HOLD_MAX;
         if !may {
             return self.answer(request, false);
         }
         self.abandon_candidacy();
-        self.voter.cast(message.term, request.from);
-        self.voter.give(now, request.from, message.term, hold, self.params.declaration_hold());
+        self.quorum.voter.cast(message.term, request.from);
+        self.quorum.voter.give(
+            now,
+            request.from,
+            message.term,
+            hold,
+            self.params.declaration_hold(),
+        );
         self.quorum.owed = Some(request);
         self.quorum.acknowledging = None;
         self.persist();
@@ -90,12 +96,12 @@ impl Election {
         self.await_leader(now);
     }
 
-    /// Sends the vote that was given, once it is on disk, unless this voter has since pledged itself
-    /// to somebody else.
+    /// Sends the vote that was given, once it is on disk, unless this voter has since pledged
+    /// itself to somebody else.
     pub(super) fn pay_vote(&mut self) {
         let Some(request) = self.quorum.owed else { return };
-        let (ballot, pledge) = (self.voter.ballot(), self.voter.pledge());
-        if self.durable.ballot != ballot || !self.all_is_kept() {
+        let (ballot, pledge) = (self.quorum.voter.ballot(), self.quorum.voter.pledge());
+        if self.disk.written().ballot != ballot || !self.disk.has_all() {
             return;
         }
         self.quorum.owed = None;
@@ -106,8 +112,8 @@ impl Election {
         }
     }
 
-    /// Another node leads, and declares itself to this voter, which pledges itself to it where it is
-    /// free to.
+    /// Another node leads, and declares itself to this voter, which pledges itself to it where it
+    /// is free to.
     pub(in crate::core::election) fn pledge_to_leader(
         &mut self,
         now: Time,
@@ -116,11 +122,17 @@ impl Election {
     ) {
         let may = self.own_vote_counts(now)
             && hold <= HOLD_MAX
-            && self.voter.bound_until(now, message.life()).is_none();
+            && self.quorum.voter.bound_until(now, message.life()).is_none();
         if !may {
             return;
         }
-        self.voter.give(now, message.life(), message.term, hold, self.params.declaration_hold());
+        self.quorum.voter.give(
+            now,
+            message.life(),
+            message.term,
+            hold,
+            self.params.declaration_hold(),
+        );
         self.quorum.acknowledging = Some(Request::of(message));
         self.persist();
         self.acknowledge(now);
@@ -128,10 +140,9 @@ impl Election {
 
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
-        let waits = self
-            .quorum
-            .acknowledging
-            .is_some_and(|request| self.leader == Some(request.from.node_id) && self.all_is_kept());
+        let waits = self.quorum.acknowledging.is_some_and(|request| {
+            self.leader == Some(request.from.node_id) && self.disk.has_all()
+        });
         if waits {
             self.send_heartbeat(now);
         }
@@ -139,7 +150,7 @@ impl Election {
 
     /// What the next heartbeat acknowledges; every declaration once.
     pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
-        if !self.all_is_kept() {
+        if !self.disk.has_all() {
             return None;
         }
         let request = self.quorum.acknowledging.take()?;
@@ -151,16 +162,16 @@ impl Election {
         self.quorum.acknowledging = None;
     }
 
-    /// A voter without a memory asks what this one remembers. It is told the term once no pledge of an
-    /// earlier life of it can be in force: one that this voter would be asked for, or was, ended by
-    /// then.
+    /// A voter without a memory asks what this one remembers. It is told the term once no pledge of
+    /// an earlier life of it can be in force: one that this voter would be asked for, or was, ended
+    /// by then.
     pub(in crate::core::election) fn handle_inquiry(&mut self, now: Time, message: &Message) {
         if !self.is_voter() || self.is_contested(now) {
             return;
         }
-        let pledged = self.voter.pledge().map_or(Duration::ZERO, |pledge| pledge.hold());
+        let pledged = self.quorum.voter.pledge().map_or(Duration::ZERO, |pledge| pledge.hold());
         let longest = self.params.declaration_hold().max(pledged);
-        let is_whole = self.durable.enrolment != Enrolment::None;
+        let is_whole = self.disk.written().enrolment != Enrolment::None;
         let testifies = is_whole && self.members.known_for(now, &message.sender) >= longest;
         self.answer(Request::of(message), testifies);
         self.inquire_where_outdated(now, message);
@@ -192,7 +203,7 @@ impl Election {
 
     /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
     pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
-        self.own_vote_counts(now) && self.hooks.have_let_go() && !self.is_fencing()
+        self.own_vote_counts(now) && self.hooks.schedule.have_let_go() && !self.hooks.is_fencing()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {

@@ -1,7 +1,7 @@
 //! Two leaders meet.
 
 use super::*;
-use crate::wire::message::DatagramId;
+use crate::types::DatagramId;
 
 #[test]
 fn a_better_leaders_declaration_ends_this_ones_reign() {

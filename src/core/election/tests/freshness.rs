@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::core::status::MemberState;
-use crate::wire::echo::Echo;
 
 pub(super) fn keyed() -> Params {
     Params { authenticated: true, ..patient() }
@@ -44,7 +43,7 @@ impl Outputs {
 
 /// `message`, sent by one who has heard `heard`.
 fn echoing(mut message: Message, heard: &Message) -> Message {
-    message.echoes = [Echo::of(heard)].into_iter().collect();
+    message.echoes = [heard.echo()].into_iter().collect();
     message
 }
 
@@ -64,7 +63,7 @@ fn a_declaration_that_may_be_old_means_nothing_until_its_sender_has_answered() {
     assert_eq!(lan.at("b").ignored().unproven, 1);
     let challenges = lan.take("b").challenges();
     assert_eq!(challenges.len(), 1);
-    assert!(challenges[0].echoes.iter().eq([&Echo::of(&declaration)]));
+    assert!(challenges[0].echoes.iter().eq([&declaration.echo()]));
 
     let answer = better.says(EVERY_SECOND);
     lan.hear(echoing(answer, &challenges[0]));
@@ -234,7 +233,7 @@ fn an_older_life_of_a_member_neither_displaces_nor_contests_it() {
     lan.start("b", keyed());
     lan.pass(secs(30));
     let mut former = Peer { role: Role::Leader, term: Term(9), ..Peer::new("b") };
-    assert!(former.incarnation < lan.at("b").life().incarnation);
+    assert!(former.incarnation < lan.at("b").life.incarnation);
     lan.hear(former.says(EVERY_SECOND));
     lan.hear(former.says(Body::Resignation { successor: None }));
     assert_eq!(lan.leaders(), ["a"]);
@@ -268,7 +267,7 @@ fn a_namesake_that_answers_is_told_to_stop_in_words_that_it_can_believe() {
     lan.hear(answer);
     let objection = lan.last_said("a", |body| matches!(body, Body::Objection { .. }));
     assert_eq!(objection.body, Body::Objection { newcomer: Incarnation(9) });
-    assert!(objection.echoes.iter().any(|echo| *echo == Echo::of(&answer)));
+    assert!(objection.echoes.iter().any(|echo| *echo == answer.echo()));
 }
 
 #[test]
@@ -290,7 +289,7 @@ fn a_candidate_answers_a_challenge_with_its_proposal() {
     let question = echoing(worse.says(Body::Challenge), &proposal);
     lan.hear(question);
     let answer = lan.last_said("b", |body| *body == Body::Proposal);
-    assert!(answer.echoes.iter().any(|echo| *echo == Echo::of(&question)));
+    assert!(answer.echoes.iter().any(|echo| *echo == question.echo()));
 }
 
 #[test]

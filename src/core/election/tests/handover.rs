@@ -254,10 +254,8 @@ fn one_lost_declaration_does_not_end_the_repetition_of_a_claim() {
 fn one_absurd_sighting_does_not_silence_the_candidate_for_the_leaders_life() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", delayed(secs(5)), &mut leader);
-    let newest = crate::wire::message::DatagramId {
-        incarnation: leader.incarnation,
-        sequence: Sequence(u64::MAX),
-    };
+    let newest =
+        crate::types::DatagramId { incarnation: leader.incarnation, sequence: Sequence(u64::MAX) };
     lan.hear(Peer::new("x").says(Body::Sighting { leader: id("z"), newest }));
     lan.pass_with(secs(60), &mut [(&mut leader, EVERY_SECOND)]);
     assert!(claims(&lan.take("m")) > 0);
@@ -432,8 +430,8 @@ fn a_resignation_is_repeated_until_another_node_leads() {
     assert_eq!(sent, [0, 100, 200, 400, 800, 1600].map(ms), "up to the alive threshold");
 }
 
-/// Nobody else would get the leadership otherwise; the scripts of a stopped or partitioned leader are not
-/// waited for either.
+/// Nobody else would get the leadership otherwise; the scripts of a stopped or partitioned leader
+/// are not waited for either.
 #[test]
 fn in_available_mode_a_demote_hook_that_failed_keeps_nobody_from_leading() {
     let mut lan = Lan::settled(&["a", "b"], &patient());

@@ -79,7 +79,7 @@ fn a_newcomer_under_a_taken_id_stays_silent_while_its_hook_ends() {
     lan.crash("m");
     lan.set_hooks("m", None);
     lan.start("m", patient());
-    let newcomer = lan.at("m").incarnation;
+    let newcomer = lan.at("m").life.incarnation;
     lan.take("m");
     let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
     lan.hear(holder.says(Body::Objection { newcomer }));
@@ -96,7 +96,7 @@ fn a_newcomer_under_a_taken_id_stays_silent_while_its_hook_ends() {
 fn a_newcomer_under_a_taken_id_is_told_to_stop_and_does_without_a_word() {
     let mut lan = Lan::new();
     lan.start("m", patient());
-    let newcomer = lan.at("m").incarnation;
+    let newcomer = lan.at("m").life.incarnation;
     let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
     lan.pass(ms(100));
     lan.take("m");
@@ -143,7 +143,7 @@ fn of_two_under_one_id_that_run_already_the_life_that_began_first_stays() {
     let mut earlier = Peer { incarnation: Incarnation(0), ..Peer::leading("m", 3) };
     lan.hear(earlier.says(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies(), [], "it waits to be told");
-    let newcomer = lan.at("m").incarnation;
+    let newcomer = lan.at("m").life.incarnation;
     lan.hear(earlier.says(Body::Objection { newcomer }));
     assert!(lan.take("m").bodies().contains(&Body::Farewell { id_taken: true }));
 }
@@ -153,7 +153,7 @@ fn of_two_under_one_id_that_run_already_the_life_that_began_first_stays() {
 fn of_two_under_one_id_that_tell_each_other_to_stop_the_life_that_began_first_stays() {
     for (other, stays) in [(Incarnation(77), true), (Incarnation(0), false)] {
         let mut lan = Lan::led_by("m");
-        let own = lan.at("m").incarnation;
+        let own = lan.at("m").life.incarnation;
         let mut namesake = Peer { incarnation: other, role: Role::Starting, ..Peer::new("m") };
         lan.hear(namesake.says(HEARTBEAT));
         assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer: other }]);
@@ -231,5 +231,5 @@ fn a_later_life_takes_terms_above_those_of_the_earlier_one() {
     lan.start("a", patient());
     lan.pass(secs(5));
     assert_eq!(lan.at("a").term(), Term(2));
-    assert_eq!(lan.at("a").incarnation, Incarnation(2));
+    assert_eq!(lan.at("a").life.incarnation, Incarnation(2));
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::core::status::MemberState;
-use crate::wire::message::DatagramId;
+use crate::types::DatagramId;
 
-/// When a declaration of every second is due, and its leader given up, at the default threshold; and
-/// between the probes in between.
+/// When a declaration of every second is due, and its leader given up, at the default threshold;
+/// and between the probes in between.
 const DUE: Duration = Duration::from_secs(1);
 const GIVEN_UP: Duration = Duration::from_millis(1250);
 const SPACING: Duration = Duration::from_micros(31_250);

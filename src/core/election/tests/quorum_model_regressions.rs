@@ -4,7 +4,7 @@ use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
 use crate::core::quorum::Voters;
-use crate::wire::message::DatagramId;
+use crate::types::DatagramId;
 
 const VOTERS: [&str; 3] = ["a", "b", "c"];
 

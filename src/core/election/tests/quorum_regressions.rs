@@ -4,7 +4,7 @@ use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
 use crate::core::quorum::Voters;
-use crate::wire::message::DatagramId;
+use crate::types::DatagramId;
 
 fn quorum(voters: &[&str]) -> Params {
     let voters = Voters::new(voters.iter().map(|name| id(name))).unwrap();
@@ -182,7 +182,8 @@ fn a_better_candidate_claims_nothing_before_its_scripts_have_let_go() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave before.
+/// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave
+/// before.
 #[test]
 fn a_clone_does_not_vote_after_its_farewell() {
     let (mut holder, mut clone) = (voter("c"), Peer { incarnation: Incarnation(9), ..voter("c") });

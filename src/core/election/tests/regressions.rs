@@ -4,7 +4,7 @@ use super::*;
 use crate::core::election::Yielding;
 use crate::core::membership::FORGET_AFTER;
 use crate::core::status::Ineligible;
-use crate::wire::message::DatagramId;
+use crate::types::DatagramId;
 
 /// Whatever the terms were, the winner takes a term above both and is reaffirmed.
 #[test]
@@ -248,7 +248,8 @@ fn a_refused_newcomer_tells_its_transition_once() {
 }
 
 /// Its datagrams showed that it led no longer, but only a heartbeat was looked at for that: the
-/// followers of one that stood again waited for it, and then said that it had been silent for no time.
+/// followers of one that stood again waited for it, and then said that it had been silent for no
+/// time.
 #[test]
 fn a_leader_that_stands_for_election_again_leads_no_more() {
     let sayings = [
@@ -269,8 +270,8 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
     }
 }
 
-/// A follower sends rarely, and a leader that had missed a reign so heard of it late: two static leaders led, one
-/// of them unseen by whoever lost a reign to them, and the other went.
+/// A follower sends rarely, and a leader that had missed a reign so heard of it late: two static
+/// leaders led, one of them unseen by whoever lost a reign to them, and the other went.
 #[test]
 fn a_leader_that_missed_a_reign_hears_of_it_from_whoever_begins_to_follow_it() {
     let (mut outdated, mut lost) = (Peer::leading("a", 2), Peer::leading("b", 4));
@@ -312,8 +313,8 @@ fn a_write_that_ends_after_the_end_asks_for_nothing() {
     assert!(lan.take("b").0.is_empty());
 }
 
-/// A leader that had restarted, and was heard in its new life before it declared, was given up without having
-/// been asked.
+/// A leader that had restarted, and was heard in its new life before it declared, was given up
+/// without having been asked.
 #[test]
 fn a_leader_that_is_heard_in_another_life_has_yet_to_declare() {
     let mut former = Peer::leading("a", 4);

@@ -7,8 +7,8 @@ use crate::core::persist::Enrolment;
 use crate::core::quorum::Voters;
 use crate::core::status::{MemberState, VoterStanding};
 use crate::core::timers::Timer;
+use crate::types::DatagramId;
 use crate::wire::echo::Echo;
-use crate::wire::message::DatagramId;
 
 const HEARTBEAT: Body =
     Body::Heartbeat { interval_us: 1_000_000, leader: None, conceded: None, acknowledged: None };
@@ -35,7 +35,7 @@ impl Lan {
     /// A heartbeat of the life of `name` that is newer than all that it has said.
     fn last_of(&self, name: &str) -> Message {
         let election = self.at(name);
-        let (incarnation, sequence) = (election.incarnation, election.sequence);
+        let (incarnation, sequence) = (election.life.incarnation, election.sent.newest);
         Peer { incarnation, sequence, ..Peer::new(name) }.says(HEARTBEAT)
     }
 
@@ -95,8 +95,8 @@ fn former_lives_of_the_voters_cost_a_leader_no_lease() {
     }
 }
 
-/// A single former life of each follower, and so many other strangers, all heard later, that nobody has
-/// asked all of them yet.
+/// A single former life of each follower, and so many other strangers, all heard later, that nobody
+/// has asked all of them yet.
 #[test]
 fn a_flood_of_strangers_does_not_keep_the_question_to_a_namesake_back() {
     let mut lan = Lan::keyed_voters();
@@ -163,7 +163,8 @@ fn what_a_dead_leader_said_while_this_host_was_suspended_counts_no_more() {
     assert_eq!(lan.leaders(), ["b"], "an hour after the death of its leader");
 }
 
-/// Two hosts whose clocks are set back and whose states are lost, as where no clock runs without power.
+/// Two hosts whose clocks are set back and whose states are lost, as where no clock runs without
+/// power.
 #[test]
 fn later_lives_that_are_replayed_keep_no_two_nodes_apart() {
     let mut lan = Lan::new();
@@ -248,13 +249,13 @@ fn what_was_heard_of_a_stranger_counts_no_more_when_it_is_sent_again() {
     lan.hear(first);
     let challenge = lan.take("b").sent().map(|(_, it)| it).last().unwrap();
     let mut late = first;
-    late.echoes = [Echo::of(&challenge)].into_iter().collect();
+    late.echoes = [challenge.echo()].into_iter().collect();
     lan.hear(late);
     assert!(lan.at("b").is_leader());
 }
 
-/// A host that was suspended, and on which a deadline comes before any datagram: nothing arrives where no network
-/// card is awake.
+/// A host that was suspended, and on which a deadline comes before any datagram: nothing arrives
+/// where no network card is awake.
 #[test]
 fn a_host_that_was_suspended_believes_nobody_who_heard_it_before() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
@@ -289,7 +290,8 @@ fn names_without_end_do_not_keep_the_question_to_a_namesake_back() {
     }
 }
 
-/// The same as with later lives that are replayed now and then, at a rate at which none of them ever is silent.
+/// The same as with later lives that are replayed now and then, at a rate at which none of them
+/// ever is silent.
 #[test]
 fn later_lives_that_are_never_silent_keep_no_two_nodes_apart() {
     let mut lan = Lan::new();
@@ -322,7 +324,7 @@ fn echoing(message: Message, name: &str, incarnation: Incarnation, sequence: u64
 /// The same of the newest datagram of `name`.
 fn echoing_newest(lan: &Lan, message: Message, name: &str) -> Message {
     let election = lan.at(name);
-    echoing(message, name, election.incarnation, election.sequence.0)
+    echoing(message, name, election.life.incarnation, election.sent.newest.0)
 }
 
 /// Two lives of `b`, one after the other, that end before they are members of what `a` leads.
@@ -381,7 +383,8 @@ fn a_hello_of_a_life_before_the_one_that_starts_brings_nobody_back() {
     }
 }
 
-/// A host that hears somebody whom the leader does not, and is silent from then on for long, as in a large group.
+/// A host that hears somebody whom the leader does not, and is silent from then on for long, as in
+/// a large group.
 #[test]
 fn what_was_said_after_a_seldom_word_is_not_recent_for_longer() {
     let mut lan = Lan::settled(&["a"], &keyed());
@@ -433,19 +436,20 @@ fn an_echo_of_what_came_before_the_first_word_that_counted_shows_nothing() {
 #[test]
 fn an_echo_of_a_former_life_of_this_node_shows_nothing() {
     let mut lan = Lan::settled(&["a"], &keyed());
-    let (former, newest) = (Incarnation(7), lan.at("a").sequence.0);
+    let (former, newest) = (Incarnation(7), lan.at("a").sent.newest.0);
     let message = echoing(Peer::new("b").says(HEARTBEAT), "a", former, newest);
     lan.hear(message);
     assert_eq!(lan.sees("a", "b"), None);
 }
 
-/// The newest datagram that the life before may have heard is the one that was the newest when its successor came.
+/// The newest datagram that the life before may have heard is the one that was the newest when its
+/// successor came.
 #[test]
 fn what_the_life_before_may_have_heard_shows_nothing_of_it() {
     let mut lan = Lan::settled(&["a"], &keyed());
     let mut later = Peer { incarnation: Incarnation(2), ..Peer::new("b") };
     let joins = echoing_newest(&lan, later.says(HEARTBEAT), "a");
-    let heard_by_both = lan.at("a").sequence.0;
+    let heard_by_both = lan.at("a").sent.newest.0;
     lan.hear(joins);
     let leaves = later.says(Body::Farewell { id_taken: false });
     lan.hear(leaves);
@@ -500,9 +504,9 @@ fn who_cannot_ask_does_not_doubt_for_ever() {
     lan.hosts.insert(id("a"), Host { hooks_end, disk_is_slow: true, ..Host::default() });
     lan.start("a", keyed_quorum());
     lan.hear(Peer { incarnation: Incarnation(0), ..Peer::new("a") }.says(HEARTBEAT));
-    assert!(lan.at("a").may_have_namesake(lan.now));
+    assert!(lan.at("a").is_in_doubt(lan.now));
     lan.pass(secs(12));
-    assert!(!lan.at("a").may_have_namesake(lan.now));
+    assert!(!lan.at("a").is_in_doubt(lan.now));
     assert_eq!(lan.take("a").bodies(), []);
 }
 
@@ -547,7 +551,7 @@ fn a_newcomer_is_shown_what_was_heard_of_it_and_not_of_an_earlier_one_of_its_id(
     let told = lan.take("m");
     let (_, objection) = told.sent().next().unwrap();
     assert_eq!(objection.body, Body::Objection { newcomer: newcomer.incarnation });
-    assert!(objection.echoes.iter().any(|echo| *echo == Echo::of(&hello)), "{objection:?}");
+    assert!(objection.echoes.iter().any(|echo| *echo == hello.echo()), "{objection:?}");
 }
 
 /// In between it had the time for one datagram, and not to look at its members.

@@ -226,7 +226,8 @@ impl Lan {
     }
 }
 
-/// What d, which is gone for good, and e, which is cut off, know of term 2 only a has heard besides.
+/// What d, which is gone for good, and e, which is cut off, know of term 2 only a has heard
+/// besides.
 #[test]
 fn a_term_that_a_removed_voter_has_won_is_not_won_again() {
     const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];

@@ -82,7 +82,7 @@ pub enum BindError {
 }
 
 impl BindError {
-    pub(super) fn io(
+    pub(crate) fn io(
         purpose: Purpose,
         doing: &'static str,
         path: &Path,
@@ -96,7 +96,7 @@ impl BindError {
 ///
 /// Drop it before its listener: as long as that is open, no other file can get the same inode.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(crate) struct SocketFile {
     purpose: Purpose,
     path: PathBuf,
     identity: Identity,
@@ -110,7 +110,7 @@ impl SocketFile {
     ///
     /// Looking and replacing are two steps: two daemons started on the same path in the same
     /// instant are not kept apart here. The lock on their state does that.
-    pub(super) fn bind(
+    pub(crate) fn bind(
         purpose: Purpose,
         path: &Path,
     ) -> Result<(SocketFile, UnixListener), BindError> {
@@ -123,12 +123,12 @@ impl SocketFile {
         Ok((SocketFile { purpose, path: path.to_owned(), identity }, listener))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether somebody has removed the name, so that nobody can connect any more.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         fs::symlink_metadata(&self.path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 }

@@ -9,8 +9,8 @@ use super::HookSettings;
 use crate::config::Config;
 use crate::types::{GroupName, NodeId};
 
-/// Stands for a node's commands, their time limits, its group and its id. Made to find mistakes, not
-/// forgeries: the hook-runner runs what is in its own file, whatever it is told.
+/// Stands for a node's commands, their time limits, its group and its id. Made to find mistakes,
+/// not forgeries: the hook-runner runs what is in its own file, whatever it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest(u64);
 

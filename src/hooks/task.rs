@@ -1,7 +1,7 @@
 //! What is run: which command, and what its environment says.
 //!
-//! Each command has a lane of its own. In a lane there is one run at a time; the lanes run beside each
-//! other, so that a hook that takes its time delays neither the fence command nor the check.
+//! Each command has a lane of its own. In a lane there is one run at a time; the lanes run beside
+//! each other, so that a hook that takes its time delays neither the fence command nor the check.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -28,16 +28,9 @@ pub enum Lane {
     Check,
 }
 
-/// One of something for each lane.
+/// One of something for each lane, in the order of [`Lane::ALL`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Lanes<T> {
-    /// The hook's.
-    pub hook: T,
-    /// The fence command's.
-    pub fence: T,
-    /// The health check's.
-    pub check: T,
-}
+pub struct Lanes<T>(pub [T; Lane::ALL.len()]);
 
 /// One run of a command. Every part is a checked type: nothing in here can name a command or a
 /// variable, or hold a line break.
@@ -64,8 +57,8 @@ impl Lane {
     /// Every lane.
     pub const ALL: [Lane; 3] = [Lane::Hook, Lane::Fence, Lane::Check];
 
-    /// At which level the log is told what would be told at `level`. A check comes round every second,
-    /// and what goes wrong with it too: there the change is told, by whoever keeps count.
+    /// At which level the log is told what would be told at `level`. A check comes round every
+    /// second, and what goes wrong with it too: there the change is told, by whoever keeps count.
     pub(super) fn loudness(self, level: Level) -> Level {
         match self {
             Lane::Hook | Lane::Fence => level,
@@ -86,27 +79,28 @@ impl fmt::Display for Lane {
 
 impl<T> Lanes<T> {
     /// What `make` makes for each lane.
-    pub fn of(mut make: impl FnMut(Lane) -> T) -> Self {
-        Lanes { hook: make(Lane::Hook), fence: make(Lane::Fence), check: make(Lane::Check) }
+    pub fn of(make: impl FnMut(Lane) -> T) -> Self {
+        Lanes(Lane::ALL.map(make))
     }
 
-    /// What `make` makes for each lane.
+    /// The same where it may fail.
     ///
     /// # Errors
     ///
     /// The first error of `make`.
-    pub fn try_new<E>(mut make: impl FnMut(Lane) -> Result<T, E>) -> Result<Self, E> {
-        Ok(Lanes { hook: make(Lane::Hook)?, fence: make(Lane::Fence)?, check: make(Lane::Check)? })
+    pub fn try_of<E>(make: impl FnMut(Lane) -> Result<T, E>) -> Result<Self, E> {
+        let [hook, fence, check] = Lane::ALL.map(make);
+        Ok(Lanes([hook?, fence?, check?]))
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        [&self.hook, &self.fence, &self.check].into_iter()
+        self.0.iter()
     }
 
     /// All of them, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        [&mut self.hook, &mut self.fence, &mut self.check].into_iter()
+        self.0.iter_mut()
     }
 }
 
@@ -121,21 +115,13 @@ impl<T> Index<Lane> for Lanes<T> {
     type Output = T;
 
     fn index(&self, lane: Lane) -> &T {
-        match lane {
-            Lane::Hook => &self.hook,
-            Lane::Fence => &self.fence,
-            Lane::Check => &self.check,
-        }
+        &self.0[lane as usize]
     }
 }
 
 impl<T> IndexMut<Lane> for Lanes<T> {
     fn index_mut(&mut self, lane: Lane) -> &mut T {
-        match lane {
-            Lane::Hook => &mut self.hook,
-            Lane::Fence => &mut self.fence,
-            Lane::Check => &mut self.check,
-        }
+        &mut self.0[lane as usize]
     }
 }
 
@@ -231,7 +217,7 @@ mod tests {
 
     #[test]
     fn each_lane_has_its_own() {
-        let mut lanes = Lanes::try_new(|lane| Ok::<_, ()>(lane.to_string())).unwrap();
+        let mut lanes = Lanes::try_of(|lane| Ok::<_, ()>(lane.to_string())).unwrap();
         for lane in Lane::ALL {
             assert_eq!(lanes[lane], lane.to_string());
             lanes[lane].push('!');

@@ -1,9 +1,9 @@
 //! One run of a command: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
 //!
-//! A run that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole process
-//! group, and it is over only when nothing of the group is left: what a late child still does must not mix
-//! with the next run. So it is with a run that is cut short. What a command leaves behind in time, such as
-//! a daemon it started, is its own business and stays.
+//! A run that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole
+//! process group, and it is over only when nothing of the group is left: what a late child still
+//! does must not mix with the next run. So it is with a run that is cut short. What a command
+//! leaves behind in time, such as a daemon it started, is its own business and stays.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,7 +18,7 @@ use super::group::{Ending, KILL_GRACE, Progress, Subject};
 use super::output::Output;
 use super::task::{Environment, Task};
 use crate::core::hook::HookOutcome;
-use crate::daemon::notify::NOT_INHERITED;
+use crate::os::notify::NOT_INHERITED;
 use crate::time::Time;
 
 /// How one run ended.
@@ -158,8 +158,8 @@ impl Running {
         }
     }
 
-    /// Sends TERM now, unless that was done, and KILL at `by`. A run that has ended by itself is left
-    /// at that.
+    /// Sends TERM now, unless that was done, and KILL at `by`. A run that has ended by itself is
+    /// left at that.
     pub(super) fn cut_short(&mut self, by: Time) {
         self.reap();
         match &mut self.ending {

@@ -7,8 +7,8 @@ use crate::config::Config;
 use crate::core::hook::HookOutcome;
 use crate::time::Time;
 
-/// Beyond its time limit, how long the end of a check may take to be told: what gets TERM needs a moment
-/// to end, and the hook-runner one to say so.
+/// Beyond its time limit, how long the end of a check may take to be told: what gets TERM needs a
+/// moment to end, and the hook-runner one to say so.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often the check runs, and for how long it may.
@@ -39,9 +39,9 @@ pub enum Due {
     Overdue,
 }
 
-/// The timetable of the check. It starts one interval after it last started; one that has not ended by
-/// then is waited for. One that is overdue counts as failed, and once more with each interval, until it
-/// has ended: what hangs is not healthy, and is not run twice.
+/// The timetable of the check. It starts one interval after it last started; one that has not ended
+/// by then is waited for. One that is overdue counts as failed, and once more with each interval,
+/// until it has ended: what hangs is not healthy, and is not run twice.
 #[derive(Debug)]
 pub struct CheckSchedule {
     settings: Option<CheckSettings>,
@@ -62,8 +62,8 @@ impl CheckSchedule {
         CheckSchedule { settings, next_start: now, under_way: None }
     }
 
-    /// Takes other settings. Returns whether the check that is under way is to be ended: it is not the one
-    /// that is asked for now.
+    /// Takes other settings. Returns whether the check that is under way is to be ended: it is not
+    /// the one that is asked for now.
     pub fn reconfigure(&mut self, settings: Option<CheckSettings>, now: Time) -> bool {
         let command = |settings: &Option<CheckSettings>| {
             settings.as_ref().map(|settings| settings.command.clone())
@@ -107,8 +107,8 @@ impl CheckSchedule {
         check.counts.then_some(finished.outcome == HookOutcome::Succeeded)
     }
 
-    /// The end of the check that is under way tells nothing, and it gets the time that any other has to end.
-    /// Returns whether there is one.
+    /// The end of the check that is under way tells nothing, and it gets the time that any other
+    /// has to end. Returns whether there is one.
     fn disregard(&mut self, now: Time) -> bool {
         let timeout = self.settings.as_ref().map_or(Duration::ZERO, |settings| settings.timeout);
         let Some(check) = &mut self.under_way else { return false };

@@ -1,7 +1,7 @@
 //! The processes of hook, fence and check: each lane's runs, one at a time.
 //!
-//! A hook that an earlier life of this process left running is ended first, as one that overran its time
-//! limit is.
+//! A hook that an earlier life of this process left running is ended first, as one that overran its
+//! time limit is.
 
 use std::path::PathBuf;
 use std::process::Child;
@@ -65,12 +65,13 @@ impl HookSettings {
     }
 }
 
-/// Runs hook, fence and check, one run at a time in each lane. Never blocks for longer than it takes to write
-/// a small file.
+/// Runs hook, fence and check, one run at a time in each lane. Never blocks for longer than it
+/// takes to write a small file.
 ///
-/// After `start` and `cut_short`, call [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD and
-/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and after each
-/// of them drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
+/// After `start` and `cut_short`, call [`handle_child_signal`](Self::handle_child_signal) at every
+/// SIGCHLD and [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout),
+/// and after each of them drain [`poll_finished`](Self::poll_finished). Spurious calls are
+/// harmless.
 #[derive(Debug)]
 pub struct HookProcess {
     settings: HookSettings,
@@ -104,13 +105,10 @@ impl HookProcess {
         }
     }
 
-    /// Whether a run is under way in `lane`; for the hook also whether an earlier life's is being ended.
-    pub const fn is_running(&self, lane: Lane) -> bool {
-        match lane {
-            Lane::Hook => self.slots.hook.running.is_some() || self.leftover.is_some(),
-            Lane::Fence => self.slots.fence.running.is_some(),
-            Lane::Check => self.slots.check.running.is_some(),
-        }
+    /// Whether a run is under way in `lane`; for the hook also whether an earlier life's is being
+    /// ended.
+    pub fn is_running(&self, lane: Lane) -> bool {
+        self.slots[lane].running.is_some() || (lane == Lane::Hook && self.leftover.is_some())
     }
 
     /// Whether a run in `lane`, or an earlier life's, does not end although it was sent KILL.
@@ -120,7 +118,8 @@ impl HookProcess {
             || self.slots[lane].running.as_ref().is_some_and(|running| running.is_lost)
     }
 
-    /// The command that took over last, where it runs for what follows: it may no longer be the configured one.
+    /// The command that took over last, where it runs for what follows: it may no longer be the
+    /// configured one.
     pub const fn hook_that_took_over(&self) -> Option<&Option<String>> {
         self.took_over.command()
     }
@@ -130,14 +129,14 @@ impl HookProcess {
         self.settings.command(lane).is_some()
     }
 
-    /// Takes new settings, from the next run on. Another hook runs from the next `elected` or `started` on:
-    /// what the one before it took over, that one lets go of.
+    /// Takes new settings, from the next run on. Another hook runs from the next `elected` or
+    /// `started` on: what the one before it took over, that one lets go of.
     pub fn reconfigure(&mut self, settings: HookSettings) {
         self.settings = settings;
     }
 
-    /// Starts `task`. Only to be called when nothing runs in its lane; otherwise it is dropped rather than
-    /// run beside that.
+    /// Starts `task`. Only to be called when nothing runs in its lane; otherwise it is dropped
+    /// rather than run beside that.
     pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
         let lane = task.lane();
         if self.is_running(lane) {
@@ -736,7 +735,7 @@ mod tests {
     fn what_a_hook_left_behind_on_purpose_stays_also_where_its_end_was_not_seen() {
         let (killed, dir) = start("sleep 100 & echo $! > $DIR/pid");
         let left = pid_in(&dir);
-        let shell = killed.slots.hook.running.as_ref().unwrap().child.id();
+        let shell = killed.slots[Lane::Hook].running.as_ref().unwrap().child.id();
         wait_for("the end of the shell", || (!is_alive(shell)).then_some(()));
         drop(killed);
         let mut process = process("exit 0", &dir);
@@ -785,9 +784,9 @@ mod tests {
     #[test]
     fn a_second_run_is_dropped_while_one_is_under_way() {
         let (mut process, _dir) = start("exec sleep 100");
-        let child = process.slots.hook.running.as_ref().unwrap().child.id();
+        let child = process.slots[Lane::Hook].running.as_ref().unwrap().child.id();
         process.start(&Task::Hook(demoted(8)), &node(), START + LIMIT);
-        assert_eq!(process.slots.hook.running.as_ref().unwrap().child.id(), child);
+        assert_eq!(process.slots[Lane::Hook].running.as_ref().unwrap().child.id(), child);
         assert_eq!(process.poll_timeout(), Some(START + LIMIT));
         kill(child);
         assert_eq!(finish(&mut process, START).exit, Some(137));

@@ -1,8 +1,8 @@
 //! The note on disk about the hook that runs.
 //!
-//! A process that is killed leaves its hook running. So that the next life does not run another hook
-//! beside it, the shell is noted in a small file while it runs. The file is not synced: what takes
-//! it back, a crash of the machine, ends the hook as well.
+//! A process that is killed leaves its hook running. So that the next life does not run another
+//! hook beside it, the shell is noted in a small file while it runs. The file is not synced: what
+//! takes it back, a crash of the machine, ends the hook as well.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::stat::Stat;
-use crate::daemon::small_file;
+use crate::os::small_file;
 
 /// Largest note, in bytes. A larger one is not ours.
 const RECORD_MAX: u64 = 1024;
@@ -46,8 +46,8 @@ impl Record {
         &self.path
     }
 
-    /// Notes that the hook whose shell is `pid` runs, unless it has ended already. The shell must not
-    /// have been waited for.
+    /// Notes that the hook whose shell is `pid` runs, unless it has ended already. The shell must
+    /// not have been waited for.
     pub(super) fn write(&self, pid: Pid) -> io::Result<()> {
         let Some(shell) = Shell::living(pid)? else { return self.clear() };
         let note = serde_json::to_vec(&shell)?;

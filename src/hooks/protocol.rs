@@ -12,10 +12,11 @@
 //! On another connection the daemon asks `Request::Agree`, and is answered `RunReply::Agreed` or
 //! `RunReply::Refused`. A run whose settings differ is refused too, but for what lets go.
 //!
-//! A run waits behind those that were asked for before in its lane; the lanes run beside each other. A hook
-//! whose daemon hung up is ended when the next hook is asked for. The hook-runner starts a command only when its `Started` was sent: a daemon that hangs up before takes its
-//! run back, and one that is hung up on before knows that its hook did not run. A hook that has begun is
-//! carried through; a check is ended when nobody waits for it any more.
+//! A run waits behind those that were asked for before in its lane; the lanes run beside each
+//! other. A hook whose daemon hung up is ended when the next hook is asked for. The hook-runner
+//! starts a command only when its `Started` was sent: a daemon that hangs up before takes its run
+//! back, and one that is hung up on before knows that its hook did not run. A hook that has begun
+//! is carried through; a check is ended when nobody waits for it any more.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
@@ -64,8 +65,8 @@ pub struct RunRequest {
     pub node: HookNode,
     /// What the daemon runs by.
     pub settings: Digest,
-    /// Where a daemon that died left a hook running, how long that may go on after TERM before it gets
-    /// KILL. Only the run of a hook waits for it.
+    /// Where a daemon that died left a hook running, how long that may go on after TERM before it
+    /// gets KILL. Only the run of a hook waits for it.
     pub orphan_grace: Duration,
 }
 

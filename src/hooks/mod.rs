@@ -4,12 +4,12 @@
 //! Hooks ── client ── protocol ── server ── process ── /bin/sh -c COMMAND
 //! ```
 //!
-//! The server is in `lanelect hook-runner`; without `hook_socket` it is in the daemon, at the other end of
-//! a socket pair. So there is one way to run a command, whichever process does.
+//! The server is in `lanelect hook-runner`; without `hook_socket` it is in the daemon, at the other
+//! end of a socket pair. So there is one way to run a command, whichever process does.
 //!
-//! The core decides which run of the hook happens when, and asks for the next one only when it was told how
-//! the last one ended. Here it is only carried out. Fence and check go the same way, each in a lane of its
-//! own; [`schedule`] says when the check is due.
+//! The core decides which run of the hook happens when, and asks for the next one only when it was
+//! told how the last one ended. Here it is only carried out. Fence and check go the same way, each
+//! in a lane of its own; [`schedule`] says when the check is due.
 
 mod agreement;
 pub mod client;
@@ -21,6 +21,7 @@ pub mod process;
 pub mod protocol;
 mod record;
 pub mod run;
+pub mod runner;
 pub mod schedule;
 pub mod server;
 mod stat;
@@ -45,10 +46,9 @@ use self::protocol::RunRequest;
 pub use self::run::{Forced, HookFinished};
 pub use self::server::HookServer;
 pub use self::task::{Lane, Lanes, Task};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::control_api::HookReport;
 use crate::core::hook::{HookOutcome, HookRun};
-use crate::daemon::store;
 use crate::time::Time;
 use crate::types::{GroupName, NodeId, Role, Term};
 
@@ -67,10 +67,10 @@ pub struct HookNode {
 
 /// The commands as the event loop sees them, whichever process runs them. Never blocks.
 ///
-/// After each of `start`, `cut_short`, `fence`, `start_check`, `end_check` and the `handle_*`, drain
-/// [`poll_finished`](Self::poll_finished), [`poll_fenced`](Self::poll_fenced) and
-/// [`poll_checked`](Self::poll_checked), and ask
-/// [`poll_timeout`](Self::poll_timeout) anew. Spurious calls are harmless.
+/// After each of `start`, `cut_short`, `fence`, `start_check`, `end_check` and the `handle_*`,
+/// drain [`poll_finished`](Self::poll_finished), [`poll_fenced`](Self::poll_fenced) and
+/// [`poll_checked`](Self::poll_checked), and ask [`poll_timeout`](Self::poll_timeout) anew.
+/// Spurious calls are harmless.
 #[derive(Debug)]
 pub struct Hooks {
     node: HookNode,
@@ -111,14 +111,15 @@ impl Hooks {
     ) -> io::Result<Self> {
         let settings = HookSettings::from(config);
         let Some(path) = &config.hook_socket else {
-            let record = store::path_in(&config.state_dir, config.group, "hook");
+            let record = config::state_file(&config.state_dir, config.group, "hook");
             return Ok(Hooks::own(settings, record, node, now));
         };
         let agreement = agreement.map(|token| (token, now));
         Hooks::remote(path, &settings, node, registry, tokens, agreement)
     }
 
-    /// Commands that run as children of this process. `record` tells the next life of one that runs.
+    /// Commands that run as children of this process. `record` tells the next life of one that
+    /// runs.
     pub fn own(settings: HookSettings, record: PathBuf, node: HookNode, now: Time) -> Self {
         let (sender, arrivals) = mpsc::channel();
         let client = |lane| HookClient::new(Door::Own(sender.clone()), settings.timeout(lane));
@@ -128,8 +129,8 @@ impl Hooks {
         Hooks::new(clients, own, None, &settings, node)
     }
 
-    /// Commands that the hook-runner at `path` runs. Connections to it show up under `tokens`. Where
-    /// there is a token `agreement`, it is asked whether it runs by the same configuration.
+    /// Commands that the hook-runner at `path` runs. Connections to it show up under `tokens`.
+    /// Where there is a token `agreement`, it is asked whether it runs by the same configuration.
     ///
     /// # Errors
     ///
@@ -146,9 +147,9 @@ impl Hooks {
             let (path, registry) = (path.to_owned(), registry.try_clone()?);
             Ok::<_, io::Error>(Door::Socket { path, registry, token })
         };
-        let clients = Lanes::try_new(|lane| {
-            Ok::<_, io::Error>(HookClient::new(door(tokens[lane])?, settings.timeout(lane)))
-        })?;
+        let client =
+            |lane| Ok::<_, io::Error>(HookClient::new(door(tokens[lane])?, settings.timeout(lane)));
+        let clients = Lanes::try_of(client)?;
         let digest = Digest::new(settings, node.group, node.node_id);
         let ask = |(token, now)| {
             Ok::<_, io::Error>(Box::new(Agreement::new(door(token)?, node.group, digest, now)))
@@ -186,8 +187,8 @@ impl Hooks {
         self.start_after_death(run, KILL_GRACE, now);
     }
 
-    /// Starts `run`. A hook that a daemon which died left running is ended first: by force where it does not
-    /// end within `orphan_grace`.
+    /// Starts `run`. A hook that a daemon which died left running is ended first: by force where it
+    /// does not end within `orphan_grace`.
     pub fn start_after_death(&mut self, run: &HookRun, orphan_grace: Duration, now: Time) {
         if self.may_have_hook() {
             self.report.running = true;
@@ -197,14 +198,15 @@ impl Hooks {
         self.request(Task::Hook(*run), orphan_grace, now);
     }
 
-    /// Ends the hook that runs, by force where it does not end by `by`. Its end is told as any other.
+    /// Ends the hook that runs, by force where it does not end by `by`. Its end is told as any
+    /// other.
     pub fn cut_short(&mut self, by: Time, now: Time) {
-        self.clients.hook.cut_short(by, now);
+        self.clients[Lane::Hook].cut_short(by, now);
         self.exchange(now);
     }
 
-    /// Runs the fence command for the reign of `term`, beside the hook that still runs. Only to be called when
-    /// [`poll_fenced`](Self::poll_fenced) gave the end of the one before.
+    /// Runs the fence command for the reign of `term`, beside the hook that still runs. Only to be
+    /// called when [`poll_fenced`](Self::poll_fenced) gave the end of the one before.
     pub fn fence(&mut self, term: Term, now: Time) {
         if !self.has_fence {
             log::error!(
@@ -220,7 +222,7 @@ impl Hooks {
     /// How the fence command ended, once.
     pub fn poll_fenced(&mut self) -> Option<HookFinished> {
         self.fenced.take().or_else(|| {
-            let finished = self.clients.fence.poll_finished()?;
+            let finished = self.clients[Lane::Fence].poll_finished()?;
             match finished.outcome {
                 HookOutcome::Succeeded => log::warn!("this node is fenced off"),
                 HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
@@ -237,15 +239,16 @@ impl Hooks {
         self.request(Task::Check { role, term }, KILL_GRACE, now);
     }
 
-    /// Ends the check that runs, by force where it does not end by `by`. Its end is told as any other.
+    /// Ends the check that runs, by force where it does not end by `by`. Its end is told as any
+    /// other.
     pub fn end_check(&mut self, by: Time, now: Time) {
-        self.clients.check.cut_short(by, now);
+        self.clients[Lane::Check].cut_short(by, now);
         self.exchange(now);
     }
 
     /// Whether a check is under way.
-    pub const fn is_checking(&self) -> bool {
-        self.clients.check.is_running()
+    pub fn is_checking(&self) -> bool {
+        self.clients[Lane::Check].is_running()
     }
 
     /// A SIGCHLD arrived.
@@ -263,8 +266,8 @@ impl Hooks {
         self.note_refused(now);
     }
 
-    /// Whether the hook-runner has yet to say that it runs by the same configuration. A node does not
-    /// lead before. Only where it is another process.
+    /// Whether the hook-runner has yet to say that it runs by the same configuration. A node does
+    /// not lead before. Only where it is another process.
     pub const fn needs_agreement(&self) -> bool {
         self.agreement.is_some()
     }
@@ -302,7 +305,7 @@ impl Hooks {
 
     /// How the run of the hook ended, once.
     pub fn poll_finished(&mut self) -> Option<HookFinished> {
-        let finished = self.clients.hook.poll_finished()?;
+        let finished = self.clients[Lane::Hook].poll_finished()?;
         if self.report.running {
             self.report.running = false;
             self.report.last_exit = finished.exit;
@@ -313,11 +316,12 @@ impl Hooks {
 
     /// How the check ended, once.
     pub fn poll_checked(&mut self) -> Option<HookFinished> {
-        self.clients.check.poll_finished()
+        self.clients[Lane::Check].poll_finished()
     }
 
-    /// Takes other commands and other time limits, from the next run on. A hook-runner that is a process
-    /// of its own reads the commands from its own file, when it is first asked by other settings.
+    /// Takes other commands and other time limits, from the next run on. A hook-runner that is a
+    /// process of its own reads the commands from its own file, when it is first asked by other
+    /// settings.
     pub fn reconfigure(&mut self, settings: HookSettings, now: Time) {
         self.digest = Digest::new(&settings, self.node.group, self.node.node_id);
         self.has_fence = settings.fence.is_some();
@@ -475,7 +479,7 @@ mod tests {
     fn no_hook_runner_is_asked_for_a_fence_that_is_not_configured() {
         let dir = TempDir::new().unwrap();
         let poll = mio::Poll::new().unwrap();
-        let tokens = Lanes { hook: Token(1), fence: Token(2), check: Token(3) };
+        let tokens = Lanes([Token(1), Token(2), Token(3)]);
         let path = dir.path().join("nobody-listens");
         let mut hooks =
             Hooks::remote(&path, &settings(None), node(), poll.registry(), tokens, None).unwrap();
@@ -587,12 +591,14 @@ mod tests {
         assert_eq!(finished.outcome, HookOutcome::Succeeded);
     }
 
-    /// Keeps the first process of a process namespace from ending, whatever it is sent: that one waits for
-    /// each process of the namespace to be waited for, and here one has a parent elsewhere that does not.
+    /// Keeps the first process of a process namespace from ending, whatever it is sent: that one
+    /// waits for each process of the namespace to be waited for, and here one has a parent
+    /// elsewhere that does not.
     struct Hold(std::process::Child);
 
     impl Hold {
-        /// The namespace whose first process is the child of `pid`; none where that is forbidden here.
+        /// The namespace whose first process is the child of `pid`; none where that is forbidden
+        /// here.
         #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
         fn on_child_of(pid: &str) -> Option<Self> {
             let allowed = Command::new("unshare").args(["-Urpf", "true"]).output();

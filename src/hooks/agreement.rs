@@ -19,8 +19,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// Asks the hook-runner behind a door, one question at a time. Never blocks.
 ///
 /// Call [`handle_socket`](Self::handle_socket) when the connection is ready, and
-/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout); after each of its
-/// methods drain [`poll_verdict`](Self::poll_verdict). Spurious calls are harmless.
+/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout); after each of
+/// its methods drain [`poll_verdict`](Self::poll_verdict). Spurious calls are harmless.
 #[derive(Debug)]
 pub(super) struct Agreement {
     door: Door,

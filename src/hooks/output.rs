@@ -1,12 +1,12 @@
 //! Where a command's output goes: to the log.
 //!
 //! Where the log is the journal, each command gets a stream of its own to it. There every line it
-//! prints is an entry of its own, marked with the event: `journalctl -t lanelect-elected`. Elsewhere it shares
-//! this process's stderr.
+//! prints is an entry of its own, marked with the event: `journalctl -t lanelect-elected`.
+//! Elsewhere it shares this process's stderr.
 //!
-//! The journal looks up the unit of each line by the process that wrote it. A command that ends soon is
-//! gone by then, and its lines would belong to no unit: `journalctl --unit` would not show them. So
-//! the stream names the unit itself. The journal accepts that only from root.
+//! The journal looks up the unit of each line by the process that wrote it. A command that ends
+//! soon is gone by then, and its lines would belong to no unit: `journalctl --unit` would not show
+//! them. So the stream names the unit itself. The journal accepts that only from root.
 
 use std::fs;
 use std::io::{self, Write};
@@ -36,8 +36,8 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// That of a check goes somewhere only where somebody looks for it, as what it prints every second would
-    /// drown everything else.
+    /// That of a check goes somewhere only where somebody looks for it, as what it prints every
+    /// second would drown everything else.
     pub(super) fn of(task: &Task) -> Self {
         if task.lane() == Lane::Check && !log::log_enabled!(Level::Debug) {
             return Output::Nothing;
@@ -72,8 +72,8 @@ fn journal(path: &Path, identifier: &str, unit: &str) -> io::Result<UnixStream> 
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.connect(&SockAddr::unix(path)?)?;
     let mut stream = UnixStream::from(OwnedFd::from(socket));
-    // After the unit: the priority of lines that name none, that they may name one, and that nothing
-    // is passed on elsewhere.
+    // After the unit: the priority of lines that name none, that they may name one, and that
+    // nothing is passed on elsewhere.
     stream.write_all(format!("{identifier}\n{unit}\n6\n1\n0\n0\n0\n").as_bytes())?;
     // Whoever prints waits for the journal rather than losing lines.
     stream.set_nonblocking(false)?;

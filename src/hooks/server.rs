@@ -1,11 +1,11 @@
 //! The hook-runner's work: takes requests on connections, runs them in turn, and answers.
 //!
-//! It runs by the settings that the daemon goes by: where the two differ, it reads its own file once more, and
-//! where they still do, it runs nothing that takes over. So it never changes its commands by itself, and what
-//! lets go is run by the settings that took over.
+//! It runs by the settings that the daemon goes by: where the two differ, it reads its own file
+//! once more, and where they still do, it runs nothing that takes over. So it never changes its
+//! commands by itself, and what lets go is run by the settings that took over.
 //!
-//! It is the only way in which a command is run. `lanelect hook-runner` serves the connections to its
-//! socket; a daemon without `hook_socket`, and its `post-stop`, serve connections of their own.
+//! It is the only way in which a command is run. `lanelect hook-runner` serves the connections to
+//! its socket; a daemon without `hook_socket`, and its `post-stop`, serve connections of their own.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,9 +19,8 @@ use mio::{Interest, Registry, Token};
 use super::group::KILL_GRACE;
 use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
 use super::{Digest, HookFinished, HookProcess, HookSettings, Lane, Lanes, Task};
-use crate::config::{Config, ConfigSource};
+use crate::config::{self, Config, ConfigSource};
 use crate::core::hook::HookEvent;
-use crate::daemon::store;
 use crate::time::Time;
 use crate::types::{GroupName, Term};
 
@@ -34,11 +33,12 @@ const TERM_STEP_MAX: u64 = 1 << 32;
 /// How long a client may take to send its request.
 pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Serves requests to run hook, fence and check of its own settings. Never blocks for longer than it takes to
-/// write a small file.
+/// Serves requests to run hook, fence and check of its own settings. Never blocks for longer than
+/// it takes to write a small file.
 ///
 /// Call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and
-/// [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD. Spurious calls are harmless.
+/// [`handle_child_signal`](Self::handle_child_signal) at every SIGCHLD. Spurious calls are
+/// harmless.
 #[derive(Debug)]
 pub struct HookServer {
     /// None where it was not read yet.
@@ -83,8 +83,9 @@ struct Client {
 }
 
 impl HookServer {
-    /// Without a client. Begins to end a hook that an earlier life of this process left running, which it
-    /// finds in the file `record`; the first run waits for that. Clients get tokens from `first_token` on.
+    /// Without a client. Begins to end a hook that an earlier life of this process left running,
+    /// which it finds in the file `record`; the first run waits for that. Clients get tokens from
+    /// `first_token` on.
     pub fn new(
         group: GroupName,
         settings: HookSettings,
@@ -109,8 +110,8 @@ impl HookServer {
         }
     }
 
-    /// The same, by the settings in a file. Where that cannot be trusted, or is wrong, every request is
-    /// refused until it can: the file is read again for each.
+    /// The same, by the settings in a file. Where that cannot be trusted, or is wrong, every
+    /// request is refused until it can: the file is read again for each.
     pub fn by_file(source: ConfigSource, first_token: Token, now: Time) -> Self {
         let nothing = HookProcess::new(HookSettings::default(), PathBuf::new(), now);
         let mut server = HookServer::with(None, nothing, first_token);
@@ -136,8 +137,8 @@ impl HookServer {
         self.clients.len()
     }
 
-    /// Whether a run is under way, or one of an earlier life is being ended. One that KILL does not end does
-    /// not count.
+    /// Whether a run is under way, or one of an earlier life is being ended. One that KILL does not
+    /// end does not count.
     pub fn is_busy(&self) -> bool {
         let is_busy = |lane| self.process.is_running(lane) && !self.process.is_stuck(lane);
         Lane::ALL.into_iter().any(is_busy)
@@ -148,8 +149,9 @@ impl HookServer {
         self.process.hook_that_took_over()
     }
 
-    /// Takes a new client. Its events are to be handed to [`handle_client`](Self::handle_client); where there
-    /// is no `registry` to get them from, [`serve_all`](Self::serve_all) looks for what it sent.
+    /// Takes a new client. Its events are to be handed to [`handle_client`](Self::handle_client);
+    /// where there is no `registry` to get them from, [`serve_all`](Self::serve_all) looks for what
+    /// it sent.
     ///
     /// # Errors
     ///
@@ -293,8 +295,8 @@ impl HookServer {
         self.note_term(task)
     }
 
-    /// Reads the file, where the daemon runs by other settings than this hook-runner, and takes them where
-    /// they are in it. An error says why the two do not agree.
+    /// Reads the file, where the daemon runs by other settings than this hook-runner, and takes
+    /// them where they are in it. An error says why the two do not agree.
     fn read_file(&mut self, asked: Option<Digest>, now: Time) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let known = file.digest;
@@ -320,7 +322,7 @@ impl HookServer {
         let Some(file) = &mut self.file else { return };
         if file.digest.is_none() {
             // Nothing ever ran here.
-            let record = store::path_in(&config.state_dir, config.group, "hook");
+            let record = config::state_file(&config.state_dir, config.group, "hook");
             self.process = HookProcess::new(settings, record, now);
             self.group = Some(config.group);
         } else {
@@ -333,8 +335,8 @@ impl HookServer {
         }
     }
 
-    /// Why a run is not to have this term. A daemon that was taken over could otherwise have the hook put
-    /// one into a table of fencing tokens that no later leader ever gets to.
+    /// Why a run is not to have this term. A daemon that was taken over could otherwise have the
+    /// hook put one into a table of fencing tokens that no later leader ever gets to.
     fn note_term(&mut self, task: &Task) -> Option<String> {
         let file = self.file.as_mut()?;
         let term = task.term();
@@ -352,15 +354,16 @@ impl HookServer {
         None
     }
 
-    /// Ends a hook that a daemon which died left running: the next one does not wait for it to end by itself.
+    /// Ends a hook that a daemon which died left running: the next one does not wait for it to end
+    /// by itself.
     fn end_orphan(&mut self, kill_at: Time, now: Time) {
-        if self.queues.hook.asker.is_none() && self.process.is_running(Lane::Hook) {
+        if self.queues[Lane::Hook].asker.is_none() && self.process.is_running(Lane::Hook) {
             self.process.cut_short(Lane::Hook, kill_at, now);
         }
     }
 
-    /// Ends what this client asked for, or takes it back where its turn has not come. The fence command
-    /// is never cut short.
+    /// Ends what this client asked for, or takes it back where its turn has not come. The fence
+    /// command is never cut short.
     fn cut_short(&mut self, token: Token, by: Time, now: Time) {
         for lane in [Lane::Hook, Lane::Check] {
             if self.queues[lane].asker == Some(token) {
@@ -371,7 +374,8 @@ impl HookServer {
         }
     }
 
-    /// Takes back what the client asked for where it has not begun; else lets it run on, but for a check.
+    /// Takes back what the client asked for where it has not begun; else lets it run on, but for a
+    /// check.
     fn handle_hangup(&mut self, token: Token, now: Time) {
         self.clients.retain(|client| client.token != token);
         for lane in Lane::ALL {
@@ -389,8 +393,8 @@ impl HookServer {
         }
     }
 
-    /// Reports in each lane how the run ended, and starts the next, until they take their time or none is
-    /// left.
+    /// Reports in each lane how the run ended, and starts the next, until they take their time or
+    /// none is left.
     fn drive(&mut self, now: Time) {
         while Lane::ALL.into_iter().any(|lane| self.drive_lane(lane, now)) {}
     }

@@ -69,9 +69,9 @@ impl Notifier {
         limit.map(|limit| limit / 3).filter(|interval| !interval.is_zero())
     }
 
-    /// Has systemd kill this daemon after a silence of `limit`, where that is shorter than the unit's
-    /// time; of the unit's time where it is none. Returns whether that is a change. Where the unit does
-    /// not watch, nothing does.
+    /// Has systemd kill this daemon after a silence of `limit`, where that is shorter than the
+    /// unit's time; of the unit's time where it is none. Returns whether that is a change. Where
+    /// the unit does not watch, nothing does.
     pub fn tighten_watchdog(&mut self, limit: Option<Duration>) -> bool {
         let Some(usual) = self.watchdog else { return false };
         let tightened = limit.filter(|limit| *limit < usual);
@@ -330,7 +330,7 @@ mod tests {
     fn the_environment_is_where_systemd_is_found() {
         let manager = Manager::start();
         let child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "daemon::notify::tests::notify_from_environment"])
+            .args(["--exact", "--ignored", "os::notify::tests::notify_from_environment"])
             .env(CHILD, "1")
             .env(NOTIFY_SOCKET, manager.notifier.socket.as_ref().unwrap())
             .env("WATCHDOG_USEC", "6000000")

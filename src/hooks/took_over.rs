@@ -1,13 +1,14 @@
 //! The note on disk about the hook that took over.
 //!
-//! What a hook took over, only that hook can let go of. The process that runs the hooks may be started
-//! again meanwhile, and its config file may hold another hook by then. The file is not synced: after a
-//! crash of the machine the first hook is `started`, which runs as it is configured.
+//! What a hook took over, only that hook can let go of. The process that runs the hooks may be
+//! started again meanwhile, and its config file may hold another hook by then. The file is not
+//! synced: after a crash of the machine the first hook is `started`, which runs as it is
+//! configured.
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::daemon::small_file;
+use crate::os::small_file;
 
 /// Largest note, in bytes. A larger one is not ours.
 const NOTE_MAX: u64 = 1024 * 1024;

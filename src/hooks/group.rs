@@ -16,8 +16,8 @@ use crate::time::Time;
 /// From TERM to KILL for a group that is to end.
 pub const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// From KILL until a group counts as one that KILL does not end: stuck in the kernel, or another user's.
-/// Afterwards, between looks at it.
+/// From KILL until a group counts as one that KILL does not end: stuck in the kernel, or another
+/// user's. Afterwards, between looks at it.
 pub const KILL_WAIT: Duration = Duration::from_secs(2);
 
 /// Between looks at whether a group is gone: its orphans are not our children, so no signal tells

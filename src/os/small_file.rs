@@ -13,7 +13,7 @@ use nix::unistd::geteuid;
 
 /// Puts `content` in place of what `path` holds, readable by its owner alone. Readers see the old
 /// content or the new.
-pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_added_extension("tmp");
     // A crash may have left one.
     remove(&temporary)?;
@@ -23,7 +23,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 /// Removes the file, where it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -32,7 +32,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 
 /// At most the first `limit` bytes; none where there is no file. An error where it is not a file of
 /// this process's user.
-pub(super) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = match File::options().read(true).custom_flags(flags.bits()).open(path) {
         Ok(file) => file,

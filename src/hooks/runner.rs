@@ -1,8 +1,8 @@
 //! `lanelect hook-runner`: the privileged half of the hooks.
 //!
 //! The daemon needs no privileges, its hooks often do. This process has them, talks to no network,
-//! and runs three commands only: hook, fence and check of its own configuration. The daemon's requests say
-//! when they run and fill in the variables of their environment, as checked types.
+//! and runs three commands only: hook, fence and check of its own configuration. The daemon's
+//! requests say when they run and fill in the variables of their environment, as checked types.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::config::{ConfigError, ConfigSource};
-use crate::daemon::clock;
-use crate::daemon::hooks::HookServer;
-use crate::daemon::hooks::listener::{ListenError, Listener};
-use crate::daemon::notify::Notifier;
+use crate::hooks::HookServer;
+use crate::hooks::listener::{ListenError, Listener};
+use crate::os::clock;
+use crate::os::notify::Notifier;
 use crate::time::Time;
 
-/// Most connections at a time: the daemon's three, one for each lane, those that a restarted daemon opens
-/// while its predecessor's still run, and its `post-stop`. More wait to be accepted.
+/// Most connections at a time: the daemon's three, one for each lane, those that a restarted daemon
+/// opens while its predecessor's still run, and its `post-stop`. More wait to be accepted.
 pub const CLIENTS_MAX: usize = 8;
 
 /// Pause after an accept that failed for lack of resources.
@@ -50,13 +50,13 @@ impl HookRunnerError {
     }
 }
 
-/// Serves requests until SIGTERM or SIGINT, then waits for the hook that runs, within its limits. It reads
-/// its commands again when its daemon runs by others.
+/// Serves requests until SIGTERM or SIGINT, then waits for the hook that runs, within its limits.
+/// It reads its commands again when its daemon runs by others.
 ///
 /// # Errors
 ///
-/// Where it cannot listen, or the event loop fails. A configuration that does not hold is one only where
-/// that is to say where to listen.
+/// Where it cannot listen, or the event loop fails. A configuration that does not hold is one only
+/// where that is to say where to listen.
 pub fn run(source: ConfigSource) -> Result<(), HookRunnerError> {
     HookRunner::new(source)?.serve()
 }

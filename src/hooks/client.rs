@@ -47,8 +47,8 @@ pub enum Door {
 /// Has the commands of one lane run by a hook-runner, one run at a time. Never blocks.
 ///
 /// Call [`handle_socket`](Self::handle_socket) when its connection is ready, and
-/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout); after each of its
-/// methods drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
+/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout); after each of
+/// its methods drain [`poll_finished`](Self::poll_finished). Spurious calls are harmless.
 #[derive(Debug)]
 pub struct HookClient {
     door: Door,
@@ -239,8 +239,9 @@ impl HookClient {
         }
     }
 
-    /// Takes back a run whose turn did not come. From the shutdown on, the hook-runner can no longer
-    /// tell that the hook starts, and so does not start it; what it told before is still there.
+    /// Takes back a run whose turn did not come. From the shutdown on, the hook-runner can no
+    /// longer tell that the hook starts, and so does not start it; what it told before is still
+    /// there.
     fn take_back(&mut self, now: Time) {
         let longest_run = self.longest_run();
         let Some(exchange) = &mut self.exchange else { return };
@@ -257,8 +258,8 @@ impl HookClient {
         }
     }
 
-    /// How long a hook-runner that goes by the same settings may take at the most to end a hook: the
-    /// one that was asked for, or the one before it, whose daemon may have died.
+    /// How long a hook-runner that goes by the same settings may take at the most to end a hook:
+    /// the one that was asked for, or the one before it, whose daemon may have died.
     fn longest_run(&self) -> Duration {
         self.timeout.saturating_add(KILL_GRACE + KILL_WAIT + ANSWER_MARGIN)
     }
@@ -295,8 +296,8 @@ impl HookClient {
 }
 
 impl Exchange {
-    /// Reads what the hook-runner sent; none where the hook has not ended. One that begins has until
-    /// `run_end`.
+    /// Reads what the hook-runner sent; none where the hook has not ended. One that begins has
+    /// until `run_end`.
     fn receive(&mut self, run_end: Time) -> Result<Option<HookFinished>, ClientError> {
         let run_end = self.cut_off.map_or(run_end, |end| end.min(run_end));
         let Step::Asked { stream, reader, has_begun, give_up_at } = &mut self.step else {
@@ -318,8 +319,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the hook may have begun, where the exchange failed with `error`. What sends rubbish is
-    /// no hook-runner that we know, and may do anything.
+    /// Whether the hook may have begun, where the exchange failed with `error`. What sends rubbish
+    /// is no hook-runner that we know, and may do anything.
     const fn may_have_begun(&self, error: &ClientError) -> bool {
         let is_rubbish =
             matches!(error, ClientError::Reply(LineError::Malformed(_) | LineError::TooLong));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mio::net::UnixListener;
 use socket2::{Domain, SockRef, Type};
 
-use crate::daemon::socket_file::{BindError, Purpose, SocketFile};
+use crate::os::socket_file::{BindError, Purpose, SocketFile};
 
 /// Owner and group may connect.
 const SOCKET: Purpose =
@@ -87,8 +87,8 @@ fn inherited() -> io::Result<Option<UnixListener>> {
     listener(stdin.as_fd().try_clone_to_owned()?).map(Some)
 }
 
-/// An accept on it never waits for long, although systemd has the same socket and makes it a blocking one
-/// whenever it starts a process for the unit, as `ExecReload` is.
+/// An accept on it never waits for long, although systemd has the same socket and makes it a
+/// blocking one whenever it starts a process for the unit, as `ExecReload` is.
 fn listener(socket: OwnedFd) -> io::Result<UnixListener> {
     let socket = std::os::unix::net::UnixListener::from(socket);
     socket.set_nonblocking(true)?;

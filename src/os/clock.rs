@@ -82,8 +82,8 @@ impl Alarm {
         Ok(())
     }
 
-    /// Takes note that the alarm went off, so that it can be set anew; setting it is also what silences
-    /// it, so nothing is read. Harmless where it did not go off.
+    /// Takes note that the alarm went off, so that it can be set anew; setting it is also what
+    /// silences it, so nothing is read. Harmless where it did not go off.
     pub const fn acknowledge(&mut self) {
         self.deadline = None;
     }

@@ -1,0 +1,132 @@
+//! Duplicate node ids: another daemon runs under the id of this node.
+//!
+//! It has a life of its own, if two hosts were given one name. It is in this very life, if a
+//! virtual machine was copied together with its memory.
+
+use std::net::IpAddr;
+
+use super::Election;
+use crate::core::output::{Event, StopCause};
+use crate::time::Time;
+use crate::types::{Incarnation, Role};
+use crate::wire::message::{Body, Message};
+
+/// The shortest time between two doubts, in times of a member's patience.
+const DOUBT_PAUSE: u32 = 4;
+
+/// What this node knows of other daemons with its id.
+#[derive(Debug, Clone, Hash, Default)]
+pub(super) struct Duplicates {
+    /// When the last datagram of one was received.
+    heard: Option<Time>,
+    /// A datagram of one was received that may be replayed.
+    doubt: Option<Doubt>,
+    /// When this node last sent an objection, and to which life.
+    objected: Option<(Time, Incarnation)>,
+}
+
+impl Duplicates {
+    /// Forgets that one may run.
+    pub(super) const fn forget_doubt(&mut self) {
+        self.doubt = None;
+    }
+}
+
+/// A datagram with this node's id may come from a daemon that runs, or may be replayed. This node's
+/// own vote does not count until that is known.
+#[derive(Debug, Clone, Copy, Hash)]
+struct Doubt {
+    since: Time,
+    /// When its time to answer ends; none if it was not challenged yet.
+    until: Option<Time>,
+}
+
+impl Election {
+    /// Receives a datagram of this very life. Multicast loopback brings back what this node sent.
+    /// If this node never used the sequence number, another daemon has a copy of its memory. The
+    /// group cannot tell the two apart, so the one that notices sends nothing more and stops. After
+    /// its next start it has a life of its own.
+    pub(super) fn receive_from_own_life(&mut self, now: Time, from: IpAddr, message: &Message) {
+        if message.sequence > self.sent.newest && !self.shares_life() {
+            let cause = StopCause::LifeShared { with: from };
+            self.stop_because(now, cause);
+            self.stop_cause = Some(cause);
+        }
+    }
+
+    /// Whether another daemon runs in this very life.
+    pub(super) const fn shares_life(&self) -> bool {
+        matches!(self.stop_cause, Some(StopCause::LifeShared { .. }))
+    }
+
+    /// Receives a datagram of another daemon with this node's id. The one that is past its start-up
+    /// stays; of two in the same state, the one whose life began first. It sends the other an
+    /// objection that names that life. Two that start at once may send each other one. There, too,
+    /// the life stays that began first.
+    pub(super) fn receive_from_duplicate(&mut self, now: Time, from: IpAddr, message: &Message) {
+        self.duplicates.heard = Some(now);
+        if message.body == Body::Challenge {
+            self.handle_challenge(now, message);
+        }
+        if let Body::Objection { newcomer } = message.body {
+            let began_first = self.life.incarnation < message.incarnation;
+            let told_it =
+                self.duplicates.objected.is_some_and(|(_, told)| told == message.incarnation);
+            if newcomer == self.life.incarnation && !(began_first && told_it) {
+                self.stop_because(now, StopCause::NodeIdTaken { holder: from });
+            }
+            return;
+        }
+        let (starts, they_start) =
+            (self.role() == Role::Starting, message.standing.role == Role::Starting);
+        let here_first = match (starts, they_start) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => self.life.incarnation < message.incarnation,
+        };
+        if here_first {
+            self.object(now, from, message);
+        }
+    }
+
+    fn object(&mut self, now: Time, newcomer_address: IpAddr, message: &Message) {
+        let gap = self.params.repetition_gap();
+        if self.duplicates.objected.is_some_and(|(last, _)| now.since(last) < gap) {
+            return;
+        }
+        self.duplicates.objected = Some((now, message.incarnation));
+        self.notify(Event::NodeIdContested { newcomer: newcomer_address });
+        self.owe_echo(message);
+        self.send(Body::Objection { newcomer: message.incarnation });
+    }
+
+    /// Whether another daemon may run under this node's id, so that its own vote does not count.
+    pub(super) fn is_contested(&self, now: Time) -> bool {
+        let patience = self.params.member_patience();
+        self.duplicates.heard.is_some_and(|heard| now.since(heard) <= patience)
+            || self.is_in_doubt(now)
+    }
+
+    /// Whether a datagram of another daemon was received that has not had the time to answer yet.
+    pub(super) fn is_in_doubt(&self, now: Time) -> bool {
+        let doubt = self.duplicates.doubt;
+        doubt.is_some_and(|doubt| doubt.until.is_none_or(|until| now < until))
+    }
+
+    /// Another daemon may run under this node's id. An attacker may replay one former life of this
+    /// node after the other, so the next doubt has to wait. A daemon that runs will answer.
+    pub(super) fn begin_doubt(&mut self, now: Time) {
+        let pause = self.params.member_patience() * DOUBT_PAUSE;
+        if self.duplicates.doubt.is_none_or(|last| last.since + pause <= now) {
+            self.duplicates.doubt = Some(Doubt { since: now, until: None });
+        }
+    }
+
+    /// The other daemon was challenged: its time to answer begins.
+    pub(super) fn limit_doubt(&mut self, now: Time) {
+        let until = now + self.patience_with_strangers().least;
+        if let Some(doubt) = &mut self.duplicates.doubt {
+            doubt.until.get_or_insert(until);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What goes out of an election and is of no consequence for what it does next.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::hash::Hasher;
+use std::time::Duration;
+
+use super::Ignored;
+use crate::core::hook::Reason;
+use crate::core::output::{Event, Output};
+use crate::core::will::Estate;
+use crate::time::Time;
+use crate::types::NodeId;
+
+/// What is to be carried out, and what has been reported.
+///
+/// Elections that differ in it alone will do the same. So it does not count in their hash, by which
+/// whoever explores what may happen can tell where two ways have met. Outputs are to be taken
+/// before.
+#[derive(Debug, Clone)]
+pub(super) struct Outbox {
+    pub(super) outputs: VecDeque<Output>,
+    pub(super) ignored: Ignored,
+    pub(super) previous_leader: Option<NodeId>,
+    /// Why leadership last changed hands here; goes into the next
+    /// [`Transition`](crate::core::output::Transition).
+    pub(super) cause: Option<Reason>,
+    /// Since when role and leader are what they are.
+    pub(super) since: Time,
+    /// Whether it was reported that too few candidates are visible.
+    pub(super) reported_short: bool,
+    /// The rival leader that was reported last.
+    pub(super) reported_rival: Option<NodeId>,
+    /// Who is to lead where this leader dies.
+    pub(super) heir: Option<NodeId>,
+    /// What the will that was asked to be kept depends on.
+    pub(super) bequeathed: Option<Estate>,
+}
+
+impl Outbox {
+    pub(super) fn new(now: Time) -> Self {
+        Outbox {
+            outputs: VecDeque::new(),
+            ignored: Ignored::default(),
+            previous_leader: None,
+            cause: None,
+            since: now,
+            reported_short: false,
+            reported_rival: None,
+            heir: None,
+            bequeathed: None,
+        }
+    }
+
+    pub(super) fn push(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    pub(super) fn notify(&mut self, event: Event) {
+        self.push(Output::Notify(event));
+    }
+}
+
+impl Hash for Outbox {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// The only source of chance. Elections whose generators differ will do the same as long as chance
+/// is the same for them.
+#[derive(Debug, Clone)]
+pub(super) struct Chance(fastrand::Rng);
+
+impl Chance {
+    pub(super) fn seeded(seed: u64) -> Self {
+        Chance(fastrand::Rng::with_seed(seed))
+    }
+
+    /// A time up to `most`.
+    pub(super) fn up_to(&mut self, most: Duration) -> Duration {
+        let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.0.u64(0..=nanos))
+    }
+}
+
+impl Hash for Chance {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}

@@ -1,0 +1,52 @@
+//! Which of a life's datagrams were sent lately.
+
+use crate::types::Sequence;
+
+/// From which of a life's datagrams on they were sent lately: since the last look but one, so that
+/// what crosses the network just now is among them, and nothing of one that has been silent for
+/// longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Recent {
+    from: Sequence,
+    next: Sequence,
+}
+
+impl Recent {
+    /// From `sequence` on, whenever that was.
+    pub(crate) const fn since(sequence: Sequence) -> Self {
+        Recent { from: sequence, next: sequence }
+    }
+
+    /// Only those after `newest`.
+    pub(crate) const fn after(newest: Sequence) -> Self {
+        Recent::since(Sequence(newest.0.saturating_add(1)))
+    }
+
+    /// Whether this datagram was sent lately.
+    pub(crate) fn covers(self, sequence: Sequence) -> bool {
+        sequence >= self.from
+    }
+
+    /// Time has passed, and `newest` is the newest datagram now.
+    pub(crate) const fn move_on(&mut self, newest: Sequence) {
+        self.from = self.next;
+        self.next = Sequence(newest.0.saturating_add(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_is_what_was_sent_since_the_last_look_but_one() {
+        let mut recent = Recent::since(Sequence(3));
+        assert!(recent.covers(Sequence(3)) && !recent.covers(Sequence(2)));
+        recent.move_on(Sequence(5));
+        assert!(recent.covers(Sequence(3)), "one look ago");
+        recent.move_on(Sequence(9));
+        assert!(recent.covers(Sequence(6)) && !recent.covers(Sequence(5)));
+        recent.move_on(Sequence(9));
+        assert!(!recent.covers(Sequence(9)), "it has said nothing for long");
+    }
+}

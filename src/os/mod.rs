@@ -1,0 +1,7 @@
+//! What processes of this program need of the system: a clock, files, sockets, and the service
+//! manager. Nothing here knows of elections.
+
+pub mod clock;
+pub mod notify;
+pub(crate) mod small_file;
+pub mod socket_file;
