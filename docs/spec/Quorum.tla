@@ -67,8 +67,7 @@ EmptyDisk == [term |-> 0, enrolment |-> "None", ballot |-> NoBallot, pledge |-> 
 Kept(r) == [term |-> r.term, enrolment |-> r.enrolment, ballot |-> r.ballot, pledge |-> r.pledge]
 
 \* `all_is_kept`: nothing waits for the disk, and nothing is about to replace what it has.
-AllIsKept(r) ==
-    r.durable = Kept(r) /\ (r.writing = <<>> \/ ~Keeps("a write under way is waited for"))
+AllIsKept(r) == r.durable = Kept(r) /\ r.writing = <<>>
 \* A daemon has one write under way, of what it had decided when the write began.
 Writes(r) ==
     IF r.isRunning /\ r.writing = <<>> /\ r.durable /= Kept(r)
@@ -445,8 +444,11 @@ PostStop(n) ==
 ----------------------------------------------------------------------------
 (* Voters without a state: src/core/election/quorum/enrolment.rs *)
 
+\* Whether `n` may testify later than it might.
+TestifiesLater(n) == TRUE
+
 \* `handle_inquiry`. A voter testifies once it has known this life for as long as a pledge may last
-\* that an earlier life has given, and may wait for longer.
+\* that an earlier life has given.
 HandleInquiry(n, m) ==
     LET r == node[n]
         asker == m.from[1]
@@ -456,7 +458,7 @@ HandleInquiry(n, m) ==
         isLong == seen.known[asker].wait = 0 \/ ~Keeps("testimony waits for the pledges")
         mayTestify == r.durable.enrolment /= "None" /\ isLong
     IN /\ Receives(n, m, "Inquiry") /\ Counts(n, m) /\ n \in r.voters
-       /\ \E testifies \in {FALSE, mayTestify} :
+       /\ \E testifies \in {mayTestify} \cup IF TestifiesLater(n) THEN {FALSE} ELSE {} :
             Becomes(n, seen, {Answer(n, r, m.from, testifies)})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 

@@ -53,7 +53,7 @@ LearnsTerm(n) ==
 Unsaved == [to |-> Nobody, term |-> -1]
 StartsWith(n, names) ==
     LET r == node[n]
-        s == Started(n, r.incarnation + 1, names, r.durable, DeclarationHold, r.scripts,
+        s == Started(n, r.incarnation + 1, names, platter[n], DeclarationHold, r.scripts,
                      r.lease.cover)
     IN /\ ~r.isRunning
        /\ Becomes(n, [s EXCEPT !.durable.pledge = Unsaved], {})

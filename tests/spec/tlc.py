@@ -98,6 +98,10 @@ def run(module, config, more_modules=(), *, memory="2g", limit=3600):
             pathlib.Path(directory, f"{name}.tla").write_text(text)
         pathlib.Path(directory, f"{module}.cfg").write_text(config)
         log = pathlib.Path(directory, "log")
+        # TLC unpacks its own modules there, and another run may be reading them.
+        own = pathlib.Path(directory, "tmp")
+        own.mkdir()
+        options.insert(0, f"-Djava.io.tmpdir={own}")
         with log.open("w") as output, subprocess.Popen(
             ["java", *options, module], cwd=directory, stdout=output, stderr=subprocess.STDOUT
         ) as java:

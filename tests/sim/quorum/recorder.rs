@@ -250,7 +250,8 @@ impl Recorder {
         self.heard_terms[index] = Term::default();
         let life = Life { node_id: host.node_id, incarnation: host.incarnation };
         self.names.insert(life, self.lives[index]);
-        self.pending[index] = Pending { starts: true, ..Pending::default() };
+        let disk = self.pending[index].disk.take();
+        self.pending[index] = Pending { starts: true, disk, ..Pending::default() };
     }
 
     /// A life is over.
@@ -258,9 +259,10 @@ impl Recorder {
         self.pending[index].ends = true;
     }
 
-    /// A daemon died.
+    /// A daemon died. What has reached its disk without a word is there.
     pub fn note_crash(&mut self, index: usize, now: u64, hosts: &[Host]) {
-        self.pending[index] = Pending::default();
+        let disk = self.pending[index].disk.take();
+        self.pending[index] = Pending { disk, ..Pending::default() };
         self.write(index, "ends", now, hosts);
     }
 
