@@ -68,8 +68,8 @@ Example:
 const YIELD_HELP: &str = "\
 The node stays out until another one leads, or for 6 x leader_alive_threshold where none does.
 
-Exit status: 0 where it is done or was being done already, 1 where this node does not lead, 3 where
-the daemon cannot be reached.
+Exit status: 0 if it is done or was being done already, 1 if this node does not lead or leads by
+static_role, 3 if the daemon cannot be reached.
 
 Example:
   lanelect yield --group web";
@@ -86,7 +86,7 @@ Examples:
 
 const HOOK_RUNNER_HELP: &str = "\
 Listens on the config's hook_socket and runs its hook, fence and check, so that the daemon needs no
-privileges. HUP has it read them again.
+privileges. When the daemon runs by another configuration, it reads the file again.
 
 Exit status: 0 after TERM or INT, 2 for wrong usage or config, 1 for anything else.
 
@@ -94,9 +94,9 @@ Example:
   lanelect hook-runner --config /etc/lanelect/web.toml";
 
 const POST_STOP_HELP: &str = "\
-For ExecStopPost= of the daemon's unit. Where the daemon died as the leader, its demote hook runs, with
-LANELECT_REASON=crashed, and then the resignation is sent in its name. Does nothing after a daemon that
-ended in an orderly way, and refuses where it still runs.
+For ExecStopPost= of the daemon's unit. If the daemon died as the leader, it runs the demote hook
+with LANELECT_REASON=crashed, and then sends the resignation. It does nothing after a daemon that
+ended in an orderly way, and refuses if the daemon still runs.
 
 Exit status: 0, 2 for wrong usage or config, 1 where something could not be done.
 

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use lanelect::config::SETTINGS;
+use lanelect::config::{Config, SETTINGS};
+use lanelect::core::params::Params;
 use lanelect::core::quorum::Voters;
 use lanelect::types::{DatagramId, Incarnation, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{Key, Keyring};
@@ -17,6 +19,8 @@ use lanelect::wire::message::{Body, Flags, Message, Standing};
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
 const CORRECTNESS: &str = include_str!("../docs/correctness.md");
+const ELECTION: &str = include_str!("../docs/election.md");
+const OPERATIONS: &str = include_str!("../docs/operations.md");
 const TESTING: &str = include_str!("../docs/testing.md");
 const SPECIFICATION: &str = include_str!("../docs/spec/README.md");
 const SPEC_RUN: &str = include_str!("spec/run");
@@ -270,4 +274,31 @@ fn the_specification_s_configurations_are_those_of_the_script() {
         .collect();
     let small = keys_of("SMALL");
     assert!(told.is_superset(&small), "{:?}", small.difference(&told));
+}
+
+/// The settings of a config file.
+fn params(text: &str) -> Params {
+    Config::from_toml(text).unwrap().election
+}
+
+#[test]
+fn the_times_of_failovers_are_those_of_the_defaults() {
+    let available = params("");
+    let quorum = "mode = \"quorum\"\nvoters = [\"a\", \"b\", \"c\"]\n";
+    let with_grace = params(quorum);
+    let without_grace = params(&format!("{quorum}demote_grace = \"0s\"\n"));
+    // A leader that vanishes has declared up to an interval before.
+    let range = |last: Duration, params: &Params, digits: usize| {
+        let first = last.saturating_sub(params.heartbeat_interval);
+        format!("{:.digits$} to {:.digits$}", first.as_secs_f64(), last.as_secs_f64())
+    };
+    let silence = range(available.leader_alive_threshold, &available, 2);
+    let pledge = range(with_grace.declaration_hold(), &with_grace, 1);
+    for (document, text) in [("README", README), ("operations", OPERATIONS), ("election", ELECTION)]
+    {
+        assert!(text.contains(&silence), "{document} does not say {silence}");
+        assert!(text.contains(&pledge), "{document} does not say {pledge}");
+    }
+    let short = range(without_grace.declaration_hold(), &without_grace, 1);
+    assert!(OPERATIONS.contains(&short) && ELECTION.contains(&short), "{short}");
 }

@@ -23,7 +23,7 @@ HoldFor(reliance) == IF Keeps("drift margin") THEN reliance * Fast ELSE reliance
 
 VoteHold == HoldFor(LeaseTerm)
 DeclarationHold ==
-    HoldFor(IF Keeps("the hold covers the grace") THEN LeaseTerm + DemoteGrace ELSE LeaseTerm)
+    HoldFor(IF Keeps("the pledge covers the grace") THEN LeaseTerm + DemoteGrace ELSE LeaseTerm)
 
 (***************************************************************************)
 (* The lease of a leader:                                                  *)

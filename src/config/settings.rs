@@ -1,5 +1,5 @@
-//! The table of every config key: the one place that names them, for the file, the command line
-//! and the printed effective configuration alike.
+//! The table of every config key, with its help text, for the file, the command line and the
+//! printed effective configuration alike. `check` reads a key, and `effective` prints it.
 
 /// What a key's value looks like, on the command line and in the help text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -46,8 +46,8 @@ impl Daemon {
         }
     }
 
-    /// Tells the election what is on disk, or never will be. What that sets free is carried out by
-    /// the caller.
+    /// Tells the election what is on disk. In available mode that is also what could not be
+    /// written, as nothing waits there for ever. What it sets free is carried out by the caller.
     pub(super) fn note_settled(&mut self) {
         while let Some(state) = self.writer.poll_settled() {
             self.election.handle_persisted(clock::now(), state);
