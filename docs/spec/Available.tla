@@ -53,7 +53,7 @@ Better(n, m) == Priority[n] > Priority[m] \/ (Priority[n] = Priority[m] /\ n < m
 (*                                                                         *)
 (*   state     "Down", "Following", "Standing", or "Leading"               *)
 (*   term      the highest term that it knows. In the code a leader keeps  *)
-(*             what it hears in `heard_term`, until it takes a higher term *)
+(*             what it hears in `Terms::heard`, until it has a higher term *)
 (*   leader    whom it follows, or itself                                  *)
 (*   reign     the term that this leader has declared; 0 if it has none    *)
 (*   conceded  a leader has to reach this term; 0 if it has                *)

@@ -66,7 +66,7 @@ Life(n) == <<n, node[n].incarnation>>
 EmptyDisk == [term |-> 0, enrolment |-> "None", ballot |-> NoBallot, pledge |-> NoPledge]
 Kept(r) == [term |-> r.term, enrolment |-> r.enrolment, ballot |-> r.ballot, pledge |-> r.pledge]
 
-\* `all_is_kept`: nothing waits for the disk, and nothing is about to replace what it has.
+\* `Disk::has_all`: nothing waits for the disk, and nothing is about to replace what it has.
 AllIsKept(r) == r.durable = Kept(r) /\ r.writing = <<>>
 \* A daemon has one write under way, of what it had decided when the write began.
 Writes(r) ==

@@ -1,5 +1,5 @@
 //! What processes of this program need of the system: a clock, files, sockets, and the service
-//! manager. Nothing here knows of elections.
+//! manager.
 
 pub mod clock;
 pub mod notify;

@@ -223,9 +223,9 @@ impl Election {
         last.map_or(at, |last| at.max(last + self.params.declaration_gap()))
     }
 
-    /// How long this node leaves a stranger to others. A namesake it does not: until that has had
-    /// the time to answer, this node's own vote does not count. Of a life before the one that is
-    /// known each node has to ask itself, so all have the same chance to be first.
+    /// How long this node leaves a stranger to others. A daemon with its own id it does not: until
+    /// that has had the time to answer, this node's own vote does not count. Of a life before the
+    /// one that is known each node has to ask itself, so all have the same chance to be first.
     fn wait_to_challenge(&mut self, stranger: Life) -> Duration {
         let slot = self.params.candidacy_slot();
         let is_former = self.members.later_life_met_at(stranger).is_some();

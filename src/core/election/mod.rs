@@ -135,10 +135,9 @@ struct Sent {
 /// * `leader` is this node exactly while it is `Leading`.
 /// * In `Following`, one of these holds: there is a leader and `Timer::Silence` is set; there is
 ///   none and `Timer::Candidacy` is set; or the node is not eligible.
-/// * `term` never shrinks, and no datagram shows one that is not on disk.
-/// * A leader does not learn of higher terms: until it has resigned, `term` is that of its reign,
-///   or in available mode the next one, which it takes once that is on disk.
 /// * In quorum mode this node acts as the leader only while it has a lease.
+///
+/// Those of the terms are in [`Terms`].
 #[derive(Debug, Clone, Hash)]
 pub struct Election {
     /// This node in this life.

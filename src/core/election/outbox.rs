@@ -14,9 +14,9 @@ use crate::types::NodeId;
 
 /// What is to be carried out, and what has been reported.
 ///
-/// Elections that differ in it alone will do the same. So it does not count in their hash, by which
-/// whoever explores what may happen can tell where two ways have met. Outputs are to be taken
-/// before.
+/// Elections that differ in it alone will do the same, but for what they report and for the will.
+/// So it does not count in their hash, by which the model checker can tell where two ways have met.
+/// Outputs are to be taken before.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox {
     pub(super) outputs: VecDeque<Output>,

@@ -35,7 +35,8 @@ const TURNS: u32 = 8;
 /// The times that a leader which was probed declares beyond the first.
 const ANSWERS_REPEATED: u32 = 2;
 
-/// What is asked of leaders that are overdue: by this follower, of it, and of it as the leader.
+/// What this node asks of a leader that is overdue, is about to tell of one that it hears, and owes
+/// those who did not hear it as the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Probing {
     pub(super) asking: Asking,

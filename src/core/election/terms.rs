@@ -16,6 +16,11 @@ const IN_REASON: u64 = 1 << 32;
 const STEP: u64 = 1 << 16;
 
 /// The terms that a node knows of.
+///
+/// Invariants:
+/// * `known` never shrinks, and no datagram shows one that is not on disk.
+/// * A leader does not learn of higher terms: until it has resigned, `known` is that of its reign,
+///   or in available mode the next one, which it takes once that is on disk.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Terms {
     /// The highest one that this node has taken in.

@@ -4,10 +4,10 @@
 //! time to answer 250 ms, deference 2 s, yield time 18 s. Of nodes with the same priority the one
 //! whose id comes first in the alphabet is the better.
 
+mod absurd_terms;
 mod conflicts;
 mod elections;
 mod eligibility;
-mod far_terms;
 mod following;
 mod freshness;
 mod handover;
