@@ -137,7 +137,7 @@ struct Sent {
 ///   none and `Timer::Candidacy` is set; or the node is not eligible.
 /// * In quorum mode this node acts as the leader only while it has a lease.
 ///
-/// Those of the terms are in [`Terms`].
+/// Those of the terms are in `terms.rs`.
 #[derive(Debug, Clone, Hash)]
 pub struct Election {
     /// This node in this life.
