@@ -87,6 +87,9 @@ const PURE_CRATES: [&str; 8] =
 const CLOCK_WORDS: [&str; 5] = ["SystemTime", "Instant", "ClockId", "clock_gettime", "CLOCK_"];
 const CLOCK: &str = "src/os/clock.rs";
 
+/// The columns of a line, as in rustfmt.toml.
+const COLUMNS: usize = 100;
+
 /// Those that may sleep, and have no event loop: the demonstration waits for what its daemons show,
 /// announcements are repeated after a pause.
 const SLEEPERS: [&str; 2] = ["announce", "demo"];
@@ -305,6 +308,42 @@ fn no_file_names_a_path_of_a_developers_machine() {
         }
     }
     complain("these name a path of one machine", &bad);
+}
+
+/// The lines of prose, by number: comments in Rust; in Markdown what is no table, code or heading,
+/// all of which cannot be broken.
+fn prose<'a>(file: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
+    let is_markdown = file.extension().is_some_and(|extension| extension == "md");
+    let mut is_code = false;
+    let mut is_prose = |line: &str| {
+        let words = line.trim_start_matches(['/', '!', ' ']);
+        if words.starts_with("```") {
+            is_code = !is_code;
+        }
+        let is_breakable = !is_code && !words.starts_with('|') && words.contains(' ');
+        is_breakable && if is_markdown { !line.starts_with('#') } else { line.starts_with("//") }
+    };
+    (1..).zip(text.lines()).filter(|(_, line)| is_prose(line.trim_start())).collect()
+}
+
+/// `cargo fmt` does not look at it.
+#[test]
+fn prose_fits_into_the_columns_of_the_code() {
+    let mut bad = Vec::new();
+    let (mut sources, mut documents) = (0, 0);
+    for path in files(root()) {
+        let is_of_a_kind = |kind| path.extension().is_some_and(|extension| extension == kind);
+        sources += usize::from(is_of_a_kind("rs"));
+        documents += usize::from(is_of_a_kind("md"));
+        if is_of_a_kind("rs") || is_of_a_kind("md") {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines = prose(&path, &text).into_iter();
+            let long = lines.filter(|(_, line)| line.chars().count() > COLUMNS);
+            bad.extend(long.map(|(number, _)| format!("{}:{number}", name_of(&path))));
+        }
+    }
+    assert!(sources > 100 && documents > 10, "{sources} sources, {documents} documents");
+    complain(&format!("these lines have more than {COLUMNS} columns"), &bad);
 }
 
 #[test]

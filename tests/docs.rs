@@ -40,6 +40,12 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
         .collect()
 }
 
+/// What is under a heading of `text`, up to the next one like it.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    section.split("\n## ").next().unwrap()
+}
+
 /// The first cells of the table rows of `text`.
 fn first_cells(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next()).collect()
@@ -151,9 +157,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
 
 #[test]
 fn the_readme_explains_every_key_and_no_other() {
-    let configuration =
-        README.split("\n## ").find(|part| part.starts_with("Configuration")).unwrap();
-    let explained: Vec<_> = first_cells(configuration)
+    let explained: Vec<_> = first_cells(section(README, "Configuration"))
         .into_iter()
         .filter_map(|cell| cell.strip_prefix('`')?.strip_suffix('`'))
         .collect();
@@ -236,10 +240,8 @@ fn the_deliberate_faults_are_those_of_the_script() {
     let faults = deliberate_faults();
     let told = faults.iter().filter(|fault| fault[0] != "available").map(|fault| &*fault[1]);
     let told: BTreeSet<_> = told.collect();
-    let (_, section) = TESTING.split_once("## Deliberate faults").unwrap();
-    let (section, _) = section.split_once("\n## ").unwrap();
-    let names =
-        first_cells(section).into_iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let cells = first_cells(section(TESTING, "Deliberate faults"));
+    let names = cells.into_iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
     assert_eq!(names.collect::<BTreeSet<_>>(), told);
 }
 
@@ -259,9 +261,8 @@ fn the_rules_of_the_argument_are_those_that_the_specification_takes_away() {
     for rule in &of_quorum_mode {
         assert!(text.contains(&format!("*{rule}*")), "{rule} is not in the argument");
     }
-    let (_, section) = SPECIFICATION.split_once("## Each rule is needed").unwrap();
-    let (section, _) = section.split_once("\n## ").unwrap();
-    let told: BTreeSet<_> = first_cells(section).into_iter().collect();
+    let told: BTreeSet<_> =
+        first_cells(section(SPECIFICATION, "Each rule is needed")).into_iter().collect();
     let heads = BTreeSet::from(["without this rule"]);
     assert_eq!(told, &(&of_quorum_mode | &keys_of("AVAILABLE_RULES")) | &heads);
 }

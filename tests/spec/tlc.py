@@ -1,6 +1,5 @@
 """TLC, the model checker for TLA+: where it comes from, and one run of it."""
 
-import functools
 import hashlib
 import os
 import pathlib
@@ -121,6 +120,5 @@ def in_parallel(what, jobs):
         yield from pool.map(what, jobs)
 
 
-@functools.cache
 def config_of(module):
     return (SPECIFICATION / f"{module}.cfg").read_text()
