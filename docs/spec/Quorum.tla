@@ -164,7 +164,7 @@ RequestOf(m) == [to |-> m.from, term |-> m.term, number |-> 0]
 DeclarationOf(m) == [to |-> m.from, term |-> m.term, number |-> m.number]
 
 ----------------------------------------------------------------------------
-(* What is done once the disk has it: `go_on_persisted` in src/core/election/quorum/mod.rs *)
+(* What is done once the disk has it: `send_what_waited` in src/core/election/quorum/mod.rs *)
 
 \* `drop_question`: forgets its question, and is free to vote for others.
 DropQuestion(n, r) ==
@@ -339,7 +339,7 @@ HandleResignation(n, m) ==
        /\ Becomes(n, after, Learned(n, node[n], m.term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* `take_in_for_quorum` in src/core/election/datagrams.rs: a heartbeat of a voter tells its term,
+\* `take_in_for_quorum` in src/core/election/quorum/mod.rs: a heartbeat of a voter tells its term,
 \* whichever voters that one names.
 HearTerm(n, m) ==
     LET after == Learns(n, node[n], node[m].durable.term)

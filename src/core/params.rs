@@ -168,6 +168,23 @@ impl Params {
         if self.quorum.is_some() { Mode::Quorum } else { Mode::Available }
     }
 
+    /// What of these settings applies to a node that runs under `old`, without a restart. The mode
+    /// and the voters stay: a node that changed its voters in the middle of a leadership would count
+    /// votes that were given for another set.
+    pub(crate) fn without_restart(self, old: &Params) -> Params {
+        let quorum = match (&old.quorum, &self.quorum) {
+            (Some(old), Some(new)) => {
+                Some(QuorumParams { voters: old.voters.clone(), demote_grace: new.demote_grace })
+            }
+            (old, _) => old.clone(),
+        };
+        if quorum.is_none() {
+            return Params { quorum, ..self };
+        }
+        // Settings of available mode wait for the restart into it: a static leader needs no votes.
+        Params { quorum, static_role: None, min_candidates: 1, ..self }
+    }
+
     /// How long the leader, or a better candidate, has to answer a proposal before its silence
     /// says that it is not there: a quarter of the election.
     pub fn answer_time(&self) -> Duration {

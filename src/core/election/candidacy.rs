@@ -4,7 +4,7 @@
 //! had the time to answer, and at once where nobody else is there. A candidate that knows of a
 //! better one which is alive but silent waits the whole election out.
 
-use super::{Election, State, at_least_a_millisecond};
+use super::{Election, State};
 use crate::core::hook::Reason;
 use crate::core::output::Event;
 use crate::core::params::StaticRole;
@@ -12,7 +12,6 @@ use crate::core::rank::Rank;
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::NodeId;
-use crate::wire::message::Body;
 
 impl Election {
     /// Opens an election, unless a leader has turned up or this node may not lead.
@@ -29,51 +28,14 @@ impl Election {
         if !self.sees_enough_candidates(now) {
             return self.await_leader_for(now, self.params.heartbeat_interval);
         }
-        if self.in_quorum_mode() {
-            return self.stand_in_quorum(now);
-        }
-        if self.succeeds_for_certain(now) {
-            return self.become_leader(now, Reason::Election);
-        }
-        self.state = State::Standing;
-        self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
-        self.timers.set(Timer::Certainty, now + self.params.answer_time());
-        self.propose(now);
-        if !self.members.any_visible(now) {
-            self.become_leader(now, Reason::Election);
-        }
+        self.open_candidacy(now);
     }
 
     /// Tells the group that this node stands, and again as long as the election lasts, in case it
     /// was lost.
     pub(super) fn propose(&mut self, now: Time) {
-        if self.state != State::Standing {
-            return;
-        }
-        if self.in_quorum_mode() {
-            return self.repeat_question(now);
-        }
-        self.send(Body::Proposal);
-        self.sent.proposed = Some(now);
-        let again = now + at_least_a_millisecond(self.params.answer_time());
-        if self.timers.get(Timer::ElectionEnd).is_some_and(|end| again < end) {
-            self.timers.set(Timer::Repropose, again);
-        }
-    }
-
-    /// Everyone has had the time to answer. Without a better one alive, the election is won.
-    pub(super) fn declare_if_certain(&mut self, now: Time) {
-        if self.better_rivals(now) == 0 {
-            self.become_leader(now, Reason::Election);
-        }
-    }
-
-    /// Proposals are no longer collected: nobody better has turned up, or too few voters have.
-    pub(super) fn end_election(&mut self, now: Time) {
-        if self.in_quorum_mode() {
-            self.lose_election(now);
-        } else {
-            self.become_leader(now, Reason::Election);
+        if self.state == State::Standing {
+            self.repeat_proposal(now);
         }
     }
 
@@ -134,9 +96,7 @@ impl Election {
         self.timers.clear(Timer::Repropose);
         self.timers.clear(Timer::Certainty);
         self.timers.clear(Timer::ElectionEnd);
-        if self.in_quorum_mode() {
-            self.drop_question();
-        }
+        self.drop_question();
     }
 
     /// Whether `min_candidates` are visible; says so where that changes.

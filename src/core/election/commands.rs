@@ -4,7 +4,7 @@ use super::{Election, State};
 use crate::core::health::Health;
 use crate::core::hook::Reason;
 use crate::core::output::StopCause;
-use crate::core::params::{Params, QuorumParams, StaticRole};
+use crate::core::params::{Params, StaticRole};
 use crate::core::timers::Timer;
 use crate::time::Time;
 
@@ -145,26 +145,11 @@ impl Election {
     }
 
     fn take_params(&mut self, now: Time, new: Params) {
-        if self.in_quorum_mode() && self.state == State::Standing {
-            // What was asked of the voters was for other times.
-            self.lose_election(now);
-        }
-        // A node that changed its voters in the middle of a reign would count votes that were given
-        // for another set.
-        let quorum = match (self.params.quorum.take(), new.quorum.clone()) {
-            (Some(old), Some(new)) => Some(QuorumParams { voters: old.voters, ..new }),
-            (old, _) => old,
-        };
+        self.interrupt_election(now);
         let begins_anew = self.params.authenticated != new.authenticated;
-        self.params = Params { quorum, ..new };
+        self.params = new.without_restart(&self.params);
         if begins_anew {
             self.begin_anew();
-        }
-        if self.in_quorum_mode() {
-            // Settings for available mode, which wait for a restart with it: a static leader needs
-            // no votes.
-            self.params.static_role = None;
-            self.params.min_candidates = 1;
         }
         self.members.set_params(&self.params);
         let observer = !self.params.candidate;

@@ -60,13 +60,7 @@ impl Election {
         self.note_ended(self.terms.reign);
         self.set_leader(None);
         self.forget_leader();
-        if self.in_quorum_mode() {
-            return self.forget_declaration();
-        }
-        if let Some(active) = self.members.best_active_leader(now) {
-            self.follow(now, active.node_id());
-            self.concede_soon(now);
-        }
+        self.replace_leader(now);
     }
 
     /// With no leader in sight, this node stands when its turn comes: the best candidate at once,
@@ -175,7 +169,7 @@ impl Election {
             && self.state == State::Following
             && self.is_eligible()
             && self.missing_candidates(now).is_none()
-            && (!self.in_quorum_mode() || self.may_vote(now))
+            && self.may_challenge_leader(now)
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 

@@ -42,7 +42,7 @@ impl Election {
         if !self.hooks.schedule.is_idle() {
             return;
         }
-        if self.in_quorum_mode() && self.hooks.schedule.hold() {
+        if self.others_wait_for_hooks() && self.hooks.schedule.hold() {
             // It stops. The voters hold still for as long as they promised, and `post-stop` goes
             // on.
             self.leave_office(now);
@@ -70,8 +70,7 @@ impl Election {
     pub(super) fn resign_again(&mut self, now: Time) {
         let Some(resigned_at) = self.handover.resigned_at else { return };
         let in_doubt = self.params.declaration_hold().max(self.params.leader_alive_threshold);
-        let may_matter = self.in_quorum_mode() || self.leader.is_none();
-        if !may_matter || now.since(resigned_at) >= in_doubt {
+        if !self.resignation_may_help() || now.since(resigned_at) >= in_doubt {
             self.handover.resigned_at = None;
             return;
         }
@@ -97,7 +96,7 @@ impl Election {
         }
         self.quorum.lease = None;
         self.state = State::Following;
-        self.learn_term(self.terms.heard);
+        self.learn_term(self.conflicts.heard);
     }
 
     /// The candidate that asked for the leadership, if it is still there, or else the best one.
@@ -106,8 +105,8 @@ impl Election {
         now: Time,
         asked_for_it: Option<NodeId>,
     ) -> Option<NodeId> {
-        let may_lead = |id: &NodeId| !self.in_quorum_mode() || self.has_vote(id);
-        let best = || self.members.rivals(now).filter(|rival| may_lead(&rival.node_id())).max();
+        let electable = |rival: &Rank| self.may_be_elected(&rival.node_id());
+        let best = || self.members.rivals(now).filter(electable).max();
         asked_for_it
             .filter(|id| self.members.is_rival(now, id))
             .or_else(|| best().map(Rank::node_id))
@@ -151,20 +150,6 @@ impl Election {
         }
     }
 
-    /// The leader that resigned named this node. In quorum mode it is the voters that decide; they
-    /// are not asked for their support first, because nobody else stands.
-    fn succeed(&mut self, now: Time) {
-        if !self.in_quorum_mode() {
-            self.become_leader(now, Reason::Handover);
-        } else if self.may_stand_in_quorum(now) {
-            self.abandon_candidacy();
-            self.quorum.named = true;
-            self.request_votes(now);
-        } else {
-            self.await_leader(now);
-        }
-    }
-
     /// The successor has one election's time to declare before this node stands in its turn.
     fn await_successor(&mut self, now: Time, successor: Option<NodeId>) {
         let head_start = successor.map(|_| self.params.leader_election_duration);
@@ -191,7 +176,7 @@ impl Election {
         if in_office || !self.hooks.schedule.is_idle() || self.hooks.is_fencing() {
             return;
         }
-        if !self.in_quorum_mode() || !self.hooks.schedule.hold() {
+        if !self.others_wait_for_hooks() || !self.hooks.schedule.hold() {
             self.send(Body::Farewell { id_taken });
         }
         self.fall_silent(now);

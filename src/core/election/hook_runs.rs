@@ -126,19 +126,10 @@ impl Election {
         self.advance_stop(now);
     }
 
-    /// The hook that tells of this reign runs once a majority has acknowledged it: before, the
-    /// voters' pledges leave no time to undo what it does.
-    fn elected_hook_may_run(&self) -> bool {
-        let is_confirmed = match &self.quorum.lease {
-            Some(lease) => lease.is_confirmed(),
-            None => !self.in_quorum_mode(),
-        };
-        is_confirmed && self.term_is_kept()
-    }
-
     /// Runs the hook that tells of this reign, once it may.
     pub(super) fn tell_scripts(&mut self) {
-        if self.elected_hook_may_run()
+        if self.is_confirmed()
+            && self.term_is_kept()
             && let Some((event, reason)) = self.hooks.untold.take()
         {
             self.schedule_hook(event, reason);
@@ -173,7 +164,7 @@ impl Election {
         };
         match outcome {
             HookOutcome::Succeeded => false,
-            HookOutcome::Failed => lets_go && self.in_quorum_mode(),
+            HookOutcome::Failed => lets_go && self.others_wait_for_hooks(),
             HookOutcome::Lost => lets_go,
             HookOutcome::NotRun => lets_go || run.event != HookEvent::Demoted,
         }
@@ -187,7 +178,8 @@ impl Election {
         }
         self.timers.set(Timer::HookRetry, now + retry_in);
         self.hooks.schedule.put_back(run);
-        if self.in_quorum_mode() && matches!(run.event, HookEvent::Started | HookEvent::Demoted) {
+        let lets_go = matches!(run.event, HookEvent::Started | HookEvent::Demoted);
+        if lets_go && self.others_wait_for_hooks() {
             let HookRun { event, term, .. } = run;
             self.notify(Event::NotLetGo { event, term, retry_in });
             self.begin_grace(now);

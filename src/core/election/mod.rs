@@ -23,6 +23,7 @@
 //! what becomes of other daemons under the same id, `hook_runs` when hooks run and what is expected
 //! of them.
 
+mod available;
 mod candidacy;
 mod commands;
 mod datagrams;
@@ -33,6 +34,7 @@ mod freshness;
 mod handover;
 mod hook_runs;
 mod leadership;
+mod mode;
 mod outbox;
 mod probing;
 mod quorum;
@@ -60,6 +62,7 @@ use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing};
 
+use available::Conflicts;
 pub use commands::{YieldError, Yielding};
 use duplicates::Duplicates;
 use eligibility::Exclusions;
@@ -146,6 +149,7 @@ pub struct Election {
     state: State,
     exclusions: Exclusions,
     terms: Terms,
+    conflicts: Conflicts,
     disk: Disk,
     leader: Option<NodeId>,
     quorum: Quorum,
@@ -183,6 +187,7 @@ impl Election {
             params,
             state: State::Starting { sampled: None, samples: 0 },
             terms: Terms::restored(persisted.term),
+            conflicts: Conflicts::default(),
             leader: None,
             timers: Timers::default(),
             hooks: HookRuns::default(),
@@ -226,11 +231,7 @@ impl Election {
     /// Whether this node leads at `now`, also where nothing has told it the time since its lease
     /// ran out.
     pub fn is_leader_at(&self, now: Time) -> bool {
-        let may_act = match self.lease_end() {
-            Some(end) => now < end,
-            None => !self.in_quorum_mode(),
-        };
-        self.is_leader() && may_act
+        self.is_leader() && self.may_act_at(now)
     }
 
     /// The leader that this node follows or is.

@@ -154,8 +154,9 @@ impl Election {
         self.quorum.lease = Some(Lease::new(cover));
         self.timers.set(Timer::Lease, cover.lease_end);
         let reason = if self.quorum.named { Reason::Handover } else { Reason::Election };
-        self.become_leader(now, reason);
-        if self.state != State::Leading {
+        if self.may_take_office(now) {
+            self.take_office(now, reason);
+        } else {
             self.quorum.lease = None;
             self.timers.clear(Timer::Lease);
         }
@@ -198,12 +199,21 @@ impl Election {
         self.quorum.voter.release(self.life, self.terms.known);
     }
 
-    /// Whether this candidate leaves the leadership to the better `candidate`: once, because one
-    /// that nobody hears, or that hears nobody, would stand for ever and never win.
-    pub(in crate::core::election) fn makes_way_for(&mut self, candidate: NodeId) -> bool {
-        if !self.in_quorum_mode() {
-            return true;
+    /// The leader that resigned named this node. The voters are not asked for their support first,
+    /// because no other node stands.
+    pub(in crate::core::election) fn request_votes_as_successor(&mut self, now: Time) {
+        if self.may_stand_in_quorum(now) {
+            self.abandon_candidacy();
+            self.quorum.named = true;
+            self.request_votes(now);
+        } else {
+            self.await_leader(now);
         }
+    }
+
+    /// Whether this candidate leaves the leadership to the better `candidate`: once, because one
+    /// that no voter hears, or that hears no voter, would stand for ever and never win.
+    pub(in crate::core::election) fn defers_once_to(&mut self, candidate: NodeId) -> bool {
         if self.asks_for_votes() || self.quorum.deferred_to.contains(&candidate) {
             return false;
         }

@@ -23,10 +23,11 @@ use super::Election;
 use crate::core::output::Event;
 use crate::core::params::QuorumParams;
 use crate::core::quorum::{Census, Lease, Poll, Voter};
+use crate::core::rank::Rank;
 use crate::core::status::VoterStanding;
 use crate::time::Time;
 use crate::types::{DatagramId, Life, NodeId, Sequence};
-use crate::wire::message::Message;
+use crate::wire::message::{Body, Message};
 
 /// What an election keeps in mind for quorum mode. Unused in available mode. All but the voter's
 /// promises is forgotten with the daemon.
@@ -94,14 +95,65 @@ impl Request {
 }
 
 impl Election {
+    /// Takes in what a member says that is news. Nobody leads, votes or hands over but the voters
+    /// on whom both sides agree.
+    pub(super) fn take_in_for_quorum(
+        &mut self,
+        now: Time,
+        rank: Rank,
+        message: &Message,
+        agrees: bool,
+    ) {
+        let sender = message.sender;
+        // A node that is no voter takes part in no term, and must not move one either. A voter that
+        // names other voters may have taken part in a change that this node has yet to make.
+        if self.has_vote(&sender) && message.standing.voters.is_some() {
+            self.learn_term_in_quorum(now, message.term);
+        }
+        if agrees {
+            self.notice_fall(now, message);
+        }
+        match message.body {
+            Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
+            _ if !agrees => {}
+            Body::Heartbeat { interval_us, .. } => {
+                self.handle_acknowledgement(now, message);
+                self.handle_heartbeat(now, message, interval_us);
+            }
+            Body::Probe { leader } => self.handle_probe(now, leader),
+            _ if !self.has_vote(&sender) => {}
+            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
+            Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
+            Body::Proposal => {
+                self.handle_proposal(now, sender, rank);
+                self.answer_proposal_as_voter(now, message, rank);
+            }
+            Body::VoteRequest { hold_us } => {
+                self.handle_vote_request(now, message, Duration::from_micros(hold_us.into()));
+            }
+            Body::Vote { .. } => self.handle_vote(now, message),
+            Body::Claim => self.handle_claim(now, sender, rank),
+            Body::Resignation { successor } => {
+                let successor = successor.filter(|successor| self.has_vote(successor));
+                self.handle_resignation(now, message, successor);
+            }
+            Body::Inquiry => self.handle_inquiry(now, message),
+            Body::Objection { .. } | Body::Challenge => {}
+        }
+    }
+
+    /// Sends what waited for the disk.
+    pub(super) fn send_what_waited(&mut self, now: Time) {
+        self.take_up_enrolment(now);
+        self.judge_census();
+        self.ask_once_persisted(now);
+        self.pay_vote();
+        self.acknowledge(now);
+    }
+
     /// The settings of quorum mode; none in available mode.
     pub(super) const fn quorum_params(&self) -> Option<&QuorumParams> {
         self.params.quorum.as_ref()
-    }
-
-    /// Whether only a majority of voters makes a leader here.
-    pub(super) const fn in_quorum_mode(&self) -> bool {
-        self.params.quorum.is_some()
     }
 
     /// Whether `node_id` is one of the voters.
@@ -140,19 +192,6 @@ impl Election {
             });
         }
         agrees
-    }
-
-    /// Does what waited for the disk.
-    pub(super) fn go_on_persisted(&mut self, now: Time) {
-        self.open_reign(now);
-        self.go_on_reaffirming(now);
-        if self.in_quorum_mode() {
-            self.take_up_enrolment(now);
-            self.judge_census();
-            self.ask_once_persisted(now);
-            self.pay_vote();
-            self.acknowledge(now);
-        }
     }
 }
 

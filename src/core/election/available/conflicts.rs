@@ -1,0 +1,171 @@
+//! Conflicts: two leaders that hear each other, and leaderships that a leader has missed.
+//!
+//! Two leaders meet after a partition heals. The better-ranked one stays, takes a term above both
+//! and is `reaffirmed`, because the other's hook may have taken things over meanwhile. The worse
+//! one steps down when it hears a better declaration. Its heartbeats then concede, until the winner
+//! declares in a higher term: the winner may never have heard of it.
+//!
+//! So two things move a leader's term: the first declaration of a worse leader in a term, and a
+//! follower's concession. Both together do so once an interval at the most, whatever others say.
+//! What is heard meanwhile waits for the end of the interval, because it may not be said again.
+
+use std::net::IpAddr;
+
+use crate::core::election::{Election, State, at_least_a_millisecond};
+use crate::core::hook::{HookEvent, Reason};
+use crate::core::output::Event;
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::{NodeId, Term};
+use crate::wire::message::{Body, Message};
+
+/// The terms that a leader has to get above.
+///
+/// A leader does not learn of higher terms. Until it has resigned, the highest term that it knows
+/// is that of its leadership, or the next one, which it takes once that is on disk.
+#[derive(Debug, Clone, Copy, Default, Hash)]
+pub(in crate::core::election) struct Conflicts {
+    /// The highest term that this node heard of while it led, and does not lead in.
+    pub(in crate::core::election) heard: Term,
+    /// A leader in a lower term than this has missed a leadership that has ended, and hears of it
+    /// from this node.
+    conceded: Term,
+    /// When this node last took a higher term while it led.
+    last_reaffirmed: Option<Time>,
+}
+
+impl Election {
+    /// Another leader, worse than this one, has declared under `term`.
+    pub(in crate::core::election) fn defend(
+        &mut self,
+        now: Time,
+        rival: NodeId,
+        address: IpAddr,
+        term: Term,
+    ) {
+        if self.outbox.reported_rival.replace(rival) != Some(rival) {
+            self.notify(Event::RivalLeader { rival, address });
+        }
+        self.declare_soon(now);
+        // The look at the members that came with a declaration may have ended the leadership.
+        if self.state == State::Leading && self.members.settle(&rival, term) {
+            self.outdo(now, term);
+        }
+    }
+
+    /// A leader that this one gives way to has declared under `term`: follow it at once.
+    pub(in crate::core::election) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
+        let led = self.state == State::Leading;
+        self.leave_office(now);
+        self.terms.reign = term;
+        self.follow(now, leader);
+        if led {
+            self.outbox.cause = Some(Reason::BetterLeader);
+        }
+        if led && self.hooks.retract_elected() {
+            self.schedule_hook(HookEvent::Demoted, Reason::BetterLeader);
+        }
+        self.concede(term);
+        self.send_heartbeat(now);
+    }
+
+    /// Another node leads by `static_role` too. Neither gives way; people have to decide.
+    pub(in crate::core::election) fn report_static_rival(
+        &mut self,
+        rival: NodeId,
+        address: IpAddr,
+    ) {
+        if self.outbox.reported_rival.replace(rival) != Some(rival) {
+            self.notify(Event::RivalStaticLeader { rival, address });
+        }
+    }
+
+    /// A follower of this leader knows of a leadership that has ended and that this one has to be
+    /// above. Nothing else that is heard of higher terms moves a leader: a third node would carry
+    /// the terms of two leaders that do not hear each other from one to the other, and each would
+    /// outbid the other for ever.
+    pub(super) fn handle_concession(&mut self, now: Time, message: &Message) {
+        let Body::Heartbeat { leader: Some(leader), conceded: Some(term), .. } = message.body
+        else {
+            return;
+        };
+        let leads = self.state == State::Leading && leader == self.life.node_id;
+        if leads && term > self.terms.known {
+            self.outdo(now, term);
+        }
+    }
+
+    /// The winner, which leads in `term`, has to get past both terms, also where this node restarts
+    /// before it has: its hook ran before the scripts of this node let go.
+    pub(in crate::core::election) fn concede(&mut self, term: Term) {
+        self.terms.known = self.terms.known.max(term);
+        self.take_next_term();
+        self.note_ended(self.terms.known);
+    }
+
+    /// The next leader has to be above `term`.
+    pub(in crate::core::election) fn concede_at_least(&mut self, term: Term) {
+        self.conflicts.conceded = self.conflicts.conceded.max(term);
+    }
+
+    /// The leader that this node follows declares in the term `reign`. It may be another one than
+    /// before, or have lost its disk, and has to be above the term that was followed before.
+    pub(in crate::core::election) fn learn_reign(&mut self, reign: Term) {
+        self.note_ended(self.terms.reign);
+        self.terms.reign = reign;
+    }
+
+    /// The term that the leader has yet to get past.
+    pub(in crate::core::election) fn concession(&self) -> Option<Term> {
+        let is_behind = self.leader.is_some() && self.terms.reign < self.conflicts.conceded;
+        is_behind.then_some(self.conflicts.conceded)
+    }
+
+    /// This leader has to get above the reign `term` of another one: now, or where it took a higher
+    /// term less than an interval ago, when that is over.
+    pub(in crate::core::election) fn outdo(&mut self, now: Time, term: Term) {
+        self.learn_term(term);
+        self.reaffirm_when_due(now);
+    }
+
+    fn reaffirm_when_due(&mut self, now: Time) {
+        let interval = self.params.heartbeat_interval;
+        match self.conflicts.last_reaffirmed.filter(|last| now.since(*last) < interval) {
+            None => self.reaffirm(now),
+            Some(last) => self.timers.set(Timer::Reaffirm, last + interval),
+        }
+    }
+
+    /// The disk is done, or other intervals count: what this leader waits for may be due by now.
+    pub(in crate::core::election) fn go_on_reaffirming(&mut self, now: Time) {
+        if self.timers.get(Timer::Reaffirm).is_some() {
+            self.reaffirm_when_due(now);
+        }
+    }
+
+    /// Leads on, in a term above every one that it heard of, once its last one is on disk.
+    pub(in crate::core::election) fn reaffirm(&mut self, now: Time) {
+        if !self.term_is_kept() {
+            let interval = at_least_a_millisecond(self.params.heartbeat_interval);
+            return self.timers.set_no_later(Timer::Reaffirm, now + interval);
+        }
+        self.timers.clear(Timer::Reaffirm);
+        self.conflicts.last_reaffirmed = Some(now);
+        self.terms.known = self.terms.known.max(self.conflicts.heard);
+        self.take_next_term();
+        self.outbox.cause = Some(Reason::Conflict);
+        self.hooks.announce(HookEvent::Reaffirmed, Reason::Conflict);
+        self.open_reign(now);
+    }
+
+    /// A leader that took a higher term leads in it from the time on that it is on disk.
+    pub(in crate::core::election) fn begins_next_term(&mut self) -> bool {
+        let begins = self.state == State::Leading
+            && self.term_is_kept()
+            && self.terms.reign < self.terms.known;
+        if begins {
+            self.terms.reign = self.terms.known;
+        }
+        begins
+    }
+}

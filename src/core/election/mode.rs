@@ -1,0 +1,204 @@
+//! Where the two modes differ. The rest of the election is the same in both.
+//!
+//! | | available mode | quorum mode |
+//! |---|---|---|
+//! | what makes a leader | no better candidate is visible | the votes of a majority of the voters |
+//! | how long it is one | until it hears a better leader | until its lease expires |
+//! | who may be elected | every candidate | a voter that may vote for itself |
+//! | what a leader may leave behind | its hook may still hold | nothing before another one leads |
+//!
+//! Each function here has one arm for each mode. No other file of the election asks which mode it
+//! is in: `available` is for the one, `quorum` for the other.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::{Election, State, at_least_a_millisecond};
+use crate::core::hook::Reason;
+use crate::core::params::{Mode, Params};
+use crate::core::quorum::Lease;
+use crate::core::rank::Rank;
+use crate::time::Time;
+use crate::types::{NodeId, Term};
+use crate::wire::message::Message;
+
+/// Standing for leadership.
+impl Election {
+    /// Opens a candidacy.
+    pub(super) fn open_candidacy(&mut self, now: Time) {
+        match self.params.mode() {
+            Mode::Available => self.collect_proposals(now),
+            Mode::Quorum => self.stand_in_quorum(now),
+        }
+    }
+
+    /// Proposes itself once more, or asks the voters once more.
+    pub(super) fn repeat_proposal(&mut self, now: Time) {
+        match self.params.mode() {
+            Mode::Available => self.send_proposal(now),
+            Mode::Quorum => self.repeat_question(now),
+        }
+    }
+
+    /// The time of the election is over: no better candidate has proposed itself, or too few voters
+    /// have answered.
+    pub(super) fn end_election(&mut self, now: Time) {
+        match self.params.mode() {
+            Mode::Available => self.become_leader(now, Reason::Election),
+            Mode::Quorum => self.lose_election(now),
+        }
+    }
+
+    /// New settings come. What a candidate asked of the voters was for other times.
+    pub(super) fn interrupt_election(&mut self, now: Time) {
+        match self.params.mode() {
+            Mode::Available => {}
+            Mode::Quorum if self.state == State::Standing => self.lose_election(now),
+            Mode::Quorum => {}
+        }
+    }
+
+    /// Whether this candidate leaves the leadership to the better `candidate`.
+    pub(super) fn makes_way_for(&mut self, candidate: NodeId) -> bool {
+        match self.params.mode() {
+            Mode::Available => true,
+            Mode::Quorum => self.defers_once_to(candidate),
+        }
+    }
+
+    /// The leader that resigned named this node.
+    pub(super) fn succeed(&mut self, now: Time) {
+        match self.params.mode() {
+            Mode::Available => self.become_leader(now, Reason::Handover),
+            Mode::Quorum => self.request_votes_as_successor(now),
+        }
+    }
+
+    /// Whether `node_id` may be elected, as far as the mode has a say.
+    pub(super) fn may_be_elected(&self, node_id: &NodeId) -> bool {
+        match self.params.mode() {
+            Mode::Available => true,
+            Mode::Quorum => self.has_vote(node_id),
+        }
+    }
+
+    /// Whether this node may stand against a leader that it follows.
+    pub(super) fn may_challenge_leader(&self, now: Time) -> bool {
+        match self.params.mode() {
+            Mode::Available => true,
+            Mode::Quorum => self.may_vote(now),
+        }
+    }
+}
+
+/// Leading.
+impl Election {
+    /// Whether nothing forbids a leader to act, as of the last call that told it the time.
+    pub(super) const fn may_act(&self) -> bool {
+        match self.params.mode() {
+            Mode::Available => true,
+            Mode::Quorum => self.quorum.lease.is_some(),
+        }
+    }
+
+    /// Whether nothing forbids a leader to act at `now`.
+    pub(super) fn may_act_at(&self, now: Time) -> bool {
+        match self.params.mode() {
+            Mode::Available => true,
+            Mode::Quorum => self.lease_end().is_some_and(|end| now < end),
+        }
+    }
+
+    /// Whether the `elected` hook may run, as far as the mode has a say. Before a majority has
+    /// acknowledged the leader, the voters' pledges leave no time to undo what the hook does.
+    pub(super) fn is_confirmed(&self) -> bool {
+        match self.params.mode() {
+            Mode::Available => true,
+            Mode::Quorum => self.quorum.lease.as_ref().is_some_and(Lease::is_confirmed),
+        }
+    }
+
+    /// How long after a declaration the next one comes. In quorum mode it comes sooner if too few
+    /// voters acknowledge this one: it is sent again as often as the lease leaves time to.
+    pub(super) fn declaration_interval(&self) -> Duration {
+        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
+        match self.params.mode() {
+            Mode::Available => interval,
+            Mode::Quorum => {
+                let window = self.params.lease_term().saturating_sub(interval);
+                if window.is_zero() {
+                    return interval;
+                }
+                at_least_a_millisecond(Params::probe_spacing(window)).min(interval)
+            }
+        }
+    }
+
+    /// Whether other nodes wait for this one's `demoted` hook before they lead.
+    pub(super) const fn others_wait_for_hooks(&self) -> bool {
+        matches!(self.params.mode(), Mode::Quorum)
+    }
+
+    /// Whether a resignation that is repeated can still help: a voter that missed it keeps its
+    /// promise until that expires, and in available mode a follower waits until it gives the leader
+    /// up.
+    pub(super) const fn resignation_may_help(&self) -> bool {
+        match self.params.mode() {
+            Mode::Available => self.leader.is_none(),
+            Mode::Quorum => true,
+        }
+    }
+}
+
+/// What is heard, and what is on disk.
+impl Election {
+    /// Takes in what a member says that is news; `agrees` if it names the same voters.
+    pub(super) fn take_in_by_mode(
+        &mut self,
+        now: Time,
+        from: IpAddr,
+        message: &Message,
+        agrees: bool,
+    ) {
+        let rank = Rank::new(message.sender, &message.standing);
+        match self.params.mode() {
+            Mode::Available => self.take_in_available(now, from, rank, message),
+            Mode::Quorum => self.take_in_for_quorum(now, rank, message, agrees),
+        }
+    }
+
+    /// This node knows no leader any more.
+    pub(super) fn replace_leader(&mut self, now: Time) {
+        match self.params.mode() {
+            Mode::Available => self.follow_another_leader(now),
+            Mode::Quorum => self.forget_declaration(),
+        }
+    }
+
+    /// A leader has heard of `term`. In available mode it remembers that for the time after its
+    /// leadership.
+    pub(super) fn note_term_while_leading(&mut self, term: Term) {
+        match self.params.mode() {
+            Mode::Available => self.conflicts.heard = self.conflicts.heard.max(term),
+            Mode::Quorum => {}
+        }
+    }
+
+    /// A leadership in `term` has ended that this node knew. In available mode the next leader has
+    /// to be above it; in quorum mode each one is.
+    pub(super) fn note_ended(&mut self, term: Term) {
+        match self.params.mode() {
+            Mode::Available => self.concede_at_least(term),
+            Mode::Quorum => {}
+        }
+    }
+
+    /// Does what waited for the disk.
+    pub(super) fn go_on_persisted(&mut self, now: Time) {
+        self.open_reign(now);
+        match self.params.mode() {
+            Mode::Available => self.go_on_reaffirming(now),
+            Mode::Quorum => self.send_what_waited(now),
+        }
+    }
+}
