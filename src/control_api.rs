@@ -245,7 +245,7 @@ pub struct HookReport {
     pub last_exit: Option<i32>,
     /// How long the last finished run took.
     pub last_ms: Option<u64>,
-    /// Quorum mode: the term that the scripts have not let go of, because `demoted` failed or the
+    /// Quorum mode: the term that the hooks have not let go of, because `demoted` failed or the
     /// demote grace is over; null otherwise.
     #[serde(default)]
     pub overdue_term: Option<Term>,

@@ -37,7 +37,7 @@
 //! | heartbeat | "I am here", from everyone else |
 //! | member | a node that has been heard; alive, suspect, left or gone by how long it is silent |
 //! | rank | who is better: static leader, then priority, then the lower id |
-//! | term | the number of a reign; grows with each, and is the hooks' fencing token |
+//! | term | the number of a leadership; grows with each, and is the hooks' fencing token |
 //! | incarnation | the number of one life of a daemon; with the sequence number it dates a datagram |
 //! | handover | giving leadership up in order: demote hook, resignation, successor |
 //! | reaffirmed | stayed the leader through a conflict, under a new term |

@@ -124,8 +124,8 @@ name_type! {
     GroupName
 }
 
-/// A reign's number. It grows with every change of leadership that a node takes part in, and is
-/// the fencing token that hooks get.
+/// A leadership's number. It grows with every change of leadership that a node takes part in, and
+/// is the fencing token that hooks get.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]

@@ -132,8 +132,8 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         ("claim", follower(Body::Claim)),
         ("probe", follower(Body::Probe { leader: "web0".parse().unwrap() })),
         (
-            "sighting",
-            follower(Body::Sighting { leader: "web0".parse().unwrap(), newest: ANSWERED }),
+            "probe reply",
+            follower(Body::ProbeReply { leader: "web0".parse().unwrap(), newest: ANSWERED }),
         ),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
     ]);
@@ -198,7 +198,7 @@ fn the_readme_s_config_is_valid() {
 }
 
 #[test]
-fn the_scripts_in_the_documentation_are_scripts() {
+fn the_hooks_in_the_documentation_are_hooks() {
     let hooks = include_str!("../docs/hooks.md");
     let scripts: Vec<_> = [README, hooks]
         .into_iter()

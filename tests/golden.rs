@@ -159,8 +159,8 @@ fn available_messages() -> [(&'static str, Codec, Message); 16] {
     let giving_back = from_web1(Role::Follower, Body::Farewell { id_taken: true });
     let claim = from_web1(Role::Follower, Body::Claim);
     let probe = from_web1(Role::Follower, Body::Probe { leader: id("web2") });
-    let sighting =
-        from_web1(Role::Follower, Body::Sighting { leader: id("web2"), newest: ANSWERED });
+    let reply =
+        from_web1(Role::Follower, Body::ProbeReply { leader: id("web2"), newest: ANSWERED });
     let heard = |name, datagram| Echo { node_id: id(name), datagram };
     let earlier = DatagramId { sequence: Sequence(1), ..ANSWERED };
     let challenge = Message {
@@ -183,7 +183,7 @@ fn available_messages() -> [(&'static str, Codec, Message); 16] {
         ("farewell-id-taken", open(), giving_back),
         ("claim", open(), claim),
         ("probe", open(), probe),
-        ("sighting", open(), sighting),
+        ("probe-reply", open(), reply),
         ("objection", open(), objection),
         ("challenge", sealed(), challenge),
     ]
@@ -340,7 +340,7 @@ fn other_versions_are_told_from_garbage() {
 }
 
 #[test]
-fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
+fn other_groups_are_foleadership_and_no_attackers_even_with_another_key() {
     let neighbour = || "web2".parse::<GroupName>().unwrap();
     let message = from_web1(Role::Follower, Body::Claim);
     for codec in [Codec::new(neighbour(), None), Codec::new(neighbour(), Some(key(8)))] {
@@ -546,7 +546,7 @@ fn any_body() -> impl Strategy<Value = Body> {
         Just(Body::Inquiry),
         any_name().prop_map(|leader| Body::Probe { leader: id(&leader) }),
         (any_name(), any_datagram())
-            .prop_map(|(leader, newest)| Body::Sighting { leader: id(&leader), newest }),
+            .prop_map(|(leader, newest)| Body::ProbeReply { leader: id(&leader), newest }),
         Just(Body::Challenge),
     ]
 }

@@ -743,8 +743,8 @@ fn only_the_configured_interface_is_heard() {
         // Keeps the group joined on the other interface, too.
         let mut witness = Host::joined(&left, GROUP, &["other"]);
         let mut b = Host::joined(&right, GROUP, &["lan"]);
-        let mut stranger = Host::joined(&right, GROUP, &["other"]);
-        heard(&mut stranger, &mut witness, "not for you");
+        let mut node = Host::joined(&right, GROUP, &["other"]);
+        heard(&mut node, &mut witness, "not for you");
         heard(&mut b, &mut a, "for you");
         assert_eq!(a.arrival("not for you"), None);
     });

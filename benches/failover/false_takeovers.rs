@@ -1,4 +1,4 @@
-//! Promotion scripts that start although the leader lives: under loss, and on busy cores.
+//! Promotion hooks that start although the leader lives: under loss, and on busy cores.
 
 use std::process::{Child, Command};
 use std::thread;

@@ -26,7 +26,7 @@ pub(crate) struct Ring {
     pub(crate) at: Instant,
 }
 
-/// A named pipe that scripts write to.
+/// A named pipe that hooks write to.
 pub(crate) struct Bell {
     path: PathBuf,
     rings: Receiver<Ring>,
@@ -45,7 +45,7 @@ impl Bell {
         Bell { path, rings, reader: Some(reader) }
     }
 
-    /// What scripts write to.
+    /// What hooks write to.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

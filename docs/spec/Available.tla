@@ -53,9 +53,9 @@ Better(n, m) == Priority[n] > Priority[m] \/ (Priority[n] = Priority[m] /\ n < m
 (*                                                                         *)
 (*   state     "Down", "Following", "Standing", or "Leading"               *)
 (*   term      the highest term that it knows. In the code a leader keeps  *)
-(*             what it hears in `Terms::heard`, until it has a higher term *)
+(*             what it hears in `Conflicts::heard`, until it has more      *)
 (*   leader    whom it follows, or itself                                  *)
-(*   reign     the term that this leader has declared; 0 if it has none    *)
+(*   current   the term that this leader has declared; 0 if it has none    *)
 (*   conceded  a leader has to reach this term; 0 if it has                *)
 (*   ended     what `conceded` is if no rule is taken away                 *)
 (***************************************************************************)
@@ -76,27 +76,27 @@ Ended(r, term, rule) ==
 
 \* `concession`. What the leader has reached is forgotten.
 Reached(r) ==
-    [r EXCEPT !.ended = IF @ > r.reign THEN @ ELSE 0,
-              !.conceded = IF @ > r.reign THEN @ ELSE 0]
-Concedes(r) == r.leader /= NoNode /\ r.conceded > r.reign
+    [r EXCEPT !.ended = IF @ > r.current THEN @ ELSE 0,
+              !.conceded = IF @ > r.current THEN @ ELSE 0]
+Concedes(r) == r.leader /= NoNode /\ r.conceded > r.current
 
 \* `lose_leader`
 Loses(r) ==
-    [Ended(r, r.reign, "a lost leader's term is conceded")
-        EXCEPT !.state = "Following", !.leader = NoNode, !.reign = 0]
+    [Ended(r, r.current, "a lost leader's term is conceded")
+        EXCEPT !.state = "Following", !.leader = NoNode, !.current = 0]
 
-\* `learn_reign` and `follow`: `leader` has declared in `term`.
+\* `note_current_term` and `follow`: `leader` has declared in `term`.
 Follows(r, leader, term) ==
-    Reached([Learns(Loses(r), term) EXCEPT !.leader = leader, !.reign = term])
+    Reached([Learns(Loses(r), term) EXCEPT !.leader = leader, !.current = term])
 
 \* `become_leader`, and `reaffirm`: leads in a term above every one that it knows.
 Leads(r, n, term) ==
-    [r EXCEPT !.state = "Leading", !.leader = n, !.term = term, !.reign = term,
+    [r EXCEPT !.state = "Leading", !.leader = n, !.term = term, !.current = term,
               !.conceded = 0, !.ended = 0]
 BecomesLeader(r, n) == Leads(r, n, r.term + 1)
 Outdoes(r, n, term) ==
     IF Keeps("the winner's term is above both")
-    THEN Leads(r, n, Max(r.term, term) + 1) ELSE Leads(r, n, r.reign + 1)
+    THEN Leads(r, n, Max(r.term, term) + 1) ELSE Leads(r, n, r.current + 1)
 
 \* `step_down` and `concede`
 StepsDown(r, leader, term) ==
@@ -109,19 +109,19 @@ StepsDown(r, leader, term) ==
 Go(next, met) ==
     /\ node' = next
     /\ settled' = {p \in settled \cup met :
-                       /\ next[p[2]].state = "Leading" /\ next[p[2]].reign = node[p[2]].reign
+                       /\ next[p[2]].state = "Leading" /\ next[p[2]].current = node[p[2]].current
                        /\ next[p[1]].state /= "Down"}
     /\ UNCHANGED links
 BecomesAnd(n, r, met) == Go([node EXCEPT ![n] = r], met) /\ UNCHANGED crashes
 Becomes(n, r) == BecomesAnd(n, r, {})
 
 ----------------------------------------------------------------------------
-(* Datagrams: src/core/election/datagrams.rs *)
+(* Datagrams: src/core/election/datagrams.rs, available/mod.rs *)
 
-\* `handle_declaration` of a node that leads: leadership.rs.
+\* `handle_declaration` of a node that leads: available/conflicts.rs.
 MeetLeader(n, m) ==
     LET r == node[n]
-        term == node[m].reign
+        term == node[m].current
         isNews == <<n, m>> \notin settled \/ ~Keeps("a worse leader is outdone once")
     IN /\ Hears(n, m) /\ Is(n, "Leading") /\ Is(m, "Leading")
        /\ IF Better(m, n)
@@ -132,11 +132,11 @@ MeetLeader(n, m) ==
 \* `handle_declaration` and `follow_the_best` of the others: following.rs.
 HandleDeclaration(n, m) ==
     LET r == node[n]
-        learns == Learns(r, node[m].reign)
+        learns == Learns(r, node[m].current)
         isBest == r.leader = NoNode \/ r.leader = m \/ Better(m, r.leader)
                   \/ ~Keeps("the best leader is followed")
         ignores == r.state = "Standing" /\ ~Keeps("a candidate follows a leader that it hears")
-        after == IF isBest /\ ~ignores THEN Follows(r, m, node[m].reign) ELSE learns
+        after == IF isBest /\ ~ignores THEN Follows(r, m, node[m].current) ELSE learns
     IN /\ Hears(n, m) /\ ~Is(n, "Leading") /\ Is(m, "Leading")
        /\ after /= r
        /\ Becomes(n, after)
@@ -147,7 +147,7 @@ HandleHeartbeat(n, m) ==
     LET r == Learns(node[n], node[m].term)
         conceded == IF node[m].leader = n /\ Concedes(node[m]) THEN node[m].conceded ELSE 0
         heard == IF Keeps("followers alone move a leader") THEN conceded ELSE node[m].term
-        after == IF r.state = "Leading" /\ heard > r.reign THEN Outdoes(r, n, heard) ELSE r
+        after == IF r.state = "Leading" /\ heard > r.current THEN Outdoes(r, n, heard) ELSE r
     IN /\ Hears(n, m) /\ ~Is(m, "Leading")
        /\ after /= node[n]
        /\ Becomes(n, after)
@@ -184,7 +184,8 @@ Stand(n) ==
     /\ IsLeaderless(n) /\ IsItsTurn(n)
     /\ Becomes(n, [node[n] EXCEPT !.state = "Standing"])
 
-\* `declare_if_certain` and `end_election`: candidacy.rs. Everybody has had the time to answer.
+\* `declare_if_certain`: available/mod.rs. `end_election`: mode.rs. Each node has had the time to
+\* answer.
 Win(n) ==
     /\ Is(n, "Standing")
     /\ \A m \in Nodes :
@@ -196,7 +197,7 @@ Win(n) ==
 \* `m`, resigns in favour of a better node that follows it.
 HandOver(m, n) ==
     LET resigns == Loses(node[m])
-        succeeds == BecomesLeader(Learns(Loses(node[n]), node[m].reign), n)
+        succeeds == BecomesLeader(Learns(Loses(node[n]), node[m].current), n)
     IN /\ Preempt /\ Keeps("a better follower claims the leadership")
        /\ Hears(n, m) /\ Is(m, "Leading")
        /\ Is(n, "Following") /\ node[n].leader = m /\ Better(n, m)
@@ -206,13 +207,13 @@ HandOver(m, n) ==
 (* What goes wrong *)
 
 DownWith(term) ==
-    [state |-> "Down", term |-> term, leader |-> NoNode, reign |-> 0, conceded |-> 0, ended |-> 0]
+    [state |-> "Down", term |-> term, leader |-> NoNode, current |-> 0, conceded |-> 0, ended |-> 0]
 
 \* A leader's term is on disk before it declares. What it has only heard of is not.
 Crash(n) ==
     /\ IsUp(n) /\ crashes < MaxCrashes
     /\ crashes' = crashes + 1
-    /\ LET term == IF Is(n, "Leading") THEN node[n].reign ELSE node[n].term
+    /\ LET term == IF Is(n, "Leading") THEN node[n].current ELSE node[n].term
        IN Go([node EXCEPT ![n] = DownWith(term)], {})
 
 \* `Election::new`: mod.rs. It may have led in the term that it has saved.
@@ -226,9 +227,9 @@ Restart(n) ==
 
 \* What any daemon may know: its own terms make sense, whatever the others are and do.
 IsSensible(r) ==
-    /\ r.reign <= r.term /\ r.conceded <= r.term /\ r.ended = r.conceded
-    /\ r.conceded > r.reign \/ r.conceded = 0
-    /\ (r.leader = NoNode) = (r.reign = 0)
+    /\ r.current <= r.term /\ r.conceded <= r.term /\ r.ended = r.conceded
+    /\ r.conceded > r.current \/ r.conceded = 0
+    /\ (r.leader = NoNode) = (r.current = 0)
     /\ CASE r.state = "Following" -> TRUE
          [] r.state = "Standing" -> r.leader = NoNode
          [] r.state = "Leading" -> r.leader /= NoNode /\ r.conceded = 0
@@ -236,12 +237,12 @@ IsSensible(r) ==
 AnyNode ==
     LET terms == 0 .. FirstTerm
     IN {r \in [state : {"Following", "Standing", "Leading", "Down"}, leader : Nodes \cup {NoNode},
-                term : terms, reign : terms, conceded : terms, ended : terms] : IsSensible(r)}
+                term : terms, current : terms, conceded : terms, ended : terms] : IsSensible(r)}
 LeadsItself(n) == Is(n, "Leading") <=> node[n].leader = n
 
 HasMet(n, m) ==
     /\ Better(n, m) /\ {n, m} \in links /\ Is(n, "Leading") /\ Is(m, "Leading")
-    /\ node[n].reign > node[m].reign
+    /\ node[n].current > node[m].current
 
 Init ==
     /\ links \in LinkSets
@@ -280,7 +281,7 @@ IsSettled(n) ==
         leader == node[n].leader
     IN /\ leader \in leaders
        /\ \A m \in leaders : m = leader \/ (leader /= n /\ Better(leader, m))
-       /\ node[n].reign = node[leader].reign /\ node[n].ended <= node[n].reign
+       /\ node[n].current = node[leader].current /\ node[n].ended <= node[n].current
 
 OneLeaderComes ==
     <>[] /\ \A c \in SUBSET Nodes : c /= {} /\ IsComponent(c) => HasOneLeader(c)
@@ -288,14 +289,14 @@ OneLeaderComes ==
 
 \* A leader that has met a worse one is above it.
 TheWinnerIsAbove ==
-    \A p \in settled : Is(p[1], "Leading") => node[p[1]].reign > node[p[2]].reign
+    \A p \in settled : Is(p[1], "Leading") => node[p[1]].current > node[p[2]].current
 
 \* Of one node, each `elected` or `reaffirmed` hook has a higher term than whatever it knew before.
 TermsOfHooksGrow ==
     [][ \A n \in Nodes :
             LET r == node'[n]
-                isHook == r.state = "Leading" /\ (~Is(n, "Leading") \/ r.reign /= node[n].reign)
-            IN isHook => r.reign > node[n].term ]_node
+                isHook == r.state = "Leading" /\ (~Is(n, "Leading") \/ r.current /= node[n].current)
+            IN isHook => r.current > node[n].term ]_node
 
 \* An election is won where nobody leads, by a node to which no better one that hears it objects. A
 \* better one that follows a leader, or that leaves the leadership to a still better one, does not.

@@ -52,12 +52,15 @@ CalmNext == IF ENABLED Progress THEN Progress ELSE Tick
 Troubled == ~isCalm /\ Next /\ (\A n \in Nodes : node'[n].term <= TroubleTerm) /\ UNCHANGED isCalm
 BecomesCalm == ~isCalm /\ isCalm' = TRUE /\ UNCHANGED vars
 
+IsElected == Leads(Best) /\ node[Best].lease.isConfirmed
+\* A run ends with the election.
+ElectsInCalm == isCalm /\ ~IsElected /\ CalmNext /\ UNCHANGED isCalm
+
 CalmSpec ==
     /\ Init /\ isCalm = FALSE
-    /\ [][Troubled \/ BecomesCalm \/ (isCalm /\ CalmNext /\ UNCHANGED isCalm)]_calmVars
-    /\ WF_calmVars(isCalm /\ CalmNext /\ UNCHANGED isCalm)
+    /\ [][Troubled \/ BecomesCalm \/ ElectsInCalm]_calmVars
+    /\ WF_calmVars(ElectsInCalm)
 
-IsElected == Leads(Best) /\ node[Best].lease.isConfirmed
 AnElectionComes == isCalm ~> IsElected
 
 =============================================================================

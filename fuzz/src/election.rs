@@ -1,7 +1,7 @@
 //! Whatever datagrams, times, commands, crashes and ends of hooks and disk writes come in, in
 //! whatever order: the election does not panic, asks for a bounded number of things and to be woken
 //! for something, tells no term, vote or pledge that is not on disk, votes once in a term, leads
-//! under a lease only, has the scripts take over and let go in turn, keeps its will up to date,
+//! under a lease only, has the hooks take over and let go in turn, keeps its crash plan up to date,
 //! takes nothing in twice, takes no notice of what may be replayed, and stops when it is asked to,
 //! saying nothing afterwards.
 
@@ -16,7 +16,7 @@ use lanelect::core::Election;
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::core::output::{Event, Output};
 use lanelect::core::persist::{Enrolment, PersistentState};
-use lanelect::core::will::Will;
+use lanelect::core::crash_plan::CrashPlan;
 use lanelect::time::Time;
 use lanelect::types::{DatagramId, Incarnation, Life, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, VotersDigest};
@@ -58,7 +58,7 @@ struct Host {
     writing: Option<PersistentState>,
     disk_is_slow: bool,
     scripts: Scripts,
-    will: Option<Will>,
+    plan: Option<CrashPlan>,
     stopped: bool,
     /// The highest term that this life has known.
     term: Term,
@@ -83,7 +83,7 @@ impl Host {
             writing: None,
             disk_is_slow: disk.is_slow,
             scripts: Scripts::default(),
-            will: None,
+            plan: None,
             stopped: false,
             term: persisted.term,
             last_sent: DatagramId { incarnation: Incarnation(0), sequence: Sequence(0) },
@@ -122,11 +122,11 @@ impl Host {
     fn hear(&mut self, heard: &Heard) {
         let from = Ipv4Addr::new(10, 0, 0, heard.sender % NODES).into();
         let message = heard.message(self.voters_digest(), self.last_sent);
-        if self.election.is_fresh(self.now, &message) {
+        if self.election.is_proven(self.now, &message) {
             self.election.handle_datagram(self.now, from, &message);
             self.carry_out();
         } else {
-            self.meet_stranger(from, &message);
+            self.receive_unproven(from, &message);
         }
         if message.sender != node_id(0) {
             self.hear_again(from, &message);
@@ -134,7 +134,7 @@ impl Host {
     }
 
     /// What may be an old datagram changes nothing, and is met with a challenge at the most.
-    fn meet_stranger(&mut self, from: IpAddr, message: &Message) {
+    fn receive_unproven(&mut self, from: IpAddr, message: &Message) {
         // A lease that has run out is noticed with whatever comes in.
         self.election.handle_timeout(self.now);
         self.carry_out();
@@ -151,8 +151,8 @@ impl Host {
                     assert_eq!(said.body, Body::Challenge);
                     self.check_sent(&said);
                 }
-                Output::Notify(Event::StrangerSilent { .. }) => {}
-                other => panic!("a stranger causes {other:?}"),
+                Output::Notify(Event::NoProof { .. }) => {}
+                other => panic!("an unproven node causes {other:?}"),
             }
         }
     }
@@ -200,7 +200,7 @@ impl Host {
     fn crash(&mut self) {
         self.writing = None;
         self.scripts = Scripts::default();
-        self.will = None;
+        self.plan = None;
         self.stopped = false;
         self.lease_end = None;
         self.term = self.persisted.term;
@@ -240,7 +240,7 @@ impl Host {
                 Output::CutHookShort { .. } => {
                     assert!(self.scripts.is_running(), "no hook to cut short");
                 }
-                Output::Bequeath => self.will = self.election.will(),
+                Output::UpdateCrashPlan => self.plan = self.election.crash_plan(),
                 Output::Fence { .. } => {
                     self.election.handle_fence_finished(self.now, HookOutcome::Failed);
                 }
@@ -267,7 +267,7 @@ impl Host {
         }
     }
 
-    /// In quorum mode the scripts take over under a lease, and under a term that no later life
+    /// In quorum mode the hooks take over under a lease, and under a term that no later life
     /// takes again.
     fn run_hook(&mut self, run: &HookRun) {
         self.scripts.start(run);
@@ -306,7 +306,7 @@ impl Host {
         }
     }
 
-    /// Numbers grow within a life, and leave the last one to the will.
+    /// Numbers grow within a life, and leave the last one to the crash plan.
     fn check_number(&mut self, message: &Message) {
         let DatagramId { incarnation, sequence } = self.last_sent;
         let is_next = message.incarnation != incarnation || message.sequence > sequence;
@@ -340,16 +340,16 @@ impl Host {
 
     /// What is kept for `post-stop` is what this node would say now.
     fn check_will(&self) {
-        let will = self.election.will();
-        let estate = |will: &Will| {
-            let hook = will.hook.map(|run| (run.event, run.term));
-            (hook, will.grace, will.resignation.term, will.resignation.body)
+        let plan = self.election.crash_plan();
+        let basis = |plan: &Will| {
+            let hook = plan.hook.map(|run| (run.event, run.term));
+            (hook, plan.grace, plan.resignation.term, plan.resignation.body)
         };
-        assert_eq!(self.will.as_ref().map(estate), will.as_ref().map(estate), "an old will");
-        let hook = will.as_ref().and_then(|will| will.hook);
-        assert_eq!(hook.is_some(), self.scripts.hold(), "a will without regard to the scripts");
-        if let Some(Will { resignation, .. }) = will {
-            assert!(resignation.term <= self.persisted.term, "a will under a term not on disk");
+        assert_eq!(self.plan.as_ref().map(basis), plan.as_ref().map(basis), "an old crash plan");
+        let hook = plan.as_ref().and_then(|plan| plan.hook);
+        assert_eq!(hook.is_some(), self.scripts.hold(), "a crash plan without regard to the hooks");
+        if let Some(CrashPlan { resignation, .. }) = plan {
+            assert!(resignation.term <= self.persisted.term, "a crash plan under a term not on disk");
             assert_eq!(resignation.sequence, Sequence(u64::MAX));
         }
     }

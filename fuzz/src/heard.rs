@@ -5,7 +5,7 @@ use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence,
 use lanelect::wire::echo::Echo;
 use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
-/// Nodes that talk: the one that listens, or its namesake, and a few others.
+/// Nodes that talk: the one that listens, or its duplicate, and a few others.
 pub const NODES: u8 = 5;
 
 /// A message as it is made up.
@@ -54,7 +54,7 @@ enum Said {
     Vote { candidate: u8, back: u8, granted: bool },
     Inquiry,
     Probe(u8),
-    Sighting { leader: u8, back: u8 },
+    ProbeReply { leader: u8, back: u8 },
     Resignation(Option<u8>),
     Farewell(bool),
     Claim,
@@ -118,8 +118,8 @@ impl Said {
             }
             Said::Inquiry => Body::Inquiry,
             Said::Probe(leader) => Body::Probe { leader: node_id(leader) },
-            Said::Sighting { leader, back } => {
-                Body::Sighting { leader: node_id(leader), newest: earlier(back) }
+            Said::ProbeReply { leader, back } => {
+                Body::ProbeReply { leader: node_id(leader), newest: earlier(back) }
             }
             Said::Resignation(successor) => Body::Resignation { successor: successor.map(node_id) },
             Said::Farewell(id_taken) => Body::Farewell { id_taken },

@@ -8,13 +8,13 @@ use crate::core::hook::{HookEvent, HookRun};
 /// What runs, and what runs next.
 ///
 /// Invariant: in the order running, then pending, `elected` and `demoted` alternate, `reaffirmed`
-/// comes only while the scripts are on the leader's side, and `started` only first. What happened
+/// comes only while the hooks are on the leader's side, and `started` only first. What happened
 /// and was undone before its hook could run is left out, so at most three runs are pending.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct HookSchedule {
     running: Option<HookRun>,
     pending: VecDeque<HookRun>,
-    /// Whether the scripts have begun to take over, and not let go since.
+    /// Whether the hooks have begun to take over, and not let go since.
     holds: bool,
 }
 
@@ -65,7 +65,7 @@ impl HookSchedule {
         self.pending.pop_front_if(|first| *first == run);
     }
 
-    /// Takes in that the scripts were made to let go: no `demoted` has to.
+    /// Takes in that the hooks were made to let go: no `demoted` has to.
     pub(crate) fn release(&mut self) {
         self.holds = false;
         self.pending.pop_front_if(|run| run.event == HookEvent::Demoted);
@@ -76,12 +76,12 @@ impl HookSchedule {
         self.running.as_ref()
     }
 
-    /// Whether the scripts have begun to take over and not let go since.
+    /// Whether the hooks have begun to take over and not let go since.
     pub(crate) const fn hold(&self) -> bool {
         self.holds
     }
 
-    /// Whether the scripts are on the follower's side: nothing that they took over is still theirs,
+    /// Whether the hooks are on the follower's side: nothing that they took over is still theirs,
     /// and what an earlier life left behind is cleaned up.
     pub(crate) fn have_let_go(&self) -> bool {
         let starts = |run: &HookRun| run.event == HookEvent::Started;
@@ -102,7 +102,7 @@ impl HookSchedule {
         }
     }
 
-    /// An `elected` that has not run yet need not run at all, nor need its `demoted`: the scripts
+    /// An `elected` that has not run yet need not run at all, nor need its `demoted`: the hooks
     /// are still on the follower's side, or an earlier `demoted` that waits puts them there.
     fn push_demoted(&mut self, run: HookRun) {
         match self.pending.back_mut() {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reign_that_came_and_went_while_a_hook_ran_is_left_out() {
+    fn a_leadership_that_came_and_went_while_a_hook_ran_is_left_out() {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Started, 0));
         schedule.start_next();
@@ -189,7 +189,7 @@ mod tests {
         schedule.push(run(Demoted, 2));
         let elected = schedule.finish().unwrap();
         schedule.put_back(elected);
-        assert!(schedule.is_idle(), "neither was seen by the scripts");
+        assert!(schedule.is_idle(), "neither was seen by the hooks");
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         schedule.push(run(Demoted, 1));
         schedule.finish();
         schedule.do_without(elected);
-        assert!(schedule.is_idle(), "the scripts never were on the leader's side");
+        assert!(schedule.is_idle(), "the hooks never were on the leader's side");
         schedule.push(run(Demoted, 2));
         let demoted = schedule.start_next().unwrap();
         schedule.finish();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_that_were_made_to_let_go_owe_no_demoted() {
+    fn hooks_that_were_made_to_let_go_owe_no_demoted() {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Elected, 1));
         schedule.start_next();

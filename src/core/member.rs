@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::core::params::patience_for;
-use crate::core::recent::Recent;
+use crate::core::replay::Recent;
 use crate::core::status::MemberState;
 use crate::time::Time;
 use crate::types::{DatagramId, Incarnation, Role, Sequence, Term};
@@ -34,7 +34,7 @@ pub(crate) enum Heard {
     /// From a node that starts under the id of a member that is still visible: either that member
     /// has just restarted, or somebody else uses its id. It counts once it is past its start-up,
     /// in which the holder of the id, if it lives, objects.
-    Knocking,
+    Newcomer,
     /// Old, seen before, or of an earlier life: it means nothing.
     Stale,
     /// The table is full of members that are present: it means nothing.
@@ -56,7 +56,7 @@ pub(crate) struct Member {
     /// Whether it was given up as the leader and has not been heard since.
     given_up: bool,
     /// The newest of its datagrams that others told of, as they heard it lead.
-    sighted: Sequence,
+    seen_by_others: Sequence,
     /// Whether it was not heard itself since others told of it.
     pub(crate) is_told_of: bool,
     /// When this life of it was first heard.
@@ -71,8 +71,8 @@ pub(crate) struct Member {
     /// Whether it has to show anew that it is there.
     doubted: bool,
     /// The newest datagram of a life that still starts under this id.
-    knocked: Option<DatagramId>,
-    /// The last reign of this member that this node, leading, has settled a conflict with.
+    newcomer: Option<DatagramId>,
+    /// The last term of this member's leadership that this node, leading, has got above.
     settled: Option<Term>,
     /// Another life that was heard under its id while this one had not said farewell.
     other_life: Option<OtherLife>,
@@ -106,14 +106,14 @@ impl Member {
             declares_every: Duration::ZERO,
             reports_every: Duration::ZERO,
             given_up: false,
-            sighted: Sequence::default(),
+            seen_by_others: Sequence::default(),
             is_told_of: false,
             since: now,
             met_at: Sequence::default(),
             newest: message.id(),
             recent: Recent::since(message.sequence),
             doubted: false,
-            knocked: None,
+            newcomer: None,
             settled: None,
             other_life: None,
             disagreement_reported: false,
@@ -189,8 +189,8 @@ impl Member {
     /// Where it has a later life than this, be it one that still starts: the newest datagram of
     /// this node when it came to know that.
     pub(crate) fn later_life_met_at(&self, life: Incarnation) -> Option<Sequence> {
-        let knocking = self.knocked.is_some_and(|knocked| knocked.incarnation > life);
-        (knocking || self.newest.incarnation > life).then_some(self.met_at)
+        let newcomer_is_later = self.newcomer.is_some_and(|newcomer| newcomer.incarnation > life);
+        (newcomer_is_later || self.newest.incarnation > life).then_some(self.met_at)
     }
 
     /// For how long it has been known in its present life.
@@ -224,9 +224,9 @@ impl Member {
             self.compare_lives(now, message);
         }
         let restarted = message.incarnation > self.newest.incarnation;
-        // The life that knocks and the one that is known each have numbers of their own.
-        let knocks_again = self.knocked.is_some_and(|knocked| {
-            message.incarnation == knocked.incarnation && message.id() <= knocked
+        // The newcomer's life and the known one each have numbers of their own.
+        let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
+            message.incarnation == newcomer.incarnation && message.id() <= newcomer
         });
         let older = message.id() <= self.newest;
         if self.gives_way_to(message, was_visible) {
@@ -239,12 +239,12 @@ impl Member {
             *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
             return Heard::Joined;
         }
-        if older || knocks_again {
+        if older || is_newcomer_again {
             return Heard::Stale;
         }
         if restarted && was_visible && message.standing.role == Role::Starting {
-            self.knocked = Some(message.id());
-            return Heard::Knocking;
+            self.newcomer = Some(message.id());
+            return Heard::Newcomer;
         }
         *self = self.renewed(now, from, message, restarted);
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
@@ -280,11 +280,11 @@ impl Member {
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
             reports_every: self.reports_every,
-            sighted: if restarted { Sequence::default() } else { self.sighted },
+            seen_by_others: if restarted { Sequence::default() } else { self.seen_by_others },
             since: if restarted { now } else { self.since },
             met_at: self.met_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
-            knocked: self.knocked,
+            newcomer: self.newcomer,
             settled: self.settled,
             other_life: self.other_life,
             disagreement_reported: self.disagreement_reported,
@@ -321,13 +321,13 @@ impl Member {
 
     /// Takes in that somebody else heard its datagram `newest` while it leads: then it has declared
     /// when it was due to. True where that is news; each datagram is so once.
-    pub(crate) fn note_sighting(&mut self, now: Time, newest: DatagramId) -> bool {
-        let known = self.newest.sequence.max(self.sighted);
+    pub(crate) fn note_probe_reply(&mut self, now: Time, newest: DatagramId) -> bool {
+        let known = self.newest.sequence.max(self.seen_by_others);
         let Some(due) = self.declaration_due() else { return false };
         if newest.incarnation != self.newest.incarnation || newest.sequence <= known {
             return false;
         }
-        self.sighted = newest.sequence;
+        self.seen_by_others = newest.sequence;
         self.is_told_of = true;
         self.last_declared = Some(now.min(due));
         true
@@ -344,9 +344,9 @@ impl Member {
         self.last_declared = None;
     }
 
-    /// Takes in that this node, leading, has met its reign; false where it had before.
-    pub(crate) fn settle(&mut self, reign: Term) -> bool {
-        self.settled.replace(reign) != Some(reign)
+    /// This node, leading, gets above the member's term; false if it has before.
+    pub(crate) fn settle(&mut self, term: Term) -> bool {
+        self.settled.replace(term) != Some(term)
     }
 
     /// Takes in that it stopped.

@@ -262,13 +262,13 @@ impl Members {
 
     /// Takes in that somebody else heard the datagram `newest` of a member that leads: then it has
     /// declared when it was due to. True where that is news; each datagram is so once.
-    pub(crate) fn note_sighting(
+    pub(crate) fn note_probe_reply(
         &mut self,
         now: Time,
         node_id: &NodeId,
         newest: DatagramId,
     ) -> bool {
-        self.table.get_mut(node_id).is_some_and(|member| member.note_sighting(now, newest))
+        self.table.get_mut(node_id).is_some_and(|member| member.note_probe_reply(now, newest))
     }
 
     /// Takes in that a leader was given up because of its silence.
@@ -278,9 +278,9 @@ impl Members {
         }
     }
 
-    /// Takes in that this node, leading, has met a member's reign; false where it had before.
-    pub(crate) fn settle(&mut self, node_id: &NodeId, reign: Term) -> bool {
-        self.table.get_mut(node_id).is_some_and(|member| member.settle(reign))
+    /// This node, leading, gets above a member's term; false if it has before.
+    pub(crate) fn settle(&mut self, node_id: &NodeId, term: Term) -> bool {
+        self.table.get_mut(node_id).is_some_and(|member| member.settle(term))
     }
 
     /// Takes in that a member stopped.
@@ -476,14 +476,14 @@ mod tests {
     }
 
     #[test]
-    fn a_life_that_starts_under_a_visible_members_id_only_knocks() {
+    fn a_life_that_starts_under_a_visible_members_id_only_announces_itself() {
         let mut members = with_a();
         let changes = members.changes();
-        let knock = message("a", 2, 1, Role::Starting);
-        assert_eq!(members.hear(START, ADDRESS, &knock), Heard::Knocking);
-        assert_eq!(members.hear(START, ADDRESS, &knock), Heard::Stale, "a duplicate");
+        let newcomer = message("a", 2, 1, Role::Starting);
+        assert_eq!(members.hear(START, ADDRESS, &newcomer), Heard::Newcomer);
+        assert_eq!(members.hear(START, ADDRESS, &newcomer), Heard::Stale, "a duplicate");
         let again = message("a", 2, 2, Role::Starting);
-        assert_eq!(members.hear(START, ADDRESS, &again), Heard::Knocking);
+        assert_eq!(members.hear(START, ADDRESS, &again), Heard::Newcomer);
         assert_eq!(members.changes(), changes);
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Known);
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 3)), Heard::Joined);
@@ -548,7 +548,7 @@ mod tests {
         members.note_report(&id("a"), secs(1));
         let restarted = START + Duration::from_millis(100);
         let starting = message("a", 2, 1, Role::Starting);
-        assert_eq!(members.hear(restarted, ADDRESS, &starting), Heard::Knocking);
+        assert_eq!(members.hear(restarted, ADDRESS, &starting), Heard::Newcomer);
         assert_eq!(members.hear(restarted, ADDRESS, &heartbeat("a", 2, 2)), Heard::Joined);
         assert!(contested(&members, 1250), "the earlier one may speak yet");
         assert!(!contested(&members, 1251));

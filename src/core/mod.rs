@@ -17,8 +17,10 @@
 //! Waking early is harmless. Datagrams that wait are handed in before a timeout is, so that a
 //! daemon which was stopped for a while does not hold its own deafness against the others.
 
+pub mod crash_plan;
 mod disk;
 pub mod election;
+pub mod fencing;
 pub mod health;
 pub mod hook;
 mod hook_schedule;
@@ -29,10 +31,8 @@ pub mod params;
 pub mod persist;
 pub mod quorum;
 pub mod rank;
-mod recent;
+mod replay;
 pub mod status;
-mod strangers;
 pub mod timers;
-pub mod will;
 
 pub use election::Election;

@@ -32,16 +32,16 @@ pub enum Output {
         /// When to end it by force.
         by: Time,
     },
-    /// Run the fence command: this node's scripts have not let go within the grace. Its end is
+    /// Run the fence command: this node's hooks have not let go within the grace. Its end is
     /// reported by [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No
     /// other run of it is asked for before.
     Fence {
-        /// The term of the reign whose end the scripts overran.
+        /// The term of the leadership whose end the hooks overran.
         term: Term,
     },
-    /// Keep [`will`](crate::core::Election::will), or that there is none any more, where it
-    /// outlives the daemon but not the machine's boot.
-    Bequeath,
+    /// Keep [`crash_plan`](crate::core::Election::crash_plan), or that there is none any more,
+    /// where it outlives the daemon but not the machine's boot.
+    UpdateCrashPlan,
     /// Tell the log, or the watchers.
     Notify(Event),
     /// The election is over; nothing follows.
@@ -68,7 +68,7 @@ pub enum StopCause {
 /// Something that happened, named after its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The role, the leader or the reign changed.
+    /// The role, the leader or the leadership changed.
     Transition(Transition),
     /// A node that was not there before is.
     MemberJoined {
@@ -134,7 +134,7 @@ pub enum Event {
     },
     /// Datagrams come under a node's name, and nobody answers a challenge by that name: they are
     /// replayed, or it does not hear this node.
-    StrangerSilent {
+    NoProof {
         /// Who is said to have sent them.
         node_id: NodeId,
     },
@@ -166,12 +166,12 @@ pub enum Event {
         /// No vote is given in this term or an earlier one.
         above: Term,
     },
-    /// The scripts had not let go when the demote grace ended.
+    /// The hooks had not let go when the demote grace ended.
     GraceOverrun {
-        /// The term of the reign that was to be over.
+        /// The term of the leadership that was to be over.
         term: Term,
     },
-    /// A run by which the scripts were to let go has failed or was lost (quorum mode). It is
+    /// A run by which the hooks were to let go has failed or was lost (quorum mode). It is
     /// repeated.
     NotLetGo {
         /// What the hook ran for.

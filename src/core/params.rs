@@ -169,8 +169,8 @@ impl Params {
     }
 
     /// What of these settings applies to a node that runs under `old`, without a restart. The mode
-    /// and the voters stay: a node that changed its voters in the middle of a leadership would count
-    /// votes that were given for another set.
+    /// and the voters stay: a node that changed its voters in the middle of a leadership would
+    /// count votes that were given for another set.
     pub(crate) fn without_restart(self, old: &Params) -> Params {
         let quorum = match (&old.quorum, &self.quorum) {
             (Some(old), Some(new)) => {
@@ -284,7 +284,7 @@ impl Params {
     }
 
     /// After how long a stop of its daemon the host of a leader in quorum mode is to end it, so
-    /// that its scripts let go before another node may lead: half a lease, and where the grace
+    /// that its hooks let go before another node may lead: half a lease, and where the grace
     /// allows not so short that a busy host does it. None in available mode, where another leads by
     /// then anyway.
     pub fn leader_watchdog(&self) -> Option<Duration> {

@@ -51,7 +51,7 @@ listed! {
         HookRetry,
         /// The lease runs out.
         Lease,
-        /// The scripts should have let go by now.
+        /// The hooks should have let go by now.
         GraceEnd,
         /// This voter's pledge runs out while a candidate waits for its answer.
         PledgeEnd,
@@ -60,14 +60,14 @@ listed! {
         /// The leader's declaration is overdue, and it is asked for one.
         Probe,
         /// The leader has not answered somebody who asked, and this follower has heard it.
-        Sighting,
-        /// Strangers are asked whether they are there.
+        ProbeReply,
+        /// Unproven nodes are challenged.
         Challenge,
         /// This node shows that it is there, to whoever asked.
         Answer,
         /// A resignation is repeated, in case it was lost.
         Resignation,
-        /// A leader gets above the reigns that it heard of since it last took a higher term.
+        /// A leader gets above the leaderships that it heard of since it last took a higher term.
         Reaffirm,
     }
 }

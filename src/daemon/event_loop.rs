@@ -37,11 +37,11 @@ use crate::core::Election;
 use crate::core::output::StopCause;
 use crate::daemon::RunError;
 use crate::daemon::control::ControlServer;
+use crate::daemon::crash_plan::CrashPlanFile;
 use crate::daemon::narration::Narration;
 use crate::daemon::rejections::{Cause, Rejections};
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Received, Transport};
-use crate::daemon::will::WillFile;
 use crate::hooks::{Hooks, Lanes};
 use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
@@ -77,7 +77,7 @@ pub(super) struct Daemon {
     alarm: Alarm,
     signals: Signals,
     election: Election,
-    will: WillFile,
+    plan: CrashPlanFile,
     codec: Codec,
     writer: Writer,
     reloads: Reloads,
@@ -93,7 +93,7 @@ pub(super) struct Daemon {
     rejections: Rejections,
     received: u64,
     transitions: u64,
-    /// How often the scripts overran the demote grace.
+    /// How often the hooks overran the demote grace.
     fences: u64,
     started_at: Time,
     stopped: Option<StopCause>,
@@ -275,12 +275,12 @@ impl Daemon {
         }
         if self.control.restore() {
             // Whoever removed the socket has removed what lies beside it, too.
-            self.keep_will();
+            self.keep_crash_plan();
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {
             let routed = self.transport.reports().into_iter().map(|report| report.name);
             if self.hooks.set_interfaces(routed.collect()) {
-                self.keep_will();
+                self.keep_crash_plan();
             }
         }
         self.election.handle_links(clock::now(), self.transport.any_up());

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod control;
+mod crash_plan;
 mod event_loop;
 pub mod interfaces;
 mod narration;
@@ -19,7 +20,6 @@ mod rejections;
 mod report;
 pub mod store;
 pub mod transport;
-mod will;
 
 use std::io;
 

@@ -129,7 +129,7 @@ fn tell_event(event: &Event) {
             "the daemon at {newcomer} uses this node's id and was told to stop: give it another \
              node_id"
         ),
-        Event::StrangerSilent { node_id } => log::warn!(
+        Event::NoProof { node_id } => log::warn!(
             "datagrams of {node_id} come in, and nobody answers by that name: either they are replayed, \
              or that node does not hear this one"
         ),

@@ -1,10 +1,10 @@
 //! `lanelect post-stop`: what a daemon that was killed cannot do itself.
 //!
 //! systemd runs it after every end of the daemon (`ExecStopPost=`). One that ended in an orderly
-//! way left no will, and nothing is done. After a leader that was killed, ran out of memory or
-//! hung, the demote hook runs, and then the resignation is sent in its name, so that its successor
-//! takes over within milliseconds instead of after a time-out. It goes by the configuration that
-//! the daemon ran by.
+//! way left no crash plan, and nothing is done. After a leader that was killed, ran out of memory
+//! or hung, the demote hook runs, and then the resignation is sent in its name, so that its
+//! successor takes over within milliseconds instead of after a time-out. It goes by the
+//! configuration that the daemon ran by.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::SIGCHLD;
 use signal_hook_mio::v1_0::Signals;
 
+use super::crash_plan::{CrashPlanFile, Left};
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
-use super::will::{Left, WillFile};
 use crate::config::keys::{self, KeyFileError};
 use crate::config::{Config, ConfigError, ConfigSource};
+use crate::core::fencing::pause_before_fencing_again;
 use crate::core::hook::{HookOutcome, HookRun};
-use crate::core::will::pause_before_fencing_again;
 use crate::hooks::group::KILL_GRACE;
 use crate::hooks::{HookNode, Hooks, Lanes};
 use crate::os::clock;
@@ -46,7 +46,7 @@ pub enum PostStopError {
     Running(#[source] StoreError),
     /// What the daemon left cannot be read.
     #[error("cannot read in {path} what the daemon left to be done: {source}")]
-    Will {
+    CrashPlan {
         /// The file.
         path: PathBuf,
         /// Why not.
@@ -58,7 +58,7 @@ pub enum PostStopError {
     /// No resignation was sent.
     #[error("cannot resign for the dead daemon: {0}; another node takes over after a time-out")]
     Resignation(#[from] ResignationError),
-    /// The scripts may still hold what the leader holds.
+    /// The hooks may still hold what the leader holds.
     #[error(
         "the scripts have not let go, so there is no resignation: the voters wait until the dead leader's \
          lease and its grace are over"
@@ -90,30 +90,30 @@ impl PostStopError {
     }
 }
 
-/// Carries out the will of a daemon that died, where it left one.
+/// Carries out the crash plan of a daemon that died, where it left one.
 ///
 /// # Errors
 ///
 /// Where the daemon still runs, and where something of it could not be done.
 pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     let began = clock::now();
-    let file = WillFile::find(source)?;
-    let unreadable = |source| PostStopError::Will { path: file.path().to_owned(), source };
+    let file = CrashPlanFile::find(source)?;
+    let unreadable = |source| PostStopError::CrashPlan { path: file.path().to_owned(), source };
     let Some(left) = file.read().map_err(unreadable)? else {
         log::debug!("the daemon left nothing to be done");
         return Ok(());
     };
-    let Left { will, config, .. } = &left;
+    let Left { plan, config, .. } = &left;
     let _held = keep_daemons_away(config)?;
-    let let_go = match &will.hook {
+    let let_go = match &plan.hook {
         Some(run) => have_let_go(&left, run, began)?,
         None => true,
     };
-    // In quorum mode a resignation frees the voters from what keeps two nodes' scripts apart.
-    if !let_go && will.grace.is_some() {
+    // In quorum mode a resignation frees the voters from what keeps two nodes' hooks apart.
+    if !let_go && plan.grace.is_some() {
         return Err(PostStopError::NotLetGo);
     }
-    resign(config, &will.resignation)?;
+    resign(config, &plan.resignation)?;
     // A daemon that starts removes it too.
     Ok(file.remove()?)
 }
@@ -131,21 +131,18 @@ fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
     }
 }
 
-/// Runs the demote hook; returns whether the scripts have let go. In quorum mode it runs again
+/// Runs the demote hook; returns whether the hooks have let go. In quorum mode it runs again
 /// until it succeeds. When the grace is over, so does the fence command.
 fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
-    let will = &left.will;
-    log::warn!(
-        "the daemon has ended and its scripts still hold term {}: running the hook",
-        run.term
-    );
+    let plan = &left.plan;
+    log::warn!("the daemon has ended and its hooks still hold term {}: running the hook", run.term);
     let mut cleaner = Cleaner::new(left)?;
-    let Some(grace) = will.grace else {
+    let Some(grace) = plan.grace else {
         let outcome = cleaner.run(run, KILL_GRACE, None)?;
         return Ok(matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed)));
     };
     // What the daemon's life has used of it is missing only where something follows at its end.
-    let used_up = will.grace_end.filter(|_| cleaner.has_fence);
+    let used_up = plan.grace_end.filter(|_| cleaner.has_fence);
     let grace_end = used_up.unwrap_or(began + grace).min(began + grace);
     // What runs still, from before, leaves half of the grace to the demote hook.
     let orphan_grace = (began + grace_end.since(began) / 2).since(clock::now());
@@ -168,12 +165,12 @@ struct Cleaner {
 
 impl Cleaner {
     fn new(left: &Left) -> io::Result<Self> {
-        let Left { will, config, interfaces } = left;
+        let Left { plan, config, interfaces } = left;
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let node = HookNode {
-            node_id: will.resignation.sender,
+            node_id: plan.resignation.sender,
             group: config.group,
             interfaces: interfaces.clone(),
         };

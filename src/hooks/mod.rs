@@ -205,12 +205,12 @@ impl Hooks {
         self.exchange(now);
     }
 
-    /// Runs the fence command for the reign of `term`, beside the hook that still runs. Only to be
-    /// called when [`poll_fenced`](Self::poll_fenced) gave the end of the one before.
+    /// Runs the fence command for the leadership of `term`, beside the hook that still runs. Only
+    /// to be called when [`poll_fenced`](Self::poll_fenced) gave the end of the one before.
     pub fn fence(&mut self, term: Term, now: Time) {
         if !self.has_fence {
             log::error!(
-                "NO FENCE IS CONFIGURED: nothing ends what the scripts of term {term} still hold"
+                "NO FENCE IS CONFIGURED: nothing ends what the hooks of term {term} still hold"
             );
             self.fenced = Some(HookFinished::not_run(Duration::ZERO));
             return;
@@ -226,7 +226,7 @@ impl Hooks {
             match finished.outcome {
                 HookOutcome::Succeeded => log::warn!("this node is fenced off"),
                 HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
-                    "THE FENCE COMMAND DID NOT SUCCEED: what the scripts hold, another node may hold too"
+                    "THE FENCE COMMAND DID NOT SUCCEED: what the hooks hold, another node may hold too"
                 ),
             }
             Some(finished)

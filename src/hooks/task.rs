@@ -41,7 +41,7 @@ pub enum Task {
     Hook(HookRun),
     /// Of the fence command.
     Fence {
-        /// The term of the reign whose scripts have not let go.
+        /// The term of the leadership whose hooks have not let go.
         term: Term,
     },
     /// Of the health check.

@@ -169,7 +169,7 @@ pub enum Body {
         leader: NodeId,
     },
     /// "I hear the leader": to followers that ask for it, where it does not answer them itself.
-    Sighting {
+    ProbeReply {
         /// Who was heard.
         leader: NodeId,
         /// Its newest datagram.

@@ -356,7 +356,7 @@ fn foreign_user() {
 }
 
 #[test]
-fn a_foreign_user_may_query_but_not_command() {
+fn a_foleadership_user_may_query_but_not_command() {
     if !nix::unistd::geteuid().is_root() {
         eprintln!("skipped: only root can become a foreign user");
         return;

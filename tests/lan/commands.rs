@@ -80,7 +80,7 @@ fn watch_tells_every_transition() {
 }
 
 #[test]
-fn status_tells_what_scripts_rely_on() {
+fn status_tells_what_hooks_rely_on() {
     scenario(|lan, [h1, h2]| {
         lan.start_led_by_first(&[h1, h2], "");
         let status = h2.status();

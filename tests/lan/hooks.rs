@@ -12,7 +12,7 @@ fn twenty_flips_under_a_slow_hook_alternate() {
             let (from, to) = if flip % 2 == 0 { (h1, h2) } else { (h2, h1) };
             assert_eq!(from.command(&["yield"]), Some(0), "flip {flip}");
             // A hook that has not begun would be left out.
-            wait_until(&format!("{}'s scripts know of flip {flip}", to.name), || {
+            wait_until(&format!("{}'s hooks know of flip {flip}", to.name), || {
                 to.hooks().last().is_some_and(|hook| hook.starts_with("elected"))
             });
         }

@@ -87,7 +87,7 @@ fn a_change_of_address_is_followed() {
     });
 }
 
-/// Waits until the host says that it cannot reach the group, and why, and its scripts have let go.
+/// Waits until the host says that it cannot reach the group, and why, and its hooks have let go.
 fn assert_cut_off(host: &Host) {
     wait_until(&format!("{} names its interface as the problem", host.name), || {
         let status = host.status();

@@ -65,7 +65,7 @@ fn a_host_without_descriptors_for_its_hook_leaves_leadership_to_another() {
         h1.crash();
         wait_until("the third leads", || h3.leads() && h3.hooks_match_role());
         assert!(h2.log().contains("did not run: the daemon cannot reach"), "{}", h2.log());
-        assert_eq!(h2.hooks(), ["started startup"], "scripts that did not begin need not let go");
+        assert_eq!(h2.hooks(), ["started startup"], "hooks that did not begin need not let go");
         h2.replenish_descriptors();
         wait_until("it stands again", || h2.ineligible_reason().is_empty());
         lan.wait_for_leader(h3);
@@ -83,7 +83,7 @@ fn a_demote_hook_that_finds_no_descriptors_runs_as_soon_as_there_are_some() {
             h1.log().contains("hook for demoted (preempted, term 1) did not run")
         });
         sends(lan, h1, 20);
-        assert!(h2.follows(h1), "it holds on until its scripts have let go");
+        assert!(h2.follows(h1), "it holds on until its hooks have let go");
         h1.replenish_descriptors();
         lan.wait_for_leader(h2);
         let journal = lan.journal();

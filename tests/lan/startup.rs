@@ -113,7 +113,7 @@ fn too_few_candidates_make_no_leader() {
             let what = format!("{} is alone and does not lead", host.name);
             wait_until(&what, || !host.leads() && host.ineligible_reason() == "too-few-candidates");
         }
-        wait_until("its scripts have been told", || {
+        wait_until("its hooks have been told", || {
             leader.hooks().last().unwrap() == "demoted too-few-candidates"
         });
 

@@ -118,8 +118,8 @@ pub struct State {
     /// The links that are cut, one bit each.
     pub cut: u16,
     /// Who has declared itself in each term, from term 1 on; where nobody has, it is `HOSTS`.
-    pub reigns: Vec<u8>,
-    /// The highest term with which any scripts took over.
+    pub leaderships: Vec<u8>,
+    /// The highest term with which any hooks took over.
     pub told: u8,
 }
 
@@ -145,7 +145,7 @@ struct Outcome {
     sent: Box<[u32]>,
     /// The term of a declaration among that; 0 where there is none.
     declared: u8,
-    /// The term with which the scripts took over; 0 where they did not.
+    /// The term with which the hooks took over; 0 where they did not.
     elected: u8,
     breach: Option<Box<str>>,
 }
@@ -198,7 +198,7 @@ impl Group {
 
     /// Keeps what a life said that led and then resigned: the last declaration of that term, and
     /// the resignation.
-    pub fn keep_first_reign(&mut self) {
+    pub fn keep_first_leadership(&mut self) {
         let number = |at: usize| at as u32;
         let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });
         let Some(end) = self.messages.iter().position(resigns) else { return };
@@ -225,10 +225,10 @@ impl Group {
         self.host(host).clock.at(state.tick)
     }
 
-    /// Whether somebody leads, has told its scripts so, and is followed by everyone else.
+    /// Whether somebody leads, has told its hooks so, and is followed by everyone else.
     pub fn is_led(&self, state: &State) -> bool {
         let leader = host_indices().find(|host| {
-            self.node(state, *host).reigns(self.host(*host), self.local(state, *host))
+            self.node(state, *host).leaderships(self.host(*host), self.local(state, *host))
         });
         leader.is_some_and(|leader| {
             let leader = Some(self.host(leader).node_id);
@@ -351,7 +351,7 @@ impl Group {
         let datagram = |message: &u32| Datagram { message: *message, sent: sent_at, pending };
         state.wire.extend(sent.iter().map(datagram));
         state.wire.sort_unstable_by_key(|datagram| datagram.message);
-        state.note_reign(host, declared, elected)
+        state.note_leadership(host, declared, elected)
     }
 
     fn outcome(&mut self, node: u32, tick: u8, host: u8, input: Input) -> Outcome {
@@ -404,7 +404,7 @@ impl Group {
         }
         let holds = |host: &u8| self.node(state, *host).holds(self.local(state, *host));
         if host_indices().filter(holds).count() > 1 {
-            return Err(Breach("the scripts of two nodes hold what is for one".into()));
+            return Err(Breach("the hooks of two nodes hold what is for one".into()));
         }
         Ok(())
     }
@@ -427,7 +427,7 @@ impl State {
             wire: Vec::new(),
             put_off: Vec::new(),
             cut: 0,
-            reigns: Vec::new(),
+            leaderships: Vec::new(),
             told: 0,
         }
     }
@@ -449,18 +449,18 @@ impl State {
         }
     }
 
-    fn note_reign(&mut self, host: u8, declared: u8, elected: u8) -> Result<(), Breach> {
+    fn note_leadership(&mut self, host: u8, declared: u8, elected: u8) -> Result<(), Breach> {
         if declared > 0 {
             let index = usize::from(declared) - 1;
-            let length = self.reigns.len().max(index + 1);
-            self.reigns.resize(length, HOSTS as u8);
-            let leader = std::mem::replace(&mut self.reigns[index], host);
+            let length = self.leaderships.len().max(index + 1);
+            self.leaderships.resize(length, HOSTS as u8);
+            let leader = std::mem::replace(&mut self.leaderships[index], host);
             if leader != HOSTS as u8 && leader != host {
                 return Err(Breach(format!("two leaders in term {declared}")));
             }
         }
         if elected > 0 && std::mem::replace(&mut self.told, elected) >= elected {
-            return Err(Breach(format!("scripts take over with term {elected}, which is no news")));
+            return Err(Breach(format!("hooks take over with term {elected}, which is no news")));
         }
         Ok(())
     }

@@ -15,9 +15,9 @@
 //! starts again at once or later; its disk is lost as well; links are cut; a datagram is lost,
 //! late, out of order or comes twice; a write or a hook takes its time; a daemon is held.
 //!
-//! Checked in every state: at most one node leads, asked with a fresh clock; the scripts of at most
+//! Checked in every state: at most one node leads, asked with a fresh clock; the hooks of at most
 //! one hold what is for one, within the grace that is theirs; no term has two leaders, and terms
-//! told to scripts only grow; nobody says that it leads without a lease; nobody votes twice in a
+//! told to hooks only grow; nobody says that it leads without a lease; nobody votes twice in a
 //! term, and no vote, acknowledgement, term or life is told before it is on disk. And from wherever
 //! an exploration ends somebody is elected once nothing goes wrong any more; as time can always go
 //! on to there, an election is in reach from every state.

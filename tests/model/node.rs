@@ -1,4 +1,4 @@
-//! One host: the very election core of the daemon, its disk, and the scripts that its hooks move.
+//! One host: the very election core of the daemon, its disk, and the hooks that its hooks move.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
@@ -56,8 +56,8 @@ pub struct Node {
     writes: Vec<PersistentState>,
     /// The hook that runs.
     hook: Option<HookEvent>,
-    /// Whether scripts have begun to take over and not let go since, in this life or an earlier.
-    scripts_hold: bool,
+    /// Whether hooks have begun to take over and not let go since, in this life or an earlier.
+    hooks_hold: bool,
     /// Until when a majority keeps the time free in which they do so.
     covered_until: Time,
     /// The vote requests that this life has heard.
@@ -72,7 +72,7 @@ pub struct Effects {
     pub sent: Vec<Message>,
     /// The term of a declaration among that.
     pub declared: Option<Term>,
-    /// The term that the scripts were told to take over with.
+    /// The term that the hooks were told to take over with.
     pub elected: Option<Term>,
     /// What must not happen and did.
     pub breach: Option<String>,
@@ -87,7 +87,7 @@ impl Node {
             disk,
             writes: Vec::new(),
             hook: None,
-            scripts_hold: false,
+            hooks_hold: false,
             covered_until: Time::ZERO,
             requests: Vec::new(),
             votes: Vec::new(),
@@ -123,21 +123,21 @@ impl Node {
         })
     }
 
-    /// Whether the scripts hold what only one host may hold, at a time at which they may.
+    /// Whether the hooks hold what only one host may hold, at a time at which they may.
     pub fn holds(&self, now: Time) -> bool {
-        self.scripts_hold && now < self.covered_until
+        self.hooks_hold && now < self.covered_until
     }
 
-    /// Whether a majority follows it and its scripts were told so.
-    pub fn reigns(&self, host: &Host, now: Time) -> bool {
-        self.leads(host, now) && self.scripts_hold
+    /// Whether a majority follows it and its hooks were told so.
+    pub fn leaderships(&self, host: &Host, now: Time) -> bool {
+        self.leads(host, now) && self.hooks_hold
     }
 
     /// Identifies the state, as far as anything depends on it.
     pub fn fingerprint(&self, clock: Clock) -> u64 {
         let mut hasher = clock.hasher();
         (&self.election, self.incarnation, self.disk, &self.writes).hash(&mut hasher);
-        (self.hook, self.scripts_hold, self.covered_until).hash(&mut hasher);
+        (self.hook, self.hooks_hold, self.covered_until).hash(&mut hasher);
         (&self.requests, &self.votes).hash(&mut hasher);
         hasher.finish()
     }
@@ -214,7 +214,7 @@ impl Node {
 
     fn end_hook(&mut self, now: Time) {
         if let Some(HookEvent::Started | HookEvent::Demoted) = self.hook.take() {
-            self.scripts_hold = false;
+            self.hooks_hold = false;
             self.covered_until = Time::ZERO;
         }
         self.ask(|election| election.handle_hook_finished(now, HookOutcome::Succeeded));
@@ -228,7 +228,7 @@ impl Node {
                 Output::RunHook(run) => {
                     self.hook = Some(run.event);
                     if run.event == HookEvent::Elected {
-                        self.scripts_hold = true;
+                        self.hooks_hold = true;
                         effects.elected = Some(run.term);
                     }
                 }
@@ -236,7 +236,7 @@ impl Node {
                 Output::Fence { .. } => {
                     self.ask(|election| election.handle_fence_finished(now, HookOutcome::NotRun));
                 }
-                Output::Bequeath
+                Output::UpdateCrashPlan
                 | Output::CutHookShort { .. }
                 | Output::Notify(_)
                 | Output::Stopped(_) => {}
@@ -244,10 +244,10 @@ impl Node {
         }
     }
 
-    /// Notes how long the leadership that the scripts serve is covered.
+    /// Notes how long the leadership that the hooks serve is covered.
     fn note_cover(&mut self, host: &Host) {
         let end = self.election.as_ref().and_then(Election::lease_end);
-        if let Some(end) = end.filter(|_| self.scripts_hold) {
+        if let Some(end) = end.filter(|_| self.hooks_hold) {
             self.covered_until = self.covered_until.max(end + host.params.demote_grace());
         }
     }

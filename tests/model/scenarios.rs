@@ -132,7 +132,7 @@ fn lead_again(group: &mut Group, led: State) -> Result<State, Breach> {
         let next = fair::run_until(group, yielded, &passed)?;
         state = fair::rest(group, next)?;
         if leader(group, &state) == first {
-            group.keep_first_reign();
+            group.keep_first_leadership();
             return Ok(State { wire: Vec::new(), ..state });
         }
     }
@@ -164,7 +164,7 @@ pub enum Extent {
 /// What is explored to this extent.
 pub fn all(extent: Extent) -> Vec<Scenario> {
     let mut all = with_slips();
-    all.push(reign());
+    all.push(term());
     if extent >= Extent::Long {
         all.extend(large());
     }
@@ -190,9 +190,9 @@ const fn election() -> Scenario {
 }
 
 /// All interleavings of everything while somebody leads, until the lease may have run out.
-const fn reign() -> Scenario {
+const fn term() -> Scenario {
     Scenario {
-        name: "a reign, in any order",
+        name: "a leadership, in any order",
         beginning: Beginning::Led,
         ticks: 1,
         drift: [0; HOSTS],
@@ -291,7 +291,7 @@ fn large() -> Vec<Scenario> {
 fn wider() -> Vec<Scenario> {
     let slips = |slips| Budget { slips, ..NOTHING };
     vec![
-        Scenario { name: "a reign, in any order, a pause", budget: slips(1), ..reign() },
+        Scenario { name: "a leadership, in any order, a pause", budget: slips(1), ..term() },
         Scenario { ticks: 6, ..failover("failover: three slips", slips(3)) },
         Scenario {
             ticks: 5,

@@ -76,7 +76,7 @@ pub trait Watch {
     fn note_told_kept(&mut self, _index: usize, _state: &PersistentState) {}
 
     /// A datagram is about to be handed to an election that cannot know whether it is replayed.
-    fn note_stranger(&mut self, _index: usize, _message: &Message) {}
+    fn note_unproven(&mut self, _index: usize, _message: &Message) {}
 
     /// What news have led to.
     fn check_reaction(
@@ -141,7 +141,7 @@ pub trait Watch {
     /// `repeats` says that it is missing, so that it runs again.
     fn note_hook_end(&mut self, index: usize, event: HookEvent, repeats: bool);
 
-    /// The fence command has made a host's scripts let go.
+    /// The fence command has made a host's hooks let go.
     fn note_fenced(&mut self, _index: usize) {}
 
     /// The election tells something.
@@ -167,6 +167,6 @@ pub enum Decided {
     Keep(PersistentState),
     /// To run this hook.
     Run(HookRun),
-    /// To run the fence command for the reign of this term.
+    /// To run the fence command for the leadership of this term.
     Fence(Term),
 }

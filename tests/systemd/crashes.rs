@@ -19,7 +19,7 @@ fn has_crashed(host: &Host) -> bool {
 }
 
 /// Waits until `old`, which was elected once and killed, is back and follows `new`; checks that its
-/// scripts let go in between.
+/// hooks let go in between.
 fn check_cleaned_up(old: &Host, new: &Host) {
     wait_until("it has been started again and follows", || old.follows(new));
     let expected = ["started startup", "elected election", "demoted crashed", "started startup"];

@@ -1,4 +1,4 @@
-//! What the hook's runs tell the scripts of a host: they take over and let go in turn.
+//! What the hook's runs tell the hooks of a host: they take over and let go in turn.
 
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::types::Term;
@@ -30,7 +30,7 @@ impl Scripts {
         }
     }
 
-    /// One run at a time, in their order, under terms that grow with each reign.
+    /// One run at a time, in their order, under terms that grow with each leadership.
     pub(super) fn start(&mut self, run: &HookRun) {
         assert!(self.running.is_none(), "{} beside a run of the hook", run.event);
         let fits = matches!(
@@ -46,7 +46,7 @@ impl Scripts {
     }
 
     /// A run that did not happen comes again, and so does one of which nobody knows whether the
-    /// scripts have let go; in quorum mode one that failed to let go, too.
+    /// hooks have let go; in quorum mode one that failed to let go, too.
     pub(super) fn end(&mut self, outcome: HookOutcome, in_quorum_mode: bool) {
         let Some((event, before)) = self.running.take() else { return };
         let lets_go = matches!(event, Started | Demoted);

@@ -9,7 +9,7 @@ use crate::types::NodeId;
 pub(super) fn note(notes: &mut Notes, report: &StatusReport, quorum: &QuorumReport) {
     notes.push(("quorum", majority(quorum)));
     notes.extend(quorum.not_counting.iter().map(|voter| ("voter", absence(report, voter))));
-    notes.extend(strangers(quorum).map(|text| ("members", text)));
+    notes.extend(not_voters(quorum).map(|text| ("members", text)));
     notes.extend(pledge(report, quorum).map(|text| ("pledge", text)));
 }
 
@@ -42,7 +42,7 @@ fn absence(report: &StatusReport, voter: &VoterReport) -> String {
 }
 
 /// The members that disagree and are not told of as voters.
-fn strangers(quorum: &QuorumReport) -> Option<String> {
+fn not_voters(quorum: &QuorumReport) -> Option<String> {
     let told = |id: &NodeId| quorum.not_counting.iter().any(|voter| voter.node_id == *id);
     let others: Vec<_> = quorum.disagreeing.iter().filter(|id| !told(id)).collect();
     (!others.is_empty())

@@ -120,7 +120,7 @@ impl Election {
         }
     }
 
-    /// Other scripts are to run from now on. Those that have taken over let go first: a leader
+    /// Other hooks are to run from now on. Those that have taken over let go first: a leader
     /// hands over.
     pub fn replace_hook(&mut self, now: Time) {
         if self.hooks.schedule.hold() {

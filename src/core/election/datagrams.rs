@@ -19,9 +19,9 @@ impl Election {
         if message.life() == self.life {
             return self.receive_from_own_life(now, from, message);
         }
-        let is_fresh = self.is_fresh(now, message);
-        if !is_fresh {
-            self.meet_stranger(now, message);
+        let is_proven = self.is_proven(now, message);
+        if !is_proven {
+            self.receive_unproven(now, message);
         } else if self.is_far_ahead(message) && !self.members.has_heard(message) {
             self.refuse_term(message);
         } else if message.sender == self.life.node_id {
@@ -29,8 +29,8 @@ impl Election {
         } else {
             self.receive_from_member(now, from, message);
         }
-        if is_fresh {
-            self.note_shown(now, message);
+        if is_proven {
+            self.replay.note_proof(now, message, &self.members);
         }
     }
 
@@ -42,20 +42,23 @@ impl Election {
         match heard {
             Heard::Stale => self.outbox.ignored.stale += 1,
             Heard::TableFull => self.outbox.ignored.table_full += 1,
-            Heard::Knocking => {
+            Heard::Newcomer => {
                 self.members.note_met(&message.sender, self.sent.newest);
                 self.declare_soon(now);
             }
             Heard::Known => {
-                self.make_acquaintance(message);
+                self.replay.note_member(message.life());
                 self.take_in(now, from, message);
             }
             Heard::Joined => {
                 self.members.note_met(&message.sender, self.sent.newest);
-                self.make_acquaintance(message);
+                self.replay.note_member(message.life());
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);
-                self.make_up_for_silence(now);
+                if self.params.authenticated {
+                    // It may have asked for the leader before, when nothing that it said counted.
+                    self.declare_soon(now);
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! virtual machine was copied together with its memory.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::Election;
 use crate::core::output::{Event, StopCause};
@@ -29,6 +30,27 @@ impl Duplicates {
     /// Forgets that one may run.
     pub(super) const fn forget_doubt(&mut self) {
         self.doubt = None;
+    }
+
+    /// Whether a datagram of another daemon was received that has not had the time to answer yet.
+    pub(super) fn is_in_doubt(&self, now: Time) -> bool {
+        self.doubt.is_some_and(|doubt| doubt.until.is_none_or(|until| now < until))
+    }
+
+    /// Another daemon may run under this node's id. An attacker may replay one former life of this
+    /// node after the other, so the next doubt has to wait. A daemon that runs will answer.
+    pub(super) fn begin_doubt(&mut self, now: Time, patience: Duration) {
+        let pause = patience * DOUBT_PAUSE;
+        if self.doubt.is_none_or(|last| last.since + pause <= now) {
+            self.doubt = Some(Doubt { since: now, until: None });
+        }
+    }
+
+    /// The other daemon was challenged: it has until then to answer.
+    pub(super) fn limit_doubt(&mut self, until: Time) {
+        if let Some(doubt) = &mut self.doubt {
+            doubt.until.get_or_insert(until);
+        }
     }
 }
 
@@ -96,7 +118,7 @@ impl Election {
         }
         self.duplicates.objected = Some((now, message.incarnation));
         self.notify(Event::NodeIdContested { newcomer: newcomer_address });
-        self.owe_echo(message);
+        self.replay.owe_echo(message);
         self.send(Body::Objection { newcomer: message.incarnation });
     }
 
@@ -104,29 +126,6 @@ impl Election {
     pub(super) fn is_contested(&self, now: Time) -> bool {
         let patience = self.params.member_patience();
         self.duplicates.heard.is_some_and(|heard| now.since(heard) <= patience)
-            || self.is_in_doubt(now)
-    }
-
-    /// Whether a datagram of another daemon was received that has not had the time to answer yet.
-    pub(super) fn is_in_doubt(&self, now: Time) -> bool {
-        let doubt = self.duplicates.doubt;
-        doubt.is_some_and(|doubt| doubt.until.is_none_or(|until| now < until))
-    }
-
-    /// Another daemon may run under this node's id. An attacker may replay one former life of this
-    /// node after the other, so the next doubt has to wait. A daemon that runs will answer.
-    pub(super) fn begin_doubt(&mut self, now: Time) {
-        let pause = self.params.member_patience() * DOUBT_PAUSE;
-        if self.duplicates.doubt.is_none_or(|last| last.since + pause <= now) {
-            self.duplicates.doubt = Some(Doubt { since: now, until: None });
-        }
-    }
-
-    /// The other daemon was challenged: its time to answer begins.
-    pub(super) fn limit_doubt(&mut self, now: Time) {
-        let until = now + self.patience_with_strangers().least;
-        if let Some(doubt) = &mut self.duplicates.doubt {
-            doubt.until.get_or_insert(until);
-        }
+            || self.duplicates.is_in_doubt(now)
     }
 }

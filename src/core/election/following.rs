@@ -57,7 +57,7 @@ impl Election {
     /// The leader is gone; another that declares is followed, the best-ranked one first.
     pub(super) fn lose_leader(&mut self, now: Time, leader: NodeId) {
         self.members.note_resigned(&leader);
-        self.note_ended(self.terms.reign);
+        self.note_ended(self.terms.current);
         self.set_leader(None);
         self.forget_leader();
         self.replace_leader(now);
@@ -195,7 +195,7 @@ impl Election {
     /// Looks the members over.
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
-        self.move_on(now);
+        self.sweep_replay_protection(now);
         let outbox = &mut self.outbox;
         self.members.sweep(now, self.leader, |Fading { node_id, state, silence }| {
             let event = match state {

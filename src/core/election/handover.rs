@@ -36,7 +36,7 @@ impl Election {
         self.advance_handover(now);
     }
 
-    /// Resigns, once the scripts have let go.
+    /// Resigns, once the hooks have let go.
     pub(super) fn advance_handover(&mut self, now: Time) {
         let State::HandingOver { successor, .. } = self.state else { return };
         if !self.hooks.schedule.is_idle() {
@@ -89,7 +89,7 @@ impl Election {
 
     /// No longer acts as the leader, for whatever reason.
     pub(super) fn leave_office(&mut self, now: Time) {
-        self.note_ended(self.terms.reign);
+        self.note_ended(self.terms.current);
         self.begin_yield_time(now);
         for timer in [Timer::Declare, Timer::Lease, Timer::Reaffirm] {
             self.timers.clear(timer);
@@ -173,7 +173,7 @@ impl Election {
             self.fall_silent(now);
         }
         let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
-        if in_office || !self.hooks.schedule.is_idle() || self.hooks.is_fencing() {
+        if in_office || !self.hooks.schedule.is_idle() || self.hooks.fencing.is_running() {
             return;
         }
         if !self.others_wait_for_hooks() || !self.hooks.schedule.hold() {

@@ -1,19 +1,19 @@
-//! Which hook runs when, what becomes of a run that fails, and until when the scripts must have let
+//! Which hook runs when, what becomes of a run that fails, and until when the hooks must have let
 //! go.
 //!
 //! The order of the runs is [`HookSchedule`]'s. Here a leadership is announced once it may be, a
-//! run is judged by how it ended, and in quorum mode the grace begins in which the scripts have to
-//! let go. After it the fence command runs, until it succeeds.
+//! run is judged by how it ended, and in quorum mode the grace begins in which the hooks have to
+//! let go; `core/fencing` has what follows if they do not.
 
 use std::time::Duration;
 
 use super::{Election, State};
+use crate::core::fencing::{Fenced, Fencing};
 use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use crate::core::hook_schedule::HookSchedule;
 use crate::core::output::{Event, Output};
 use crate::core::params::OnElectedFailure;
 use crate::core::timers::Timer;
-use crate::core::will::pause_before_fencing_again;
 use crate::time::{Time, doubled};
 use crate::types::{Role, Term};
 
@@ -37,14 +37,11 @@ pub(super) struct HookRuns {
     failures_in_a_row: u32,
     /// Runs that failed or were lost, and are repeated, since one last ended as it should.
     repeated: u32,
-    /// The reign whose scripts have to let go.
-    overdue: Option<Overdue>,
-    /// The reign that the running fence command is for.
-    fencing: Option<Term>,
+    pub(super) fencing: Fencing,
 }
 
 impl HookRuns {
-    /// This node leads, or leads on in a higher term, and its scripts are to be told so.
+    /// This node leads, or leads on in a higher term, and its hooks are to be told so.
     pub(super) fn announce(&mut self, event: HookEvent, reason: Reason) {
         // Of a leadership that is not announced yet it is enough to announce the beginning.
         if event == HookEvent::Elected || self.untold.is_none() {
@@ -52,43 +49,15 @@ impl HookRuns {
         }
     }
 
-    /// The scripts have until `end` to let go of the reign `term`.
-    pub(super) fn must_let_go_by(&mut self, term: Term, end: Time) {
-        let overdue = self.overdue.get_or_insert(Overdue::new(term, end));
-        overdue.grace_end = overdue.grace_end.min(end);
+    /// Whether the hooks hold nothing of a leadership, and no fence command runs: it would hit the
+    /// next leadership of this node as well.
+    pub(super) fn have_let_go(&self) -> bool {
+        self.schedule.have_let_go() && !self.fencing.is_running()
     }
 
-    /// When the grace is over in which the scripts have to let go; none where it has not begun.
-    pub(super) fn grace_end(&self) -> Option<Time> {
-        self.overdue.map(|overdue| overdue.grace_end)
-    }
-
-    /// Whether a fence command runs. It would hit the next reign of this node as well.
-    pub(super) const fn is_fencing(&self) -> bool {
-        self.fencing.is_some()
-    }
-
-    /// Whether the scripts have been told that this node leads; forgets it where they have not.
+    /// Whether the hooks have been told that this node leads; forgets it where they have not.
     pub(super) fn retract_elected(&mut self) -> bool {
         !matches!(self.untold.take(), Some((HookEvent::Elected, _)))
-    }
-}
-
-/// Scripts that have to let go of a reign: until the grace ends, and then the fence command runs,
-/// as often as `Timer::GraceEnd` fires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Overdue {
-    term: Term,
-    grace_end: Time,
-    /// Whether a run by which they were to let go failed, or the grace is over.
-    is_late: bool,
-    /// Runs of the fence command that failed.
-    fence_failures: u32,
-}
-
-impl Overdue {
-    const fn new(term: Term, grace_end: Time) -> Self {
-        Overdue { term, grace_end, is_late: false, fence_failures: 0 }
     }
 }
 
@@ -112,22 +81,22 @@ impl Election {
             return;
         }
         if let Some(run) = self.hooks.schedule.start_next() {
-            // Before the scripts take over: nothing that they hold is without a will.
-            self.renew_will();
+            // Before the hooks take over: nothing that they hold is without a crash plan.
+            self.update_crash_plan();
             self.outbox.push(Output::RunHook(run));
         }
     }
 
-    /// Does what waited for the scripts.
+    /// Does what waited for the hooks.
     pub(super) fn go_on_without_hook(&mut self, now: Time) {
-        self.note_scripts();
+        self.note_hooks_let_go();
         self.start_next_hook();
         self.advance_handover(now);
         self.advance_stop(now);
     }
 
-    /// Runs the hook that tells of this reign, once it may.
-    pub(super) fn tell_scripts(&mut self) {
+    /// Runs the hook that tells of this leadership, once it may.
+    pub(super) fn run_elected_hook(&mut self) {
         if self.is_confirmed()
             && self.term_is_kept()
             && let Some((event, reason)) = self.hooks.untold.take()
@@ -136,8 +105,8 @@ impl Election {
         }
     }
 
-    /// Takes in how `run` ended, by which the scripts may have let go. A run that is missing is
-    /// repeated; only a daemon that stops does not wait for it. `held` says whether the scripts
+    /// Takes in how `run` ended, by which the hooks may have let go. A run that is missing is
+    /// repeated; only a daemon that stops does not wait for it. `held` says whether the hooks
     /// held anything until then.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
         if !self.is_missing(&run, outcome, held) {
@@ -152,7 +121,7 @@ impl Election {
         }
     }
 
-    /// Whether the scripts miss a run that ended so. They miss each that never started. What lets
+    /// Whether the hooks miss a run that ended so. They miss each that never started. What lets
     /// go they miss where it may not have ended, because it is done twice rather than not; and in
     /// quorum mode, where others rely on it, until it succeeds.
     fn is_missing(&self, run: &HookRun, outcome: HookOutcome, held: bool) -> bool {
@@ -212,62 +181,50 @@ impl Election {
         holdoff.min(HOLDOFF_MAX.max(base))
     }
 
-    /// A run by which the scripts were to let go has not done so. They have the grace to do it
+    /// A run by which the hooks were to let go has not done so. They have the grace to do it
     /// after all, also where this node still has its lease: it does not resign before.
     pub(super) fn begin_grace(&mut self, now: Time) {
         if !self.hooks.schedule.hold() {
             return;
         }
         let grace_end = now + self.params.demote_grace();
-        if self.hooks.overdue.is_none() {
+        if self.hooks.fencing.note_failed(self.terms.current, grace_end) {
             self.timers.set(Timer::GraceEnd, grace_end);
         }
-        let overdue = Overdue::new(self.terms.reign, grace_end);
-        self.hooks.overdue.get_or_insert(overdue).is_late = true;
     }
 
-    /// The grace is over. Where the lease is too, another node may take by now what the scripts
-    /// hold.
+    /// The grace is over. Where the lease is too, another node may take by now what the hooks hold.
     pub(super) fn end_grace(&mut self) {
-        let Some(overdue) = &mut self.hooks.overdue else { return };
-        overdue.is_late = true;
-        let Overdue { term, fence_failures, .. } = *overdue;
-        if self.hooks.fencing.is_some() {
-            // One at a time: whether it runs again is decided at its end.
-            return;
-        }
-        if fence_failures == 0 {
+        let Some((term, is_first)) = self.hooks.fencing.start() else { return };
+        if is_first {
             self.notify(Event::GraceOverrun { term });
         }
-        self.hooks.fencing = Some(term);
         self.outbox.push(Output::Fence { term });
     }
 
-    /// Takes in how the fence command ended. After a success this host holds nothing of that reign
-    /// any more, whatever becomes of the demote hook.
+    /// Takes in how the fence command ended.
     pub(super) fn judge_fence(&mut self, now: Time, outcome: HookOutcome) {
-        let Some(fenced) = self.hooks.fencing.take() else { return };
-        let Some(overdue) = &mut self.hooks.overdue else { return };
-        if overdue.term == fenced && outcome == HookOutcome::Succeeded {
-            self.timers.clear(Timer::HookRetry);
-            return self.hooks.schedule.release();
-        }
-        let retry_in = pause_before_fencing_again(overdue.fence_failures);
-        overdue.fence_failures = overdue.fence_failures.saturating_add(1);
-        if self.timers.get(Timer::GraceEnd).is_none() {
-            self.timers.set(Timer::GraceEnd, now + retry_in);
+        match self.hooks.fencing.finish(outcome) {
+            Fenced::Released => {
+                self.timers.clear(Timer::HookRetry);
+                self.hooks.schedule.release();
+            }
+            Fenced::RetryIn(pause) if self.timers.get(Timer::GraceEnd).is_none() => {
+                self.timers.set(Timer::GraceEnd, now + pause);
+            }
+            Fenced::RetryIn(_) | Fenced::Moot => {}
         }
     }
 
-    /// The reign that this node's scripts have not let go of in spite of `demoted`, or in time.
+    /// The term that this node's hooks have not let go of in spite of `demoted`, or in time.
     pub fn overdue_term(&self) -> Option<Term> {
-        self.hooks.overdue.filter(|overdue| overdue.is_late).map(|overdue| overdue.term)
+        self.hooks.fencing.overdue_term()
     }
 
-    /// Takes in that the scripts have let go, where they have.
-    pub(super) fn note_scripts(&mut self) {
+    /// Takes in that the hooks have let go, where they have.
+    pub(super) fn note_hooks_let_go(&mut self) {
         if !self.hooks.schedule.hold() {
-            self.hooks.overdue = None;
+            self.hooks.fencing.clear();
             self.timers.clear(Timer::GraceEnd);
         }
     }

@@ -42,29 +42,29 @@ impl Election {
         self.outbox.reported_rival = None;
         self.probing.answers_owed = 0;
         self.outbox.cause = Some(reason);
-        self.terms.reign = self.terms.known;
+        self.terms.current = self.terms.known;
         self.hooks.announce(HookEvent::Elected, reason);
-        self.open_reign(now);
+        self.open_leadership(now);
     }
 
-    /// Tells the group and the scripts of a reign whose term is on disk.
-    pub(super) fn open_reign(&mut self, now: Time) {
+    /// Tells the group and the hooks of a leadership whose term is on disk.
+    pub(super) fn open_leadership(&mut self, now: Time) {
         if self.begins_next_term() || self.timers.get(Timer::Declare).is_none() {
             self.declare_soon(now);
         }
-        self.tell_scripts();
+        self.run_elected_hook();
     }
 
     /// Tells the group who leads, and again an interval later. A leadership whose first term is not
     /// on disk yet is told of once it is; one that is to get a higher term goes on in its old one
     /// until then.
     pub(super) fn declare(&mut self, now: Time) {
-        if !self.holds_leadership() || self.disk.written().term < self.terms.reign {
+        if !self.holds_leadership() || self.disk.written().term < self.terms.current {
             return self.timers.clear(Timer::Declare);
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
-        self.choose_heir(now);
+        self.plan_successor(now);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
         self.sent.declared = Some(now);

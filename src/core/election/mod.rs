@@ -19,18 +19,19 @@
 //! ```
 //!
 //! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
-//! `datagrams` says what each kind of datagram does, `freshness` which of them count, `duplicates`
-//! what becomes of other daemons under the same id, `hook_runs` when hooks run and what is expected
-//! of them.
+//! `datagrams` says what each kind of datagram does, `replay` which of them are believed,
+//! `duplicates` what becomes of other daemons under the same id, `hook_runs` when hooks run and
+//! what is expected of them.
 
 mod available;
 mod candidacy;
+mod challenges;
 mod commands;
+mod crash_plan;
 mod datagrams;
 mod duplicates;
 mod eligibility;
 mod following;
-mod freshness;
 mod handover;
 mod hook_runs;
 mod leadership;
@@ -43,7 +44,6 @@ mod startup;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod will;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -56,6 +56,7 @@ use crate::core::params::{Params, StaticRole};
 use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::quorum::Voter;
 use crate::core::rank::Rank;
+use crate::core::replay::{Recent, ReplayProtection};
 use crate::core::timers::{Deadline, Timer, Timers};
 use crate::time::Time;
 use crate::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
@@ -66,7 +67,6 @@ use available::Conflicts;
 pub use commands::{YieldError, Yielding};
 use duplicates::Duplicates;
 use eligibility::Exclusions;
-use freshness::Freshness;
 use handover::Handover;
 use hook_runs::HookRuns;
 use outbox::{Chance, Outbox};
@@ -154,8 +154,10 @@ pub struct Election {
     leader: Option<NodeId>,
     quorum: Quorum,
     members: Members,
-    /// Whom it does not know to be there.
-    freshness: Freshness,
+    replay: ReplayProtection,
+    /// By when this daemon looks at its members, unless it is held; none until it has looked at the
+    /// time.
+    wakes_by: Option<Time>,
     duplicates: Duplicates,
     timers: Timers,
     hooks: HookRuns,
@@ -176,12 +178,18 @@ impl Election {
         // What this node promised itself ended with the life that led or stood.
         let pledge = persisted.pledge.filter(|pledge| pledge.to.node_id != node_id);
         let voter = Voter::restored(now, persisted.enrolment, persisted.ballot, pledge);
+        let life = Life { node_id, incarnation };
         let mut election = Election {
-            life: Life { node_id, incarnation },
+            life,
             quorum: Quorum::new(voter),
             disk: Disk::holding(persisted),
             members: Members::new(&params),
-            freshness: Freshness::default(),
+            replay: ReplayProtection::new(
+                life,
+                params.authenticated,
+                Recent::since(Sequence::default()),
+            ),
+            wakes_by: None,
             duplicates: Duplicates::default(),
             exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
             params,
@@ -212,7 +220,7 @@ impl Election {
         self.life.node_id
     }
 
-    /// What this node does. One that hands over is a follower already: its scripts are being told
+    /// What this node does. One that hands over is a follower already: its hooks are being told
     /// to let go.
     pub const fn role(&self) -> Role {
         match self.state {
@@ -295,7 +303,7 @@ impl Election {
         });
     }
 
-    /// The fence command that was asked for last has ended. Where it succeeded, the scripts hold
+    /// The fence command that was asked for last has ended. Where it succeeded, the hooks hold
     /// nothing any more; otherwise it runs again.
     pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
@@ -329,7 +337,7 @@ impl Election {
         self.doubt_after_pause(now);
         let result = what(self);
         self.expect_to_wake(now);
-        self.renew_will();
+        self.update_crash_plan();
         self.report_transition(now, before);
         self.report_end();
         result
@@ -356,7 +364,7 @@ impl Election {
             Timer::PledgeEnd => self.answer_postponed(now),
             Timer::Inquiry => self.inquire(now),
             Timer::Probe => self.probe(now),
-            Timer::Sighting => self.tell_sighting(now),
+            Timer::ProbeReply => self.send_probe_reply(now),
             Timer::Challenge => self.challenge(now),
             Timer::Answer => self.answer_challenge(now),
             Timer::Resignation => self.resign_again(now),

@@ -195,7 +195,7 @@ impl Election {
 
     /// Does what waited for the disk.
     pub(super) fn go_on_persisted(&mut self, now: Time) {
-        self.open_reign(now);
+        self.open_leadership(now);
         match self.params.mode() {
             Mode::Available => self.go_on_reaffirming(now),
             Mode::Quorum => self.send_what_waited(now),

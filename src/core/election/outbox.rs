@@ -6,17 +6,17 @@ use std::hash::Hasher;
 use std::time::Duration;
 
 use super::Ignored;
+use crate::core::crash_plan::Basis;
 use crate::core::hook::Reason;
 use crate::core::output::{Event, Output};
-use crate::core::will::Estate;
 use crate::time::Time;
 use crate::types::NodeId;
 
 /// What is to be carried out, and what has been reported.
 ///
-/// Elections that differ in it alone will do the same, but for what they report and for the will.
-/// So it does not count in their hash, by which the model checker can tell where two ways have met.
-/// Outputs are to be taken before.
+/// Elections that differ in it alone will do the same, but for what they report and for the crash
+/// plan. So it does not count in their hash, by which the model checker can tell where two ways
+/// have met. Outputs are to be taken before.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox {
     pub(super) outputs: VecDeque<Output>,
@@ -32,9 +32,9 @@ pub(super) struct Outbox {
     /// The rival leader that was reported last.
     pub(super) reported_rival: Option<NodeId>,
     /// Who is to lead where this leader dies.
-    pub(super) heir: Option<NodeId>,
-    /// What the will that was asked to be kept depends on.
-    pub(super) bequeathed: Option<Estate>,
+    pub(super) planned_successor: Option<NodeId>,
+    /// What the crash plan that was asked to be kept depends on.
+    pub(super) crash_plan_basis: Option<Basis>,
 }
 
 impl Outbox {
@@ -47,8 +47,8 @@ impl Outbox {
             since: now,
             reported_short: false,
             reported_rival: None,
-            heir: None,
-            bequeathed: None,
+            planned_successor: None,
+            crash_plan_basis: None,
         }
     }
 

@@ -73,7 +73,7 @@ impl Election {
     pub(super) fn watch_leader(&mut self) {
         self.probing.asking = Asking::default();
         if !self.probing.telling.in_vain {
-            self.timers.clear(Timer::Sighting);
+            self.timers.clear(Timer::ProbeReply);
         }
         let Some(Awaited { due, until }) = self.awaited() else { return };
         self.timers.set(Timer::Silence, until);
@@ -84,7 +84,7 @@ impl Election {
     pub(super) fn forget_leader(&mut self) {
         self.probing.asking = Asking::default();
         self.probing.telling = Telling::default();
-        for timer in [Timer::Silence, Timer::Probe, Timer::Sighting, Timer::Claim] {
+        for timer in [Timer::Silence, Timer::Probe, Timer::ProbeReply, Timer::Claim] {
             self.timers.clear(timer);
         }
     }
@@ -116,7 +116,7 @@ impl Election {
             let last = self.probing.telling.asked_at.replace(now);
             self.probing.telling.in_vain = last.is_some_and(|last| now.since(last) <= spacing * 2);
             self.probing.telling.in_turn = false;
-            self.timers.set(Timer::Sighting, now + spacing / 2);
+            self.timers.set(Timer::ProbeReply, now + spacing / 2);
         } else {
             self.note_probe(now, due, spacing);
             self.probing.asking.in_turn = false;
@@ -133,7 +133,7 @@ impl Election {
     }
 
     /// The leader did not answer where this node could hear it: tells what was heard of it before.
-    pub(super) fn tell_sighting(&mut self, now: Time) {
+    pub(super) fn send_probe_reply(&mut self, now: Time) {
         let Some((leader, Awaited { due, until })) = self.leader_awaited() else { return };
         if now >= due {
             return;
@@ -141,22 +141,22 @@ impl Election {
         if !self.probing.telling.in_turn {
             self.probing.telling.in_turn = true;
             let wait = self.turn_to_speak(now, spacing(due, until));
-            return self.timers.set(Timer::Sighting, now + wait);
+            return self.timers.set(Timer::ProbeReply, now + wait);
         }
         self.probing.telling.in_vain = false;
         if let Some(newest) = self.members.newest(&leader) {
-            self.send(Body::Sighting { leader, newest });
+            self.send(Body::ProbeReply { leader, newest });
         }
     }
 
     /// Somebody has heard `leader`. Where this node has not, it need not ask any more.
-    pub(super) fn handle_sighting(&mut self, now: Time, leader: NodeId, newest: DatagramId) {
+    pub(super) fn handle_probe_reply(&mut self, now: Time, leader: NodeId, newest: DatagramId) {
         if self.leader != Some(leader) || self.state != State::Following {
             return;
         }
         self.probing.telling.in_vain = false;
-        self.timers.clear(Timer::Sighting);
-        if self.members.note_sighting(now, &leader, newest) {
+        self.timers.clear(Timer::ProbeReply);
+        if self.members.note_probe_reply(now, &leader, newest) {
             self.watch_leader();
         }
     }

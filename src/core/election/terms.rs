@@ -21,18 +21,18 @@ pub(super) struct Terms {
     pub(super) known: Term,
     /// The one that the leader which this node follows, or is, declared last, or will declare
     /// first; of the last leader where there is none. It may be lower than the highest known one.
-    pub(super) reign: Term,
+    pub(super) current: Term,
 }
 
 impl Terms {
     /// Of a node whose earlier life knew of `known`.
     pub(super) fn restored(known: Term) -> Self {
-        Terms { known, reign: Term::default() }
+        Terms { known, current: Term::default() }
     }
 }
 
 impl Election {
-    /// Takes a term above every known one, for a reign of this node.
+    /// Takes a term above every known one, for a leadership of this node.
     pub(super) fn take_next_term(&mut self) {
         self.terms.known = self.terms.known.next();
         self.persist();

@@ -41,7 +41,7 @@ pub fn hold_for(reliance: Duration) -> Duration {
 pub struct Cover {
     /// From then on the sender is no leader.
     pub lease_end: Time,
-    /// By then its scripts have let go.
+    /// By then its hooks have let go.
     pub grace_end: Time,
 }
 
@@ -66,7 +66,7 @@ impl Cover {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     cover: Cover,
-    /// Whether a declaration of this reign was acknowledged by a majority: before, the voters'
+    /// Whether a declaration of this leadership was acknowledged by a majority: before, the voters'
     /// pledges leave no time for a demote hook.
     confirmed: bool,
     /// The declarations that may still be acknowledged, the oldest first.
@@ -91,12 +91,12 @@ impl Lease {
         self.cover.lease_end
     }
 
-    /// When a voter may vote for somebody else at the earliest; the scripts have to have let go.
+    /// When a voter may vote for somebody else at the earliest; the hooks have to have let go.
     pub const fn grace_end(&self) -> Time {
         self.cover.grace_end
     }
 
-    /// Whether a majority has acknowledged a declaration of this reign.
+    /// Whether a majority has acknowledged a declaration of this leadership.
     pub const fn is_confirmed(&self) -> bool {
         self.confirmed
     }

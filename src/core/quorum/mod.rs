@@ -8,7 +8,7 @@
 //!   its [`Lease`]: the time that a majority of pledges certainly still covers. Two majorities
 //!   share a voter, and no voter's pledges overlap.
 //! * **A ballot** keeps terms apart. A voter votes once in a term, and has that on disk before it
-//!   says so; so no term has two leaders, and of two reigns the later has the higher term.
+//!   says so; so no term has two leaders, and of two leaderships the later has the higher term.
 //!
 //! Here are the pieces, each pure and small; [`Election`](crate::core::Election) puts them
 //! together.

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_releases_it_for_that_reign_or_a_later_one_and_nobody_else_does() {
+    fn the_holder_releases_it_for_that_leadership_or_a_later_one_and_nobody_else_does() {
         for (holder, term) in
             [(life("b"), 9), (life_of("a", 2), 9), (life_of("a", 4), 9), (life("a"), 4)]
         {

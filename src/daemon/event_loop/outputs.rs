@@ -34,7 +34,7 @@ impl Daemon {
                     self.hooks.fence(term, clock::now());
                     self.report_finished_hooks();
                 }
-                Output::Bequeath => self.keep_will(),
+                Output::UpdateCrashPlan => self.keep_crash_plan(),
                 Output::Notify(event) => self.tell(&event),
                 Output::Stopped(cause) => {
                     self.stopped = Some(cause);
@@ -74,19 +74,20 @@ impl Daemon {
         }
     }
 
-    /// While there is a will, a daemon that hangs is soon to be ended, so that it is carried out.
-    pub(super) fn keep_will(&mut self) {
+    /// While there is a crash plan, a daemon that hangs is soon to be ended, so that it is carried
+    /// out.
+    pub(super) fn keep_crash_plan(&mut self) {
         // What has to let go is the hook that took over.
         let hook = self.hooks.hook_that_took_over().unwrap_or(&self.config.hook).clone();
-        self.keep_will_by(hook);
+        self.keep_crash_plan_by(hook);
     }
 
     /// `hook` is what lets go.
-    fn keep_will_by(&mut self, hook: Option<String>) {
-        let will = self.election.will();
+    fn keep_crash_plan_by(&mut self, hook: Option<String>) {
+        let plan = self.election.crash_plan();
         let config = Config { hook, ..self.config.clone() };
-        self.will.keep(will.as_ref(), &config, self.hooks.interfaces());
-        let limit = will.and_then(|_| self.election.params().leader_watchdog());
+        self.plan.keep(plan.as_ref(), &config, self.hooks.interfaces());
+        let limit = plan.and_then(|_| self.election.params().leader_watchdog());
         if self.notifier.tighten_watchdog(limit) {
             self.feed_watchdog_from(clock::now());
         }
@@ -102,7 +103,7 @@ impl Daemon {
         });
     }
 
-    /// Scripts do not take over for a lease that is over: that run has not begun.
+    /// Hooks do not take over for a lease that is over: that run has not begun.
     fn run_hook(&mut self, mut run: HookRun) {
         let now = clock::now();
         if !may_show(&self.election, run.role, now) {
@@ -115,7 +116,7 @@ impl Daemon {
         if run.event == HookEvent::Elected
             && took_over.is_some_and(|hook| *hook != self.config.hook)
         {
-            self.keep_will_by(self.config.hook.clone());
+            self.keep_crash_plan_by(self.config.hook.clone());
         }
         self.hooks.start(&run, now);
         self.report_finished_hooks();

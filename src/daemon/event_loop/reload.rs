@@ -132,7 +132,7 @@ impl Daemon {
         }
         self.election.reconfigure(clock::now(), self.config.election.clone());
         self.carry_out();
-        self.keep_will();
+        self.keep_crash_plan();
         if self.check.schedule.reconfigure(CheckSettings::new(&self.config), clock::now()) {
             self.end_check();
         }

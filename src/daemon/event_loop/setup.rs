@@ -16,11 +16,11 @@ use crate::core::election::Setup;
 use crate::core::persist::PersistentState;
 use crate::daemon::RunError;
 use crate::daemon::control::{Access, ControlServer};
+use crate::daemon::crash_plan::CrashPlanFile;
 use crate::daemon::narration::Narration;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::store::{OnFailure, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
-use crate::daemon::will::WillFile;
 use crate::hooks::schedule::{CheckSchedule, CheckSettings};
 use crate::hooks::{HookNode, Hooks};
 use crate::os::clock::{self, Alarm};
@@ -72,9 +72,9 @@ impl Daemon {
         let hooks = Hooks::configured(&config, node, registry, HOOKS, Some(AGREEMENT), now)?;
         let mut election = Election::new(setup, now);
         election.handle_hook_runner(now, !hooks.needs_agreement());
-        let mut will = WillFile::of(&source, &config);
-        // An earlier life's is void: what its scripts hold, the hook for `started` lets go.
-        will.keep(None, &config, &[]);
+        let mut plan = CrashPlanFile::of(&source, &config);
+        // An earlier life's is void: what its hooks hold, the hook for `started` lets go.
+        plan.keep(None, &config, &[]);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
@@ -83,7 +83,7 @@ impl Daemon {
             writer: writer(store, &config, &waker, on_disk)?,
             reloads: Reloads::start(Order::carry_out, waking(&waker))?,
             election,
-            will,
+            plan,
             codec,
             narration: Narration::new(config.node_id, now),
             rejections: Rejections::default(),

@@ -360,7 +360,7 @@ fn a_leader_that_was_stopped_shows_nothing_of_a_lease_that_is_over() {
         assert_eq!(told[1]["reason"], "lease-lost");
         assert_eq!(listener.heard_as_leader(), 0);
 
-        // A lone voter gets a new lease, in a new reign.
+        // A lone voter gets a new lease, in a new leadership.
         node.turn_until("it leads again", |node| node.hooks().len() == 4);
         let hooks = node.hooks();
         assert_eq!(hooks[1..], ["elected election", "demoted lease-lost", "elected election"]);
@@ -414,8 +414,8 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
             }
             kept.ballot.is_some()
         });
-        node.turn_until("its scripts are free", |node| node.hooks() == ["started startup"]);
-        node.turn_until("its scripts are idle", |node| !node.daemon.hooks.report().running);
+        node.turn_until("its hooks are free", |node| node.hooks() == ["started startup"]);
+        node.turn_until("its hooks are idle", |node| !node.daemon.hooks.report().running);
         // The vote is on disk; the daemon is stopped before it has done anything about it.
         node.daemon.election.handle_persisted(clock::now(), kept);
         assert!(node.daemon.election.is_leader());
@@ -689,7 +689,7 @@ fn in_quorum_mode_maintenance_is_refused_while_the_disk_is_full_and_saved_once_i
     alone(test, || {
         let mut node = Node::start_in(&Plan::of("a", LONE), tiny()).unwrap();
         node.lead();
-        node.turn_until("its scripts are idle", |node| !node.daemon.hooks.report().running);
+        node.turn_until("its hooks are idle", |node| !node.daemon.hooks.report().running);
         node.settle_disk();
         let filler = fill(node.dir.path());
         let Response::Refused(refusal) = node.answer(r#"{"command":"maintenance","on":true}"#)
@@ -710,7 +710,7 @@ fn a_state_directory_that_was_deleted_is_written_anew_with_all_that_was_promised
         node.lead();
         fs::remove_dir_all(node.dir.path().join("state")).unwrap();
         node.hold_beyond_lease();
-        node.turn_until("another reign is on disk", |node| {
+        node.turn_until("another leadership is on disk", |node| {
             node.daemon.election.is_leader() && node.state_file().exists()
         });
         let text = fs::read_to_string(node.state_file()).unwrap();
@@ -798,7 +798,7 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
 }
 
 #[test]
-fn post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_fences() {
+fn post_stop_resigns_in_quorum_mode_only_where_the_hooks_have_let_go_and_else_fences() {
     let test =
         "post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_fences";
     alone(test, || {
@@ -846,11 +846,12 @@ fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
         let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
         node.lead();
         let Node { daemon, dir, .. } = node;
-        let (file, will) = (dir.path().join("lanelect.toml"), dir.path().join("control.will"));
-        let kept = fs::read_to_string(&will).unwrap();
+        let (file, plan) =
+            (dir.path().join("lanelect.toml"), dir.path().join("control.crash-plan"));
+        let kept = fs::read_to_string(&plan).unwrap();
         let over = kept.replacen(r#""grace_end":null"#, r#""grace_end":1"#, 1);
         assert_ne!(kept, over);
-        fs::write(&will, over).unwrap();
+        fs::write(&plan, over).unwrap();
         let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
         post_stop_after(daemon, &source).unwrap();
         let ran = fs::read_to_string(dir.path().join("log")).unwrap();
@@ -865,15 +866,15 @@ fn a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first() {
             Node::start(&Plan { hook: "echo old $LANELECT_EVENT >> $LOG", ..Plan::of("a", &[]) });
         node.turn_until("it leads", |node| node.hooks() == ["old started", "old elected"]);
         let dir = node.dir.path().to_owned();
-        let left = || fs::read_to_string(dir.join("control.will")).unwrap_or_default();
+        let left = || fs::read_to_string(dir.join("control.crash-plan")).unwrap_or_default();
         let config = fs::read_to_string(dir.join("lanelect.toml")).unwrap();
         let file = dir.join("new.toml");
         fs::write(&file, config.replace("echo old", "echo new")).unwrap();
         node.daemon.source = ConfigSource { file: Some(file), ..ConfigSource::default() };
         node.daemon.reload();
         node.turn_until("the old hook has let go", |node| {
-            let wills = left();
-            assert!(wills.is_empty() || wills.contains("echo old") || node.hooks().len() > 2);
+            let plans = left();
+            assert!(plans.is_empty() || plans.contains("echo old") || node.hooks().len() > 2);
             node.hooks().len() == 3
         });
         node.turn_until("the new one took over", |node| node.hooks().len() == 4);

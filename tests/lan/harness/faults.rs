@@ -42,7 +42,7 @@ impl Host {
     /// Removes what the daemon keeps where its control socket is, as somebody does who clears
     /// `/run`.
     pub(crate) fn remove_control_files(&self) {
-        for file in ["control.sock", "control.will"] {
+        for file in ["control.sock", "control.crash-plan"] {
             fs::remove_file(self.path(file)).unwrap();
         }
     }

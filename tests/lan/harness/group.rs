@@ -12,7 +12,7 @@ use super::journal::{Entry, What};
 pub(crate) struct Verdict {
     /// Where a host's `elected` hook started before another had let go.
     pub(crate) overlaps: Vec<Overlap>,
-    /// A reign's term was not above every earlier one's, a line each.
+    /// A leadership's term was not above every earlier one's, a line each.
     pub(crate) terms: Vec<String>,
 }
 

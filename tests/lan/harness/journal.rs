@@ -214,7 +214,7 @@ struct Story {
     /// What was to let go did not.
     failed: Option<&'static str>,
     term: u64,
-    reign: Option<u64>,
+    leadership: Option<u64>,
 }
 
 impl Story {
@@ -261,38 +261,42 @@ impl Story {
 
     fn boot(&mut self) -> Result<(), &'static str> {
         let unfinished = self.leading && !self.crashed && !self.stuck;
-        *self = Story { fresh: true, term: self.term, reign: self.reign, ..Story::default() };
+        *self =
+            Story { fresh: true, term: self.term, leadership: self.leadership, ..Story::default() };
         if unfinished { Err("ended in order without a demotion") } else { Ok(()) }
     }
 
     fn start(&mut self, run: &Run) -> Result<(), &'static str> {
         let again = self.failed.take().is_some_and(|event| event == run.event);
         let before = (self.fresh, self.leading, self.running);
-        let reigns = run.event == "elected" || run.event == "reaffirmed";
-        let same_reign = reigns && self.reign.is_some_and(|reign| run.term <= reign);
+        let leaderships = run.event == "elected" || run.event == "reaffirmed";
+        let same_leadership =
+            leaderships && self.leadership.is_some_and(|leadership| run.term <= leadership);
         let shrunk = run.term < self.term;
-        if reigns {
-            self.reign = Some(run.term);
+        if leaderships {
+            self.leadership = Some(run.term);
         }
         self.fresh = false;
-        self.leading = reigns;
+        self.leading = leaderships;
         self.running = true;
         self.term = run.term;
         match (run.event.as_str(), before) {
             (_, (_, _, true)) => Err("two hooks at a time"),
-            _ if again => terms(shrunk, same_reign),
-            ("started", (true, _, _)) | ("elected", (_, false, _)) => terms(shrunk, same_reign),
-            ("reaffirmed" | "demoted", (_, true, _)) => terms(shrunk, same_reign),
+            _ if again => terms(shrunk, same_leadership),
+            ("started", (true, _, _)) | ("elected", (_, false, _)) => {
+                terms(shrunk, same_leadership)
+            }
+            ("reaffirmed" | "demoted", (_, true, _)) => terms(shrunk, same_leadership),
             _ => Err("out of turn"),
         }
     }
 }
 
-fn terms(shrunk: bool, same_reign: bool) -> Result<(), &'static str> {
+fn terms(shrunk: bool, same_leadership: bool) -> Result<(), &'static str> {
     if shrunk {
         Err("a term that shrank")
-    } else if same_reign {
-        Err("a reign without a new term")
+    } else if same_leadership {
+        Err("a leadership without a new term")
     } else {
         Ok(())
     }

@@ -26,7 +26,7 @@ impl Host {
         let (_, said) = self.post_stop();
         self.end_leftovers();
         let holds = journal::leads(&self.journal.entries(), &self.name);
-        assert!(!holds, "{}'s scripts hold on: {said}", self.name);
+        assert!(!holds, "{}'s hooks hold on: {said}", self.name);
     }
 
     fn end_leftovers(&self) {

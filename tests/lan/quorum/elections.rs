@@ -21,7 +21,7 @@ fn three_voters_elect_one_leader() {
 }
 
 #[test]
-fn a_killed_leader_is_replaced_once_its_scripts_have_let_go() {
+fn a_killed_leader_is_replaced_once_its_hooks_have_let_go() {
     quorum_scenario(|lan, [h1, h2, h3]| {
         let (leader, others) = elect(lan, &[h1, h2, h3]);
         leader.slow_hook_on("demoted", "0.3");

@@ -41,7 +41,7 @@ fn a_slow_elected_hook_is_cut_short_when_the_lease_is_lost() {
         wait_until("an elected hook runs", || hosts.iter().any(took_over));
         let old = hosts.into_iter().find(took_over).unwrap();
         lan.cut(old);
-        wait_until("its scripts have let go", || {
+        wait_until("its hooks have let go", || {
             old.hooks().last().unwrap() == "demoted lease-lost" && old.hooks_match_role()
         });
         assert!(old.log().contains("is cut short"), "{}", old.log());

@@ -5,7 +5,7 @@ use crate::harness::claims::{Claim, contradictions};
 use crate::harness::patience::now;
 use crate::harness::{scenario, wait_until};
 
-/// The hooks are not checked across hosts: a sleeper's scripts are its watchdog's to stop.
+/// The hooks are not checked across hosts: a sleeper's hooks are its watchdog's to stop.
 #[test]
 fn a_leader_that_slept_through_its_lease_says_nothing_as_leader() {
     scenario(|lan, hosts: [_; 3]| {

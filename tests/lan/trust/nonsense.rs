@@ -91,7 +91,7 @@ impl Nonsense {
             8 => Body::Inquiry,
             9 => Body::Probe { leader: self.name() },
             10 => Body::Challenge,
-            _ => Body::Sighting { leader: self.name(), newest: self.datagram() },
+            _ => Body::ProbeReply { leader: self.name(), newest: self.datagram() },
         }
     }
 

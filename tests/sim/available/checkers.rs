@@ -49,8 +49,8 @@ const LOST_AT_LEAST_ELSE: u32 = ASKED_AT_LEAST + 1;
 /// A copy of a datagram comes before so many others have.
 const COPIES_WITHIN: usize = 64;
 
-/// A leader gets above the reigns that it hears of within so many intervals: at the end of one, and
-/// that may be when its last term is not on a slow disk yet.
+/// A leader gets above the leaderships that it hears of within so many intervals: at the end of
+/// one, and that may be when its last term is not on a slow disk yet.
 const OUTDOES_WITHIN: u32 = 3;
 
 /// What is known about one host, over all its lives.
@@ -60,10 +60,10 @@ struct Record {
     last_hook: Option<HookEvent>,
     hook_before: Option<HookEvent>,
     hook_runs: bool,
-    /// The highest term a hook has seen, and the highest of a reign.
+    /// The highest term a hook has seen, and the highest of a leadership.
     hook_term: Term,
-    reign: Option<Term>,
-    /// The last reign of its hooks that a better leader ended.
+    term: Option<Term>,
+    /// The last leadership of its hooks that a better leader ended.
     lost: Option<Term>,
     /// In this life: each node's newest datagram so far, by life and number.
     newest: BTreeMap<NodeId, (Incarnation, Sequence)>,
@@ -88,7 +88,7 @@ struct Record {
     /// In this life: the terms that it has to get to while it leads, and until when, by its own
     /// clock.
     to_reach: Vec<(Term, Time)>,
-    /// In this life: whose reigns it heard of while it led.
+    /// In this life: whose leaderships it heard of while it led.
     met: BTreeSet<(Life, Term)>,
     /// In this life: whether it yields, and still declares.
     yields: bool,
@@ -115,8 +115,8 @@ struct Missed {
 }
 
 impl Record {
-    /// The term that a leader has to get to now that it has heard `message`. A reign that it had
-    /// not heard of may have run its hook after that of its own, also in a lower term.
+    /// The term that a leader has to get to now that it has heard `message`. A leadership that it
+    /// had not heard of may have run its hook after that of its own, also in a lower term.
     fn term_to_reach(&mut self, message: &Message, election: &Election) -> Option<Term> {
         match message.body {
             Body::Declaration { .. } if is_worse(message, election) => {
@@ -200,8 +200,8 @@ impl Watch for Checkers {
 
     fn note_start(&mut self, host: usize, _now: u64, _hosts: &[Host]) {
         let record = &mut self.records[host];
-        let Record { hook_term, reign, lost, lost_to_it, .. } = *record;
-        *record = Record { hook_term, reign, lost, lost_to_it, ..Record::default() };
+        let Record { hook_term, term, lost, lost_to_it, .. } = *record;
+        *record = Record { hook_term, term, lost, lost_to_it, ..Record::default() };
     }
 
     fn note_stopped(&mut self, host: usize) {
@@ -262,7 +262,7 @@ impl Watch for Checkers {
         is_news
     }
 
-    fn note_stranger(&mut self, host: usize, message: &Message) {
+    fn note_unproven(&mut self, host: usize, message: &Message) {
         let discarded = self.records[host].discarded.entry(message.life()).or_default();
         *discarded = message.sequence.max(*discarded);
     }
@@ -312,7 +312,7 @@ impl Watch for Checkers {
     }
 
     /// Nothing is sent after the end, numbers only grow, no term is told before it is on disk, a
-    /// reign begins under a new term, nobody resigns while a hook runs, and a leader answers a
+    /// leadership begins under a new term, nobody resigns while a hook runs, and a leader answers a
     /// worse one and whoever asks for it within the declaration gap.
     fn note_sent(
         &mut self,
@@ -337,7 +337,7 @@ impl Watch for Checkers {
         if matches!(message.body, Body::Declaration { .. }) {
             let begins = record.last_sent.filter(|last| last.standing.role != Role::Leader);
             let old_term = begins.is_some_and(|last| message.term <= last.term);
-            refuse(old_term, || format!("{id} begins a reign under an old term"))?;
+            refuse(old_term, || format!("{id} begins a leadership under an old term"))?;
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
             refuse(late, || format!("{id} answered too late"))?;
             record.to_reach.retain(|(term, _)| message.term < *term);
@@ -376,11 +376,11 @@ impl Watch for Checkers {
         refuse(!fits, || format!("{id} runs {} after {:?}", run.event, record.last_hook))?;
         refuse(run.term < record.hook_term, || format!("{id} runs a hook under a shrunken term"))?;
         if matches!(run.event, Elected | Reaffirmed) {
-            let again = record.reign.is_some_and(|reign| run.term <= reign);
-            refuse(again, || format!("{id} reigns again under term {}", run.term))?;
-            record.reign = Some(run.term);
+            let again = record.term.is_some_and(|term| run.term <= term);
+            refuse(again, || format!("{id} leaderships again under term {}", run.term))?;
+            record.term = Some(run.term);
         } else if run.reason == Reason::BetterLeader {
-            record.lost = record.reign;
+            record.lost = record.term;
         }
         record.hook_term = run.term;
         record.hook_before = record.last_hook.replace(run.event);
@@ -478,7 +478,7 @@ impl Watch for Checkers {
         let cliques = cliques.unwrap_or_default();
         let checked = cliques.iter().try_for_each(|clique| {
             check_clique(clique, hosts)?;
-            self.check_reigns(clique, hosts)
+            self.check_leaderships(clique, hosts)
         });
         self.settled = checked.is_ok();
         match checked {
@@ -533,18 +533,18 @@ impl Checkers {
         })
     }
 
-    /// The hooks of the one leader of a settled group have been run under a term above the reigns
-    /// that others lost to a better leader: the winner of a conflict was told of it.
-    fn check_reigns(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
+    /// The hooks of the one leader of a settled group have been run under a term above the
+    /// leaderships that others lost to a better leader: the winner of a conflict was told of it.
+    fn check_leaderships(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
         let leads = |host: &&usize| hosts[**host].election.as_ref().is_some_and(|e| e.is_leader());
         let mut leaders = clique.iter().filter(leads);
         let (Some(leader), None) = (leaders.next(), leaders.next()) else { return Ok(()) };
-        let reign = self.records[*leader].reign;
+        let term = self.records[*leader].term;
         clique.iter().filter(|other| *other != leader).try_for_each(|other| {
             let lost = self.records[*other].lost;
-            refuse(lost.is_some() && lost >= reign, || {
+            refuse(lost.is_some() && lost >= term, || {
                 let (leader, other) = (node_id(*leader), node_id(*other));
-                format!("{leader} leads under {reign:?}, though {other} lost {lost:?}")
+                format!("{leader} leads under {term:?}, though {other} lost {lost:?}")
             })
         })
     }

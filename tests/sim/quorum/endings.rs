@@ -22,7 +22,7 @@ use lanelect::core::status::Ineligible;
 use lanelect::types::Term;
 
 use super::guarantees::Settled;
-use super::reigns::may_act;
+use super::leaderships::may_act;
 use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::available::checkers::rank;

@@ -10,7 +10,7 @@
 //! | disk | what a datagram rests on is on disk before it leaves |
 //! | enrolment | only voters that remember their votes vote, acknowledge and stand |
 //! | hooks | at every instant at most one node is between `elected` and the end of `demoted` |
-//! | fence | the fence command runs only where scripts have not let go in time |
+//! | fence | the fence command runs only where hooks have not let go in time |
 //! | clones | an id under which two daemons are heard does not count |
 //! | order | hooks alternate, numbers grow, nothing is sent after the end or for a dead lease |
 //! | liveness | see `endings` |
@@ -29,9 +29,9 @@ use lanelect::wire::message::{Body, Message};
 
 use super::broken;
 use super::clones::Clones;
+use super::leaderships::{Leaderships, may_act};
 use super::ledger::Ledger;
 use super::recorder::Recorder;
-use super::reigns::{Reigns, may_act};
 use crate::watch::{Decided, Violation, Watch};
 use crate::world::network::Network;
 use crate::world::{Host, label};
@@ -49,7 +49,7 @@ struct Record {
     ballot: Option<Ballot>,
     sequence: Sequence,
     stopped: bool,
-    /// The end of its lease, and whether its scripts have to let go after it.
+    /// The end of its lease, and whether its hooks have to let go after it.
     relied_on: Option<(Time, bool)>,
 }
 
@@ -58,7 +58,7 @@ struct Record {
 pub struct Counts {
     /// Transitions of a role or leader.
     pub transitions: u64,
-    /// Times at which a node took over while another's scripts had not let go.
+    /// Times at which a node took over while another's hooks had not let go.
     pub overlaps: u64,
     /// Fence commands.
     pub fences: u64,
@@ -71,16 +71,16 @@ pub struct Counts {
 pub struct Guarantees {
     records: Vec<Record>,
     /// By host, over all its lives: true time until which nobody else may take over what its
-    /// scripts hold.
+    /// hooks hold.
     covered: Vec<u64>,
     newest: BTreeMap<(usize, NodeId), (Incarnation, Sequence)>,
-    pub reigns: Reigns,
+    pub leaderships: Leaderships,
     pub ledger: Ledger,
     /// The highest term that a voter has announced. A node that is no voter moves nobody's term.
     voters_term: Term,
     /// The id that two daemons use at present.
     pub clones: Option<Clones>,
-    /// Whether a watchdog and a post-stop see to it that scripts let go.
+    /// Whether a watchdog and a post-stop see to it that hooks let go.
     pub guarded: bool,
     /// The shortest grace of any setting: no fence may come before it is over.
     pub grace: Duration,
@@ -106,7 +106,7 @@ impl Guarantees {
             records: vec![Record::default(); hosts],
             covered: vec![0; hosts],
             newest: BTreeMap::new(),
-            reigns: Reigns::default(),
+            leaderships: Leaderships::default(),
             ledger: Ledger::default(),
             voters_term: Term::default(),
             clones: None,
@@ -135,7 +135,7 @@ impl Guarantees {
     fn check_leases(&mut self, hosts: &[Host]) -> Result<(), Violation> {
         for (index, host) in hosts.iter().enumerate() {
             let lease = host.election.as_ref().and_then(Election::lease_end);
-            let relied_on = lease.map(|end| (end, host.scripts_hold));
+            let relied_on = lease.map(|end| (end, host.hooks_hold));
             let last = std::mem::replace(&mut self.records[index].relied_on, relied_on);
             if let Some(end) = lease.filter(|_| last != relied_on) {
                 let covered = host.clock.true_time(end + self.grace).saturating_sub(GRAIN);
@@ -147,21 +147,21 @@ impl Guarantees {
     }
 
     /// At every instant at most one node is between the start of `elected` and the end of
-    /// `demoted`. Where nothing guards the scripts it is counted how often that fails; but not
+    /// `demoted`. Where nothing guards the hooks it is counted how often that fails; but not
     /// before they have had the grace.
     fn check_takeover(&mut self, index: usize, now: u64, hosts: &[Host]) -> Result<(), Violation> {
-        let other = (0..hosts.len()).find(|other| *other != index && hosts[*other].scripts_hold);
+        let other = (0..hosts.len()).find(|other| *other != index && hosts[*other].hooks_hold);
         let Some(other) = other else { return Ok(()) };
         self.counts.overlaps += 1;
-        // Whatever becomes of the daemon and its scripts, they have had their grace.
+        // Whatever becomes of the daemon and its hooks, they have had their grace.
         let too_early = now < self.covered[other] && may_act(&hosts[index], now);
         broken("hooks", self.guarded || too_early, || {
             let (one, other) = (label(hosts, index), label(hosts, other));
-            format!("{one} takes over though {other}'s scripts have not let go, early: {too_early}")
+            format!("{one} takes over though {other}'s hooks have not let go, early: {too_early}")
         })
     }
 
-    /// The fence command is for scripts that have not let go when the grace is over, after the
+    /// The fence command is for hooks that have not let go when the grace is over, after the
     /// lease or a demote hook that failed, and for those of a daemon that stops and cannot run
     /// their demote hook. Where they are guarded neither happens.
     fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
@@ -170,10 +170,10 @@ impl Guarantees {
         let mut graces = host.lease_seen.into_iter().chain(host.late_since);
         let overran = graces.any(|begin| local >= begin + self.grace);
         let why = host.election.as_ref().and_then(|election| election.ineligible(local));
-        let holds = host.scripts_hold || host.runs_hook();
+        let holds = host.hooks_hold || host.runs_hook();
         let needed = holds && (overran || why == Some(Ineligible::Stopping));
         broken("fence", !needed, || format!("{} is fenced for term {term} in vain", host.node_id))?;
-        broken("fence", self.guarded, || format!("{}'s scripts were late", host.node_id))
+        broken("fence", self.guarded, || format!("{}'s hooks were late", host.node_id))
     }
 
     /// One hook at a time; `elected` and `demoted` alternate, `started` comes first.
@@ -315,7 +315,7 @@ impl Watch for Guarantees {
             format!("{} acts under a lease that is over: {decided:?}", host.node_id)
         })?;
         match decided {
-            Decided::Run(run) => self.reigns.note_decided(run, host),
+            Decided::Run(run) => self.leaderships.note_decided(run, host),
             Decided::Fence(term) => self.check_fence(now, *term, host),
             Decided::Send(_) | Decided::Keep(_) => Ok(()),
         }
@@ -340,15 +340,15 @@ impl Watch for Guarantees {
         })?;
         self.check_term(message, host)?;
         if matches!(message.body, Body::Resignation { .. }) {
-            broken("hooks", host.scripts_hold, || {
-                format!("{id} resigns though its scripts have not let go")
+            broken("hooks", host.hooks_hold, || {
+                format!("{id} resigns though its hooks have not let go")
             })?;
         }
         if matches!(message.body, Body::Declaration { .. }) {
             broken("terms", !self.ledger.stood_in(message), || {
                 format!("{id} leads in term {}, for which it asked no votes", message.term)
             })?;
-            self.reigns.note_declaration(index, now, message, hosts)?;
+            self.leaderships.note_declaration(index, now, message, hosts)?;
         }
         self.ledger.note_sent(index, now, message, host)
     }
@@ -361,7 +361,7 @@ impl Watch for Guarantees {
         hosts: &[Host],
     ) -> Result<(), Violation> {
         self.check_order(index, run, &hosts[index])?;
-        self.reigns.note_begun(run, &hosts[index], self.guarded)?;
+        self.leaderships.note_begun(run, &hosts[index], self.guarded)?;
         if run.event == HookEvent::Elected {
             self.check_takeover(index, now, hosts)
         } else {
@@ -403,7 +403,7 @@ impl Watch for Guarantees {
         hosts: &[Host],
         _network: &Network,
     ) -> Result<(), Violation> {
-        Reigns::check_one(now, hosts)?;
+        Leaderships::check_one(now, hosts)?;
         self.check_leases(hosts)?;
         self.clones.as_ref().map_or(Ok(()), |clones| clones.check(now, hosts))
     }

@@ -53,7 +53,7 @@ pub struct Ledger {
     taken_in: BTreeMap<(usize, Life, Sequence), Time>,
     /// By host: of two daemons under one id each has its own.
     ballots: BTreeMap<(usize, Term), Life>,
-    /// Up to which term a host has heard that a life's candidacies and reigns are over.
+    /// Up to which term a host has heard that a life's candidacies and leaderships are over.
     ended: BTreeMap<(usize, Life), Term>,
     /// The newest promise of each host.
     promises: BTreeMap<usize, Promise>,
@@ -196,9 +196,9 @@ impl Ledger {
             return self.check_testimony(asker, now, host, candidate);
         }
         check_enrolled(host, "says yes")?;
-        let holds = host.scripts_hold;
+        let holds = host.hooks_hold;
         broken("hooks", holds, || {
-            format!("{voter} says yes to {candidate:?} though its scripts have not let go")
+            format!("{voter} says yes to {candidate:?} though its hooks have not let go")
         })?;
         let Asked::Vote { term, hold } = asked else { return Ok(()) };
         let kept = host.disk.kept;
@@ -303,7 +303,7 @@ impl Ledger {
     }
 
     /// What a leader relies on is promised to it: by a majority of the voters, itself included, for
-    /// as long as its lease lasts, and its scripts may take to let go.
+    /// as long as its lease lasts, and its hooks may take to let go.
     pub fn check_lease(
         &self,
         index: usize,
@@ -315,7 +315,7 @@ impl Ledger {
         let Some(election) = &host.election else { return Ok(()) };
         let Some(quorum) = &election.params().quorum else { return Ok(()) };
         let life = Life { node_id: host.node_id, incarnation: host.incarnation };
-        let grace = if host.scripts_hold { grace } else { Duration::ZERO };
+        let grace = if host.hooks_hold { grace } else { Duration::ZERO };
         let relied_on = host.clock.true_time(end + grace).saturating_sub(2 * GRAIN);
         let promised = |id: &&NodeId| {
             let of = |(index, promise): (&usize, &Promise)| {

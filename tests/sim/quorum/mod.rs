@@ -15,7 +15,7 @@
 //! * **Clones** run in a network in which everybody hears everybody and has heard the id's holder;
 //!   the holder is not held meanwhile.
 //! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's
-//!   `post-stop` then has the scripts let go, and a demote hook takes at most `D`, where `W + 2 D ≤
+//!   `post-stop` then has the hooks let go, and a demote hook takes at most `D`, where `W + 2 D ≤
 //!   G`, the demote grace. A daemon that is held when its lease ends has lost up to `W` of the
 //!   grace; then it may have to cut an `elected` short, which takes up to half of what is left, and
 //!   the other half must do for `demoted`. A daemon is not held twice within one lease and its
@@ -32,9 +32,9 @@ mod clones;
 mod endings;
 mod faults;
 mod guarantees;
+mod leaderships;
 mod ledger;
 mod recorder;
-mod reigns;
 mod scenario;
 mod settings;
 mod voters;
@@ -85,7 +85,7 @@ impl Tally {
     /// What came of many runs, in words.
     pub fn summary(&self) -> String {
         format!(
-            "{:.1} simulated hours, {} datagrams, {} faults and commands, {} reigns, \
+            "{:.1} simulated hours, {} datagrams, {} faults and commands, {} leaderships, \
              {} promises, {} saves; mended groups had their leader within {:.1} % of the bound; \
              without watchdog and post-stop, hooks overlapped {} times in {} seeds, {:.1} in a \
              thousand, and the fence ran {} times",

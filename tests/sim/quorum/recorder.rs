@@ -90,7 +90,7 @@ struct Line {
 /// What a node shows of itself.
 #[derive(Debug, Default, Serialize)]
 struct Shows {
-    /// Whether its scripts hold what the leader holds.
+    /// Whether its hooks hold what the leader holds.
     holds: bool,
     leads: bool,
     /// Whether it asks for support or votes.
@@ -104,7 +104,7 @@ struct Shows {
 
 impl Shows {
     fn of(host: &Host, local: Time) -> Self {
-        let holds = host.scripts_hold;
+        let holds = host.hooks_hold;
         let Some(election) = &host.election else { return Shows { holds, ..Shows::default() } };
         let left = |end: Time| micros(end.since(local));
         let pledged = election.status(local).quorum.and_then(|quorum| quorum.pledged);
@@ -335,7 +335,7 @@ impl Recorder {
         }
     }
 
-    /// `post-stop` has carried a will out, and sends this.
+    /// `post-stop` has carried a crash plan out, and sends this.
     pub fn note_cleaned_up(&mut self, index: usize, now: u64, last: &Message, hosts: &[Host]) {
         self.note_sends(index, last, &hosts[index]);
         self.write(index, "is cleaned up after", now, hosts);

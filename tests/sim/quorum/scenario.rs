@@ -7,7 +7,7 @@ use lanelect::core::persist::Enrolment;
 use super::guarantees::Guarantees;
 use super::recorder::{Record, Recorder};
 use super::settings::{DRIFT_PPB, Drift, Settings, nanos};
-use super::{Tally, reigns};
+use super::{Tally, leaderships};
 use crate::watch::Violation;
 use crate::world::network::Weather;
 use crate::world::{Hiccups, HookHabit, Sabotage, World};
@@ -146,7 +146,7 @@ impl Scenario {
 
     /// A host: the leader more often than another.
     pub fn choose_host(&mut self) -> usize {
-        let leads = |host: &usize| reigns::may_act(&self.world.hosts[*host], self.world.now);
+        let leads = |host: &usize| leaderships::may_act(&self.world.hosts[*host], self.world.now);
         let leader = (0..self.settings.hosts).find(leads);
         leader.filter(|_| self.rng.u8(0..5) < 2).unwrap_or(self.rng.usize(0..self.settings.hosts))
     }
@@ -233,7 +233,7 @@ impl Scenario {
         let counts = self.world.watch.counts;
         self.tally.simulated = self.world.now;
         self.tally.sent = self.world.sent;
-        self.tally.elected = self.world.watch.reigns.elected;
+        self.tally.elected = self.world.watch.leaderships.elected;
         self.tally.granted = self.world.watch.ledger.granted;
         self.tally.saves = counts.asked_to_keep;
         if self.settings.guard.is_none() {

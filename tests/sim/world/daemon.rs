@@ -69,8 +69,8 @@ impl<W: Watch> World<W> {
     /// that.
     fn next_incarnation(&self, index: usize) -> Incarnation {
         let host = &self.hosts[index];
-        let namesakes = self.hosts.iter().filter(|other| other.node_id == host.node_id);
-        let last = namesakes.map(|namesake| namesake.incarnation).max();
+        let duplicates = self.hosts.iter().filter(|other| other.node_id == host.node_id);
+        let last = duplicates.map(|duplicate| duplicate.incarnation).max();
         let wall_micros = self.now / 1000;
         Incarnation(last.map_or(0, |last| last.0 + 1).max(wall_micros))
     }
@@ -102,7 +102,7 @@ impl<W: Watch> World<W> {
     }
 
     /// Holds a host's daemon for `duration`. Where a watchdog guards it, it is killed if that is
-    /// too long; and it is held again only once its scripts have had the time that they rely on.
+    /// too long; and it is held again only once its hooks have had the time that they rely on.
     pub fn hold_for(&mut self, index: usize, duration: u64) {
         let host = &self.hosts[index];
         if !host.is_up() {
@@ -287,7 +287,7 @@ impl<W: Watch> World<W> {
     }
 
     /// What a replayed datagram must not change: nothing but whether the host's own vote counts,
-    /// which it does not until a namesake has had the time to answer.
+    /// which it does not until a duplicate has had the time to answer.
     fn status(&self, index: usize) -> Option<Status> {
         let host = &self.hosts[index];
         status_of_others(host.election.as_ref(), host.local(self.now))
@@ -316,11 +316,11 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         let now = host.clock.show(self.now);
-        let is_fresh = election.is_fresh(now, &message);
-        if !is_fresh {
-            self.watch.note_stranger(to, &message);
+        let is_proven = election.is_proven(now, &message);
+        if !is_proven {
+            self.watch.note_unproven(to, &message);
         }
-        let is_news = is_fresh && self.watch.note_delivery(to, now, &message, election);
+        let is_news = is_proven && self.watch.note_delivery(to, now, &message, election);
         election.handle_datagram(now, from, &message);
         if is_news {
             self.watch.check_reaction(to, &message, election)?;
@@ -403,9 +403,9 @@ impl<W: Watch> World<W> {
                 self.run_fence(index);
                 Ok(())
             }
-            Output::Bequeath => {
+            Output::UpdateCrashPlan => {
                 let host = &mut self.hosts[index];
-                host.will = host.election.as_ref().and_then(Election::will);
+                host.plan = host.election.as_ref().and_then(Election::crash_plan);
                 Ok(())
             }
             Output::Notify(event) => self.note_event(index, event),

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use lanelect::core::Election;
+use lanelect::core::crash_plan::CrashPlan;
 use lanelect::core::hook::{HookEvent, HookOutcome};
 use lanelect::core::output::Output;
 use lanelect::core::params::Params;
 use lanelect::core::persist::PersistentState;
-use lanelect::core::will::Will;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId};
 use lanelect::wire::message::Message;
@@ -27,13 +27,13 @@ pub struct Host {
     pub life: u64,
     /// The highest number that any of its lives had.
     pub incarnation: Incarnation,
-    /// Whether its scripts hold what the leader holds: from the start of an `elected` to the end of
+    /// Whether its hooks hold what the leader holds: from the start of an `elected` to the end of
     /// whatever makes them let go, over all its lives.
-    pub scripts_hold: bool,
+    pub hooks_hold: bool,
     /// Since when they hold on although they were to let go, by its own clock.
     pub late_since: Option<Time>,
     /// What is to be done in its daemon's name where that dies.
-    pub(super) will: Option<Will>,
+    pub(super) plan: Option<CrashPlan>,
     /// When the latest lease of this life ends or ended, by its own clock.
     pub lease_seen: Option<Time>,
     /// What its check says, where it has one.
@@ -64,7 +64,7 @@ pub struct HookHabit {
     pub demoted_longest: u64,
     /// Probability that a run fails, or is lost: nobody is told whether it has ended.
     pub failure: f64,
-    /// The same for a run by which the scripts are to let go; then they have not.
+    /// The same for a run by which the hooks are to let go; then they have not.
     pub stubbornness: f64,
     /// Probability that a run never starts.
     pub absence: f64,
@@ -167,9 +167,9 @@ impl Host {
             election: None,
             life: 0,
             incarnation: Incarnation::default(),
-            scripts_hold: false,
+            hooks_hold: false,
             late_since: None,
-            will: None,
+            plan: None,
             healthy: true,
             lease_seen: None,
             busy_until: 0,
@@ -194,12 +194,12 @@ impl Host {
         self.election.is_some()
     }
 
-    /// Its scripts hold nothing any more.
+    /// Its hooks hold nothing any more.
     pub(super) fn let_go(&mut self) {
-        (self.scripts_hold, self.late_since) = (false, None);
+        (self.hooks_hold, self.late_since) = (false, None);
     }
 
-    /// Whether its scripts are doing something.
+    /// Whether its hooks are doing something.
     pub fn runs_hook(&self) -> bool {
         self.hook.is_some()
     }

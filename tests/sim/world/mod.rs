@@ -1,7 +1,7 @@
 //! A deterministic world: virtual time, hosts with drifting clocks and disks, and a network, all
 //! driving the very core that the daemon drives, over the very bytes that it sends.
 //!
-//! `host` is what a machine is, `daemon` what its daemon does, `disk` how it saves, `scripts` how
+//! `host` is what a machine is, `daemon` what its daemon does, `disk` how it saves, `hooks` how
 //! its hooks run, `network` who hears whom. A world does not judge: its [`Watch`] does.
 
 mod archive;
@@ -122,13 +122,13 @@ pub struct Hiccups {
     pub longest: u64,
 }
 
-/// What sees to it that scripts let go where the daemon cannot. Times are by the host's own clock
+/// What sees to it that hooks let go where the daemon cannot. Times are by the host's own clock
 /// where nothing else is said, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Guard {
     /// A daemon that is held for so long is killed.
     pub watchdog: u64,
-    /// Whatever happens, the scripts have let go so long after the lease.
+    /// Whatever happens, the hooks have let go so long after the lease.
     pub grace: Duration,
     /// The least true time between two holds of one daemon.
     pub between_holds: u64,
@@ -146,7 +146,7 @@ pub struct World<W> {
     pub trace: bool,
     pub sabotage: Option<Sabotage>,
     pub hiccups: Hiccups,
-    /// None where nothing guards the scripts.
+    /// None where nothing guards the hooks.
     pub guard: Option<Guard>,
     /// Members whose daemons are broken: what they tell of terms is not what they know.
     pub broken: Vec<Broken>,

@@ -1,4 +1,4 @@
-//! The hooks of a host, and what makes its scripts let go where its daemon cannot.
+//! The hooks of a host, and what makes its hooks let go where its daemon cannot.
 
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::time::Time;
@@ -16,7 +16,7 @@ impl<W: Watch> World<W> {
         self.log(index, || format!("hook {} {} term {}", run.event, run.reason, run.term));
         if ran {
             self.watch.note_hook_start(index, self.now, &run, &self.hosts)?;
-            self.hosts[index].scripts_hold |= run.event == HookEvent::Elected;
+            self.hosts[index].hooks_hold |= run.event == HookEvent::Elected;
         }
         let takes = self.hook_length(index, run.event);
         let ends_at = self.now + takes;
@@ -73,7 +73,7 @@ impl<W: Watch> World<W> {
         let host = &mut self.hosts[index];
         if was_to_let_go && outcome == HookOutcome::Succeeded {
             host.let_go();
-        } else if hook.event == HookEvent::Demoted && host.scripts_hold {
+        } else if hook.event == HookEvent::Demoted && host.hooks_hold {
             host.late_since.get_or_insert(host.clock.show(self.now));
         }
         if hook.ran {
@@ -81,7 +81,7 @@ impl<W: Watch> World<W> {
                 HookOutcome::Failed => host.params.quorum.is_some(),
                 outcome => outcome == HookOutcome::Lost,
             };
-            let still_holds = host.scripts_hold || hook.event == HookEvent::Started;
+            let still_holds = host.hooks_hold || hook.event == HookEvent::Started;
             let repeats = was_to_let_go && is_missing && still_holds;
             self.watch.note_hook_end(index, hook.event, repeats);
         }
@@ -154,23 +154,25 @@ impl<W: Watch> World<W> {
         self.drain(index)
     }
 
-    /// A daemon died without a word. Its unit's `post-stop` carries out its will: it has the
-    /// scripts let go, within the grace of the lease that it had, and resigns.
+    /// A daemon died without a word. Its unit's `post-stop` carries out its crash plan: it has the
+    /// hooks let go, within the grace of the lease that it had, and resigns.
     pub(super) fn clean_up_after_crash(&mut self, index: usize) -> Result<(), Violation> {
         self.hosts[index].hook = None;
         if self.rng.f64() >= self.post_stop {
-            self.hosts[index].will = None;
+            self.hosts[index].plan = None;
             return Ok(());
         }
         let host = &self.hosts[index];
-        let lets_go = host.will.as_ref().is_some_and(|will| will.hook.is_some());
+        let lets_go = host.plan.as_ref().is_some_and(|plan| plan.hook.is_some());
         // Where it did not run after an earlier life either, what that left may hold still.
-        if host.scripts_hold && !lets_go && self.post_stop >= 1.0 {
+        if host.hooks_hold && !lets_go && self.post_stop >= 1.0 {
             let label = self.label(index);
-            return Err(Violation::new(format!("{label} died, and no will lets its scripts go")));
+            return Err(Violation::new(format!(
+                "{label} died, and no crash plan lets its hooks go"
+            )));
         }
         let number = self.next_hook_number(index);
-        if self.hosts[index].will.is_none() {
+        if self.hosts[index].plan.is_none() {
             return Ok(());
         }
         self.log(index, || "runs post-stop".into());
@@ -198,10 +200,10 @@ impl<W: Watch> World<W> {
         }
         self.log(index, || "has cleaned up after its daemon".into());
         self.hosts[index].let_go();
-        match self.hosts[index].will.take() {
-            Some(will) => {
-                self.watch.note_cleaned_up(index, self.now, &will.resignation, &self.hosts);
-                self.send(index, &will.resignation)
+        match self.hosts[index].plan.take() {
+            Some(plan) => {
+                self.watch.note_cleaned_up(index, self.now, &plan.resignation, &self.hosts);
+                self.send(index, &plan.resignation)
             }
             None => Ok(()),
         }

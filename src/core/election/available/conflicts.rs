@@ -57,7 +57,7 @@ impl Election {
     pub(in crate::core::election) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
         let led = self.state == State::Leading;
         self.leave_office(now);
-        self.terms.reign = term;
+        self.terms.current = term;
         self.follow(now, leader);
         if led {
             self.outbox.cause = Some(Reason::BetterLeader);
@@ -96,7 +96,7 @@ impl Election {
     }
 
     /// The winner, which leads in `term`, has to get past both terms, also where this node restarts
-    /// before it has: its hook ran before the scripts of this node let go.
+    /// before it has: its hook ran before the hooks of this node let go.
     pub(in crate::core::election) fn concede(&mut self, term: Term) {
         self.terms.known = self.terms.known.max(term);
         self.take_next_term();
@@ -108,21 +108,21 @@ impl Election {
         self.conflicts.conceded = self.conflicts.conceded.max(term);
     }
 
-    /// The leader that this node follows declares in the term `reign`. It may be another one than
+    /// The leader that this node follows declares in `term`. It may be another one than
     /// before, or have lost its disk, and has to be above the term that was followed before.
-    pub(in crate::core::election) fn learn_reign(&mut self, reign: Term) {
-        self.note_ended(self.terms.reign);
-        self.terms.reign = reign;
+    pub(in crate::core::election) fn note_current_term(&mut self, term: Term) {
+        self.note_ended(self.terms.current);
+        self.terms.current = term;
     }
 
     /// The term that the leader has yet to get past.
     pub(in crate::core::election) fn concession(&self) -> Option<Term> {
-        let is_behind = self.leader.is_some() && self.terms.reign < self.conflicts.conceded;
+        let is_behind = self.leader.is_some() && self.terms.current < self.conflicts.conceded;
         is_behind.then_some(self.conflicts.conceded)
     }
 
-    /// This leader has to get above the reign `term` of another one: now, or where it took a higher
-    /// term less than an interval ago, when that is over.
+    /// Another leader leads in `term`, and this one has to get above it: now, or if it took a
+    /// higher term less than an interval ago, when that is over.
     pub(in crate::core::election) fn outdo(&mut self, now: Time, term: Term) {
         self.learn_term(term);
         self.reaffirm_when_due(now);
@@ -155,16 +155,16 @@ impl Election {
         self.take_next_term();
         self.outbox.cause = Some(Reason::Conflict);
         self.hooks.announce(HookEvent::Reaffirmed, Reason::Conflict);
-        self.open_reign(now);
+        self.open_leadership(now);
     }
 
     /// A leader that took a higher term leads in it from the time on that it is on disk.
     pub(in crate::core::election) fn begins_next_term(&mut self) -> bool {
         let begins = self.state == State::Leading
             && self.term_is_kept()
-            && self.terms.reign < self.terms.known;
+            && self.terms.current < self.terms.known;
         if begins {
-            self.terms.reign = self.terms.known;
+            self.terms.current = self.terms.known;
         }
         begins
     }

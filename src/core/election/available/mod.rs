@@ -39,7 +39,7 @@ impl Election {
         match message.body {
             Body::Heartbeat { interval_us, .. } => self.handle_heartbeat(now, message, interval_us),
             Body::Probe { leader } => self.handle_probe(now, leader),
-            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
+            Body::ProbeReply { leader, newest } => self.handle_probe_reply(now, leader, newest),
             Body::Proposal => self.handle_proposal(now, sender, rank),
             Body::Claim => self.handle_claim(now, sender, rank),
             Body::Resignation { successor } => self.handle_resignation(now, message, successor),
@@ -105,20 +105,20 @@ impl Election {
     }
 
     /// Of several active leaders the best-ranked one is followed.
-    fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank, reign: Term) {
+    fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank, term: Term) {
         let current =
             self.leader.and_then(|id| Some(Rank::new(id, &self.members.get(&id)?.standing)));
         if self.leader == Some(sender) {
             self.watch_leader();
             self.consider_claim(now);
             let concedes = self.concession().is_some();
-            self.learn_reign(reign);
+            self.note_current_term(term);
             if !concedes {
                 self.concede_soon(now);
             }
             self.use_the_wake(now);
         } else if current.is_none_or(|current| rank > current) {
-            self.learn_reign(reign);
+            self.note_current_term(term);
             self.follow(now, sender);
             self.concede_soon(now);
         }

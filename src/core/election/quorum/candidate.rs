@@ -14,7 +14,7 @@ use crate::types::{NodeId, Term};
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Whether this node may stand: its own promises and its scripts leave it free to.
+    /// Whether this node may stand: its own promises and its hooks leave it free to.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
         self.may_vote(now) && self.quorum.voter.bound_until(now, self.life).is_none()
     }

@@ -32,20 +32,20 @@ impl Election {
     }
 
     /// Whether this node is a voter that does not remember its votes.
-    pub(in crate::core::election) fn lacks_memory(&self) -> bool {
+    pub(in crate::core::election) fn lacks_state(&self) -> bool {
         self.is_voter() && self.quorum.voter.enrolment() != Enrolment::Enrolled
     }
 
     /// Begins to ask the others.
     pub(in crate::core::election) fn begin_enrolment(&mut self, now: Time) {
-        if self.lacks_memory() {
+        if self.lacks_state() {
             self.timers.set(Timer::Inquiry, now);
         }
     }
 
     /// Asks the other voters what they remember, and again an interval later.
     pub(in crate::core::election) fn inquire(&mut self, now: Time) {
-        if !self.lacks_memory() {
+        if !self.lacks_state() {
             return;
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
@@ -66,7 +66,7 @@ impl Election {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
         let told = Enrolment::told_by(message.standing.flags);
         let is_news = known.is_none_or(|known| known.memory != told);
-        if self.lacks_memory() && told != Enrolment::Enrolled && is_news {
+        if self.lacks_state() && told != Enrolment::Enrolled && is_news {
             self.timers.set_no_later(Timer::Inquiry, now + self.params.repetition_gap());
         }
     }
@@ -97,7 +97,7 @@ impl Election {
         let nobody_remembers = || census.all(others(), |memory| memory != Enrolment::Enrolled);
         let all_have_seen_that = || census.all(others(), |memory| memory != Enrolment::None);
         let next = match self.disk.written().enrolment {
-            _ if !self.lacks_memory() => return,
+            _ if !self.lacks_state() => return,
             _ if testified => Enrolment::Enrolled,
             Enrolment::None if nobody_remembers() => Enrolment::Founding,
             Enrolment::Founding if all_have_seen_that() => Enrolment::Enrolled,

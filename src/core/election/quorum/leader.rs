@@ -27,20 +27,20 @@ impl Election {
         }
     }
 
-    /// Leads no more. The scripts have the demote grace to let go in; one that still takes over is
+    /// Leads no more. The hooks have the demote grace to let go in; one that still takes over is
     /// cut short, and half of what is left of the grace is the demote hook's.
     fn end_lease(&mut self, now: Time, reason: Reason) {
         let Some(lease) = self.quorum.lease.take() else { return };
         self.timers.clear(Timer::Lease);
         self.timers.clear(Timer::Declare);
-        let scripts_run = self.hooks.schedule.running().map(|run| run.event);
+        let running = self.hooks.schedule.running().map(|run| run.event);
         self.hand_over(now, reason, None);
         if !self.hooks.schedule.hold() {
             return;
         }
-        self.hooks.must_let_go_by(self.terms.reign, lease.grace_end());
+        self.hooks.fencing.limit(self.terms.current, lease.grace_end());
         self.timers.set_no_later(Timer::GraceEnd, lease.grace_end());
-        if matches!(scripts_run, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
+        if matches!(running, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
             let by = now + lease.grace_end().since(now) / 2;
             self.outbox.push(Output::CutHookShort { by });
         }
@@ -87,7 +87,7 @@ impl Election {
         if is_renewed {
             self.rest_until_due();
         }
-        self.tell_scripts();
+        self.run_elected_hook();
     }
 
     /// Another voter of this group declares itself the leader.
@@ -102,12 +102,12 @@ impl Election {
             return self.give_way(now, message.term);
         }
         let follows_another = self.leader.is_some_and(|leader| leader != sender);
-        if follows_another && message.term <= self.terms.reign {
+        if follows_another && message.term <= self.terms.current {
             return;
         }
         self.members.note_declaration(now, &sender, Duration::from_micros(interval_us.into()));
         self.learn_term(message.term);
-        self.terms.reign = message.term;
+        self.terms.current = message.term;
         if matches!(self.state, State::HandingOver { .. }) {
             self.leave_office(now);
             self.schedule_heartbeat(now);
@@ -125,7 +125,7 @@ impl Election {
     /// Two leaders at once: some promise that the lease rests on was broken, a clock's or a disk's.
     /// Of an outdated leader the promises are over; a later one is given way to.
     fn give_way(&mut self, now: Time, term: Term) {
-        if term > self.terms.reign {
+        if term > self.terms.current {
             self.end_lease(now, Reason::BetterLeader);
         }
     }

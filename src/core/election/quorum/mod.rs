@@ -122,7 +122,7 @@ impl Election {
             }
             Body::Probe { leader } => self.handle_probe(now, leader),
             _ if !self.has_vote(&sender) => {}
-            Body::Sighting { leader, newest } => self.handle_sighting(now, leader, newest),
+            Body::ProbeReply { leader, newest } => self.handle_probe_reply(now, leader, newest),
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
                 self.handle_proposal(now, sender, rank);

@@ -188,7 +188,7 @@ impl Election {
         self.is_voter() && !matches!(self.state, State::Leading | State::Stopped)
     }
 
-    /// Whether this voter may give anybody its support or vote, its pledge left aside: its scripts
+    /// Whether this voter may give anybody its support or vote, its pledge left aside: its hooks
     /// have let go, it remembers its votes, nobody else uses its id, and it is not about to win
     /// itself.
     fn is_free_to_vote(&self, now: Time, candidate: Life) -> bool {
@@ -203,7 +203,7 @@ impl Election {
 
     /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
     pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
-        self.own_vote_counts(now) && self.hooks.schedule.have_let_go() && !self.hooks.is_fencing()
+        self.own_vote_counts(now) && self.hooks.have_let_go()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {

@@ -5,11 +5,11 @@ use super::*;
 const IN_REASON: u64 = 1 << 32;
 const STEP: u64 = 1 << 16;
 
-fn conceding(reign: u64) -> Body {
+fn conceding(term: u64) -> Body {
     Body::Heartbeat {
         interval_us: 1_000_000,
         leader: None,
-        conceded: Some(Term(reign)),
+        conceded: Some(Term(term)),
         acknowledged: None,
     }
 }

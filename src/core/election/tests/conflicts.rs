@@ -4,7 +4,7 @@ use super::*;
 use crate::types::DatagramId;
 
 #[test]
-fn a_better_leaders_declaration_ends_this_ones_reign() {
+fn a_better_leaders_declaration_ends_this_ones_leadership() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("a")));
@@ -53,9 +53,9 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
     assert!(answers as u128 <= most, "answers are bounded by the gap: {answers}");
 }
 
-/// The rival's scripts may have taken things over later than this node's did, whatever the terms.
+/// The rival's hooks may have taken things over later than this node's did, whatever the terms.
 #[test]
-fn each_reign_of_a_rival_is_settled_once_even_under_a_lower_term() {
+fn each_leadership_of_a_rival_is_settled_once_even_under_a_lower_term() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
     assert_eq!(lan.at("m").term(), Term(8));
@@ -150,7 +150,7 @@ fn a_leader_that_is_handing_over_gives_way_to_a_better_one_without_a_second_demo
 
 /// At short intervals followers tell that they are there only once a second.
 #[test]
-fn a_reign_that_was_given_up_is_told_at_every_interval() {
+fn a_leadership_that_was_given_up_is_told_at_every_interval() {
     let every = ms(20);
     let quick = Params { heartbeat_interval: every, ..Params::new(every) };
     let mut lan = Lan::new();
@@ -200,7 +200,7 @@ fn leader_keeps_its_term_where_nobody_concedes_a_term() {
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None },
         Body::Probe { leader },
         Body::Probe { leader: id("z") },
-        Body::Sighting { leader: id("z"), newest },
+        Body::ProbeReply { leader: id("z"), newest },
         Body::Proposal,
         Body::Challenge,
         Body::Claim,
@@ -334,7 +334,7 @@ fn rival_in_ever_higher_terms_costs_one_hook_run_an_interval() {
 
 /// Who lost, or conceded, last may say nothing more.
 #[test]
-fn leader_gets_above_each_of_two_reigns_that_it_hears_of_at_once() {
+fn leader_gets_above_each_of_two_leaderships_that_it_hears_of_at_once() {
     let lost = |name, term| Peer::leading(name, term).says(EVERY_SECOND);
     let conceded = |name, term| Peer::new(name).says(following("m", Some(term)));
     let pairs = [
@@ -356,7 +356,7 @@ fn leader_gets_above_each_of_two_reigns_that_it_hears_of_at_once() {
 }
 
 #[test]
-fn shorter_intervals_count_for_a_pending_reign_too() {
+fn shorter_intervals_count_for_a_pending_leadership_too() {
     let slow = Params { candidate: true, ..Params::new(secs(60)) };
     let mut lan = Lan::new();
     lan.start("m", slow);
@@ -371,7 +371,7 @@ fn shorter_intervals_count_for_a_pending_reign_too() {
 
 /// The disk is done long before the end of the interval, and the rival that lost says nothing more.
 #[test]
-fn a_reign_that_was_heard_during_a_write_is_got_above_once_that_is_done() {
+fn a_leadership_that_was_heard_during_a_write_is_got_above_once_that_is_done() {
     let slow = Params { candidate: true, ..Params::new(secs(60)) };
     let mut lan = Lan::new();
     lan.start("m", slow);

@@ -99,7 +99,7 @@ fn a_leader_that_loses_sight_of_enough_candidates_steps_down() {
 }
 
 #[test]
-fn a_farewell_that_leaves_too_few_candidates_ends_the_reign_at_once() {
+fn a_farewell_that_leaves_too_few_candidates_ends_the_leadership_at_once() {
     let mut lan = Lan::settled(&["a", "b"], &at_least_two());
     lan.tell("b", Election::stop);
     assert_eq!(lan.leaders(), Vec::<String>::new());
@@ -306,7 +306,7 @@ fn a_demote_hook_that_follows_a_failing_check_ends_before_anyone_else_leads() {
     lan.set_hooks("a", None);
     check(&mut lan, "a", "---");
     lan.pass(secs(10));
-    assert_eq!(lan.at("b").leader(), Some(id("a")), "it declares until its scripts have let go");
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "it declares until its hooks have let go");
     lan.set_hooks("a", SUCCEEDED);
     lan.end_hook("a", HookOutcome::Succeeded);
     assert_eq!(lan.leaders(), ["b"]);

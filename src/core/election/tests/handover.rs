@@ -132,7 +132,7 @@ fn the_best_candidate_takes_over_where_it_preempts_and_one_hook_ends_before_the_
     lan.set_hooks("b", None);
     lan.start("a", preempting(100));
     lan.pass(ms(500));
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "b's scripts are still letting go");
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "b's hooks are still letting go");
     assert_eq!(lan.take("b").hooks().last(), Some(&(HookEvent::Demoted, Reason::Preempted)));
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Started, Reason::Startup)]);
     lan.end_hook("b", HookOutcome::Succeeded);
@@ -186,7 +186,7 @@ fn candidate_that_does_not_hear_the_leader_itself_claims_nothing() {
     let mut told = Vec::new();
     for _ in 0..10 {
         let unheard = leader.says(EVERY_SECOND);
-        lan.hear(witness.says(Body::Sighting { leader: id("z"), newest: unheard.id() }));
+        lan.hear(witness.says(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
         lan.take("m");
         lan.pass(secs(1));
         told.extend(lan.take("m").bodies());
@@ -219,7 +219,7 @@ fn one_lost_declaration_does_not_put_the_claim_off_by_the_whole_delay() {
     lan.take("m");
     lan.pass(ms(990));
     let unheard = leader.says(EVERY_SECOND);
-    lan.hear(witness.says(Body::Sighting { leader: id("z"), newest: unheard.id() }));
+    lan.hear(witness.says(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
     lan.pass(ms(20));
     let mut told = claims(&lan.take("m"));
     for _ in 0..10 {
@@ -242,21 +242,21 @@ fn one_lost_declaration_does_not_end_the_repetition_of_a_claim() {
     }
     assert!(claims(&lan.take("m")) > 3);
     let unheard = leader.says(EVERY_SECOND);
-    lan.hear(witness.says(Body::Sighting { leader: id("z"), newest: unheard.id() }));
+    lan.hear(witness.says(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
     lan.pass(ms(1_000));
     lan.take("m");
     lan.pass_with(secs(20), &mut [(&mut leader, EVERY_SECOND)]);
     assert!(claims(&lan.take("m")) > 0, "no claim for 20 s");
 }
 
-/// A broken member's sighting of what the leader never sent.
+/// A broken member's probe reply of what the leader never sent.
 #[test]
-fn one_absurd_sighting_does_not_silence_the_candidate_for_the_leaders_life() {
+fn one_absurd_probe_reply_does_not_silence_the_candidate_for_the_leaders_life() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", delayed(secs(5)), &mut leader);
     let newest =
         crate::types::DatagramId { incarnation: leader.incarnation, sequence: Sequence(u64::MAX) };
-    lan.hear(Peer::new("x").says(Body::Sighting { leader: id("z"), newest }));
+    lan.hear(Peer::new("x").says(Body::ProbeReply { leader: id("z"), newest }));
     lan.pass_with(secs(60), &mut [(&mut leader, EVERY_SECOND)]);
     assert!(claims(&lan.take("m")) > 0);
 }
@@ -380,7 +380,7 @@ fn maintenance_hands_over_outlives_a_restart_and_ends_by_order() {
 }
 
 #[test]
-fn the_leaders_farewell_ends_its_reign_without_waiting_for_silence() {
+fn the_leaders_farewell_ends_its_leadership_without_waiting_for_silence() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(leader.says(Body::Farewell { id_taken: false }));
@@ -430,7 +430,7 @@ fn a_resignation_is_repeated_until_another_node_leads() {
     assert_eq!(sent, [0, 100, 200, 400, 800, 1600].map(ms), "up to the alive threshold");
 }
 
-/// Nobody else would get the leadership otherwise; the scripts of a stopped or partitioned leader
+/// Nobody else would get the leadership otherwise; the hooks of a stopped or partitioned leader
 /// are not waited for either.
 #[test]
 fn in_available_mode_a_demote_hook_that_failed_keeps_nobody_from_leading() {

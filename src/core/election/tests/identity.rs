@@ -1,4 +1,4 @@
-//! Old datagrams, earlier lives, namesakes, and what must be on disk.
+//! Old datagrams, earlier lives, duplicates, and what must be on disk.
 
 use super::*;
 
@@ -110,8 +110,8 @@ fn a_newcomer_under_a_taken_id_is_told_to_stop_and_does_without_a_word() {
 #[test]
 fn an_objection_to_another_life_stops_nobody() {
     let mut lan = Lan::led_by("m");
-    let mut namesake = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
-    lan.hear(namesake.says(Body::Objection { newcomer: Incarnation(78) }));
+    let mut duplicate = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
+    lan.hear(duplicate.says(Body::Objection { newcomer: Incarnation(78) }));
     assert_eq!(lan.leaders(), ["m"]);
     assert_eq!(lan.take("m").stopped(), None);
 }
@@ -120,9 +120,9 @@ fn an_objection_to_another_life_stops_nobody() {
 fn the_holder_of_an_id_objects_to_a_newcomer_though_not_to_its_every_datagram() {
     let mut lan = Lan::led_by("m");
     let newcomer = Incarnation(77);
-    let mut namesake = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
+    let mut duplicate = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
     for _ in 0..50 {
-        lan.hear(namesake.says(HEARTBEAT));
+        lan.hear(duplicate.says(HEARTBEAT));
         lan.pass(ms(1));
     }
     let outputs = lan.take("m");
@@ -154,10 +154,10 @@ fn of_two_under_one_id_that_tell_each_other_to_stop_the_life_that_began_first_st
     for (other, stays) in [(Incarnation(77), true), (Incarnation(0), false)] {
         let mut lan = Lan::led_by("m");
         let own = lan.at("m").life.incarnation;
-        let mut namesake = Peer { incarnation: other, role: Role::Starting, ..Peer::new("m") };
-        lan.hear(namesake.says(HEARTBEAT));
+        let mut duplicate = Peer { incarnation: other, role: Role::Starting, ..Peer::new("m") };
+        lan.hear(duplicate.says(HEARTBEAT));
         assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer: other }]);
-        lan.hear(namesake.says(Body::Objection { newcomer: own }));
+        lan.hear(duplicate.says(Body::Objection { newcomer: own }));
         assert_eq!(lan.take("m").stopped().is_none(), stays);
         assert_eq!(lan.leaders().is_empty(), !stays);
     }
@@ -207,7 +207,7 @@ fn a_later_life_that_gives_an_id_back_leaves_its_holder_known() {
 }
 
 #[test]
-fn a_reigns_term_is_on_disk_before_any_datagram_shows_it() {
+fn a_leaderships_term_is_on_disk_before_any_datagram_shows_it() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
     let outputs = lan.take("m").0;

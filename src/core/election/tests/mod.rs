@@ -6,10 +6,10 @@
 
 mod absurd_terms;
 mod conflicts;
+mod crash_plan;
 mod elections;
 mod eligibility;
 mod following;
-mod freshness;
 mod handover;
 mod identity;
 mod probing;
@@ -17,10 +17,10 @@ mod quorum;
 mod quorum_model_regressions;
 mod quorum_regressions;
 mod regressions;
+mod replay_protection;
 mod replays;
 mod startup;
 mod statics;
-mod will;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -321,7 +321,7 @@ impl Host {
                         election.handle_hook_finished(now, outcome);
                     }
                 }
-                Output::Bequeath
+                Output::UpdateCrashPlan
                 | Output::Notify(_)
                 | Output::Stopped(_)
                 | Output::CutHookShort { .. } => {}

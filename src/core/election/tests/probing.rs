@@ -161,10 +161,12 @@ fn the_third_probe_too_has_the_time_to_be_answered() {
 }
 
 #[test]
-fn a_sighting_of_a_newer_datagram_counts_as_the_declaration_that_was_due() {
+fn a_probe_reply_of_a_newer_datagram_counts_as_the_declaration_that_was_due() {
     let (mut lan, _, declaration) = follower();
     lan.pass(DUE + ms(200));
-    lan.hear(Peer::new("x").says(Body::Sighting { leader: id("z"), newest: after(&declaration) }));
+    lan.hear(
+        Peer::new("x").says(Body::ProbeReply { leader: id("z"), newest: after(&declaration) }),
+    );
     lan.take("m");
     lan.pass(GIVEN_UP - ms(201));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
@@ -173,26 +175,26 @@ fn a_sighting_of_a_newer_datagram_counts_as_the_declaration_that_was_due() {
 }
 
 #[test]
-fn a_sighting_of_what_was_heard_or_sighted_before_or_of_an_earlier_life_buys_no_time() {
+fn a_probe_reply_of_what_was_heard_or_sighted_before_or_of_an_earlier_life_buys_no_time() {
     let (mut lan, _, declaration) = follower();
     let known = DatagramId { sequence: declaration.sequence, ..after(&declaration) };
     let earlier = DatagramId { incarnation: Incarnation(0), sequence: Sequence(1000) };
     let (mut x, leader) = (Peer::new("x"), id("z"));
     lan.pass(DUE + ms(200));
     for newest in [known, earlier] {
-        lan.hear(x.says(Body::Sighting { leader, newest }));
+        lan.hear(x.says(Body::ProbeReply { leader, newest }));
     }
-    lan.hear(x.says(Body::Sighting { leader: id("y"), newest: after(&declaration) }));
+    lan.hear(x.says(Body::ProbeReply { leader: id("y"), newest: after(&declaration) }));
     lan.pass(ms(50));
     assert_ne!(lan.at("m").leader(), Some(leader));
 
     let (mut lan, _, declaration) = follower();
     let mut x = Peer::new("x");
-    let sighting = Body::Sighting { leader, newest: after(&declaration) };
+    let reply = Body::ProbeReply { leader, newest: after(&declaration) };
     lan.pass(DUE + ms(200));
-    lan.hear(x.says(sighting));
+    lan.hear(x.says(reply));
     lan.pass(DUE);
-    lan.hear(x.says(sighting));
+    lan.hear(x.says(reply));
     lan.pass(ms(50));
     assert_ne!(lan.at("m").leader(), Some(leader), "one datagram buys time once");
 }
@@ -203,7 +205,7 @@ fn a_follower_that_hears_the_leader_tells_those_who_ask_where_the_leader_stays_s
     let newest = DatagramId { sequence: declaration.sequence, ..after(&declaration) };
     lan.hear(Peer::new("x").says(probe("z")));
     lan.pass(SPACING);
-    assert_eq!(lan.take("m").bodies(), [Body::Sighting { leader: id("z"), newest }]);
+    assert_eq!(lan.take("m").bodies(), [Body::ProbeReply { leader: id("z"), newest }]);
 }
 
 #[test]
@@ -226,7 +228,7 @@ fn whoever_asks_again_though_the_leader_has_answered_is_told_all_the_same() {
     }
     lan.pass(SPACING);
     let told = lan.take("m").bodies();
-    assert!(matches!(told[..], [Body::Sighting { .. }]), "{told:?}");
+    assert!(matches!(told[..], [Body::ProbeReply { .. }]), "{told:?}");
 }
 
 #[test]

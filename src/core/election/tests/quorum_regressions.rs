@@ -89,7 +89,7 @@ fn above_the_last_term_nobody_leads() {
 
 /// A new grace counts for whoever finds the daemon dead, too.
 #[test]
-fn a_will_is_renewed_where_the_demote_grace_changes() {
+fn a_crash_plan_is_renewed_where_the_demote_grace_changes() {
     let mut lan = Lan::new();
     lan.start("a", quorum(&["a"]));
     lan.pass(secs(10));
@@ -97,9 +97,12 @@ fn a_will_is_renewed_where_the_demote_grace_changes() {
     let mut params = quorum(&["a"]);
     params.quorum.as_mut().unwrap().demote_grace = secs(9);
     lan.tell("a", |election, now| election.reconfigure(now, params));
-    assert_eq!(lan.at("a").will().unwrap().grace, Some(secs(9)));
+    assert_eq!(lan.at("a").crash_plan().unwrap().grace, Some(secs(9)));
     let outputs = lan.take("a").0;
-    assert!(outputs.iter().any(|(_, output)| *output == Output::Bequeath), "the old will is kept");
+    assert!(
+        outputs.iter().any(|(_, output)| *output == Output::UpdateCrashPlan),
+        "the old crash plan is kept"
+    );
 }
 
 /// Half of the voters, and not a majority of them, answer the one that lost its disk.
@@ -152,8 +155,8 @@ fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
         }
     }
     assert_eq!((lan.at("b").role(), lan.at("b").term()), (Role::Candidate, Term(6)));
-    let mut namesake = Peer { incarnation: Incarnation(9), ..voter("b") };
-    lan.hear(namesake.says(HEARTBEAT));
+    let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
+    lan.hear(duplicate.says(HEARTBEAT));
     lan.hear(leader.says(DECLARATION));
     assert_eq!(lan.at("b").leader(), Some(id("a")), "it follows, and has no vote to promise");
     lan.take("b");
@@ -164,7 +167,7 @@ fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
 
 /// It could not take over what it asks for: the leader would resign in vain, again and again.
 #[test]
-fn a_better_candidate_claims_nothing_before_its_scripts_have_let_go() {
+fn a_better_candidate_claims_nothing_before_its_hooks_have_let_go() {
     let voters = ["a", "b", "c"];
     let params = Params { preempt: true, ..quorum(&voters) };
     let mut lan = Lan::settled(&["b", "c", "a"], &params);

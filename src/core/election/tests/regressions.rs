@@ -42,7 +42,7 @@ fn the_loser_is_not_reaffirmed() {
 }
 
 /// While b leads, a, which lost its link and whose demote hook still runs, comes back and must not
-/// interrupt b's reign only to resign at once.
+/// interrupt b's leadership only to resign at once.
 #[test]
 fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
@@ -255,7 +255,7 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
     let sayings = [
         Body::Proposal,
         Body::Probe { leader: id("x") },
-        Body::Sighting {
+        Body::ProbeReply {
             leader: id("x"),
             newest: DatagramId { incarnation: Incarnation(1), sequence: Sequence(1) },
         },
@@ -270,10 +270,10 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
     }
 }
 
-/// A follower sends rarely, and a leader that had missed a reign so heard of it late: two static
-/// leaders led, one of them unseen by whoever lost a reign to them, and the other went.
+/// A follower sends rarely, and a leader that had missed a leadership so heard of it late: two
+/// static leaders led, one of them unseen by whoever lost a leadership to them, and the other went.
 #[test]
-fn a_leader_that_missed_a_reign_hears_of_it_from_whoever_begins_to_follow_it() {
+fn a_leader_that_missed_a_leadership_hears_of_it_from_whoever_begins_to_follow_it() {
     let (mut outdated, mut lost) = (Peer::leading("a", 2), Peer::leading("b", 4));
     let mut lan = Lan::following("c", patient(), &mut lost);
     lan.hear(lost.says(Body::Resignation { successor: Some(id("a")) }));
@@ -295,7 +295,7 @@ fn a_leader_that_others_tell_of_is_not_forgotten_however_long_it_is_not_heard() 
     assert!(!lan.take("c").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
 }
 
-/// What the disk told after the end changed the will of a node whose scripts had not let go.
+/// What the disk told after the end changed the crash plan of a node whose hooks had not let go.
 #[test]
 fn a_write_that_ends_after_the_end_asks_for_nothing() {
     let mut lan = Lan::led_by("b");

@@ -1,6 +1,6 @@
 //! What somebody may try who has recorded everything that was ever said.
 
-use super::freshness::keyed;
+use super::replay_protection::keyed;
 use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
@@ -95,10 +95,10 @@ fn former_lives_of_the_voters_cost_a_leader_no_lease() {
     }
 }
 
-/// A single former life of each follower, and so many other strangers, all heard later, that nobody
-/// has asked all of them yet.
+/// A single former life of each follower, and so many other unproven nodes, all heard later, that
+/// nobody has asked all of them yet.
 #[test]
-fn a_flood_of_strangers_does_not_keep_the_question_to_a_namesake_back() {
+fn a_flood_of_unproven_nodes_does_not_keep_the_question_to_a_duplicate_back() {
     let mut lan = Lan::keyed_voters();
     for round in 0..200 {
         if round == 20 {
@@ -239,9 +239,10 @@ fn who_was_believed_without_a_key_is_no_member_with_one() {
     assert!(lan.at("b").is_leader());
 }
 
-/// Not an effect, a guard: an echo alone does not make count what was heard of a stranger before.
+/// Not an effect, a guard: an echo alone does not make count what was heard of an unproven node
+/// before.
 #[test]
-fn what_was_heard_of_a_stranger_counts_no_more_when_it_is_sent_again() {
+fn what_was_heard_of_a_unproven_node_counts_no_more_when_it_is_sent_again() {
     let mut lan = Lan::settled(&["b"], &keyed());
     lan.take("b");
     let mut a = Peer::leading("a", 9);
@@ -274,7 +275,7 @@ fn a_host_that_was_suspended_believes_nobody_who_heard_it_before() {
 
 /// A single former life of each follower, and after it new names without end.
 #[test]
-fn names_without_end_do_not_keep_the_question_to_a_namesake_back() {
+fn names_without_end_do_not_keep_the_question_to_a_duplicate_back() {
     let mut lan = Lan::keyed_voters();
     for round in 0..200 {
         if round == 20 {
@@ -477,7 +478,7 @@ fn what_was_heard_of_one_that_is_gone_is_no_reason_to_ask_for_it() {
 }
 
 #[test]
-fn a_namesake_is_doubted_until_it_could_have_answered_and_not_again_for_long() {
+fn a_duplicate_is_doubted_until_it_could_have_answered_and_not_again_for_long() {
     let mut lan = Lan::keyed_voters();
     let doubted = |lan: &Lan| !lan.at("b").own_vote_counts(lan.now);
     let began = lan.now;
@@ -504,9 +505,9 @@ fn who_cannot_ask_does_not_doubt_for_ever() {
     lan.hosts.insert(id("a"), Host { hooks_end, disk_is_slow: true, ..Host::default() });
     lan.start("a", keyed_quorum());
     lan.hear(Peer { incarnation: Incarnation(0), ..Peer::new("a") }.says(HEARTBEAT));
-    assert!(lan.at("a").is_in_doubt(lan.now));
+    assert!(lan.at("a").duplicates.is_in_doubt(lan.now));
     lan.pass(secs(12));
-    assert!(!lan.at("a").is_in_doubt(lan.now));
+    assert!(!lan.at("a").duplicates.is_in_doubt(lan.now));
     assert_eq!(lan.take("a").bodies(), []);
 }
 
@@ -533,7 +534,7 @@ fn challenges_without_end_are_answered_at_a_gap() {
 }
 
 /// A daemon that is asked what it makes of a datagram before it was told how late it is.
-/// It would not believe that its namesake is there, and in a group of one voter it would lead.
+/// It would not believe that its duplicate is there, and in a group of one voter it would lead.
 #[test]
 fn a_newcomer_is_shown_what_was_heard_of_it_and_not_of_an_earlier_one_of_its_id() {
     let mut lan = Lan::new();
@@ -563,16 +564,16 @@ fn a_second_pause_right_after_the_first_is_noticed_too() {
     lan.tell("a", |election, now| election.handle_datagram(now, address(id("b")), &doubted));
     let next = Message { sequence: Sequence(doubted.sequence.0 + 1), ..doubted };
     let next = echoing_newest(&lan, next, "a");
-    assert!(lan.at("a").is_fresh(lan.now, &next));
-    assert!(!lan.at("a").is_fresh(lan.now + secs(60), &next));
+    assert!(lan.at("a").is_proven(lan.now, &next));
+    assert!(!lan.at("a").is_proven(lan.now + secs(60), &next));
 }
 
 #[test]
 fn after_a_pause_nothing_is_fresh_before_anybody_was_doubted() {
     let lan = Lan::settled(&["a", "b"], &keyed());
     let next = echoing_newest(&lan, lan.last_of("b"), "a");
-    assert!(lan.at("a").is_fresh(lan.now, &next));
-    assert!(!lan.at("a").is_fresh(lan.now + secs(60), &next));
+    assert!(lan.at("a").is_proven(lan.now, &next));
+    assert!(!lan.at("a").is_proven(lan.now + secs(60), &next));
 }
 
 /// Keyed nodes in a second life, in which all know each other.

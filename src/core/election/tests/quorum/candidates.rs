@@ -288,7 +288,7 @@ fn node_that_is_no_voter_keeps_nobody_with_a_leader_that_is_gone() {
     let mut broken = voter("x");
     for _ in 0..200 {
         newest.sequence.0 += 1;
-        let claim = broken.says(Body::Sighting { leader: id("a"), newest });
+        let claim = broken.says(Body::ProbeReply { leader: id("a"), newest });
         lan.hear(claim);
         lan.pass(ms(100));
     }

@@ -255,8 +255,13 @@ fn a_term_that_a_removed_voter_has_won_is_not_won_again() {
         lan.reconnect(name);
     }
     lan.pass(secs(60));
-    let reigns: Vec<_> = FOUR.iter().map(|name| (name, lan.at(name).leader())).collect();
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "in term {}: {reigns:?}", lan.at("b").term());
+    let leaderships: Vec<_> = FOUR.iter().map(|name| (name, lan.at(name).leader())).collect();
+    assert_eq!(
+        lan.leaders(),
+        Vec::<String>::new(),
+        "in term {}: {leaderships:?}",
+        lan.at("b").term()
+    );
     lan.reconnect("e");
     lan.pass(secs(30));
     assert_eq!(lan.leaders().len(), 1);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn another_leader_comes_once_the_old_one_and_its_scripts_must_have_let_go() {
+fn another_leader_comes_once_the_old_one_and_its_hooks_must_have_let_go() {
     let mut lan = three();
     lan.cut_off("a");
     let cut_at = lan.now;
@@ -34,13 +34,13 @@ fn a_leader_that_lost_its_majority_has_nobody_take_a_term_in_vain() {
 }
 
 #[test]
-fn a_dead_leader_whose_scripts_let_go_is_replaced_without_waiting_for_its_lease() {
+fn a_dead_leader_whose_hooks_let_go_is_replaced_without_waiting_for_its_lease() {
     let mut lan = three();
-    let will = lan.at("a").will().unwrap();
-    assert_eq!(will.grace, Some(secs(5)));
+    let plan = lan.at("a").crash_plan().unwrap();
+    assert_eq!(plan.grace, Some(secs(5)));
     lan.crash("a");
     lan.pass(ms(100));
-    lan.hear(will.resignation);
+    lan.hear(plan.resignation);
     lan.pass(ms(100));
     assert_eq!(lan.leaders(), ["b"]);
 }
@@ -81,7 +81,7 @@ fn the_elected_hook_waits_until_a_majority_follows() {
 }
 
 #[test]
-fn a_leader_that_nobody_acknowledges_goes_without_having_told_its_scripts() {
+fn a_leader_that_nobody_acknowledges_goes_without_having_told_its_hooks() {
     let (mut lan, _) = elected();
     lan.pass(secs(4));
     assert_eq!(lan.leaders(), Vec::<String>::new());
@@ -172,7 +172,7 @@ fn a_leader_that_cannot_renew_while_it_hands_over_falls_silent() {
 }
 
 #[test]
-fn scripts_that_overrun_the_grace_are_fenced_once() {
+fn hooks_that_overrun_the_grace_are_fenced_once() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.cut_off("a");
@@ -184,7 +184,7 @@ fn scripts_that_overrun_the_grace_are_fenced_once() {
 }
 
 #[test]
-fn scripts_that_let_go_in_time_are_not_fenced() {
+fn hooks_that_let_go_in_time_are_not_fenced() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.cut_off("a");
@@ -223,7 +223,7 @@ fn a_leader_keeps_its_term_though_a_voter_knows_a_higher_one() {
     let leader = lan.take("a");
     assert_eq!(lan.at("a").term(), Term(1));
     assert_eq!(leader.hooks(), []);
-    assert_eq!(lan.at("b").term(), Term(9), "the next reign will be above it");
+    assert_eq!(lan.at("b").term(), Term(9), "the next leadership will be above it");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 mod candidates;
 mod enrolment;
+mod hooks;
 mod late_datagrams;
 mod leases;
-mod scripts;
 mod shared_life;
 mod terms;
 mod voters;

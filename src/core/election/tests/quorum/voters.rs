@@ -223,7 +223,7 @@ fn another_daemon_under_the_leaders_id_is_not_the_leader() {
 }
 
 #[test]
-fn a_node_votes_only_once_its_own_scripts_have_let_go() {
+fn a_node_votes_only_once_its_own_hooks_have_let_go() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.set_fence("a", Some(HookOutcome::Failed));
@@ -276,10 +276,10 @@ fn the_started_hook_ends_before_the_first_vote() {
 fn who_names_other_voters_is_reported_and_neither_asked_nor_answered() {
     let mut lan = alone("b");
     let other_set = quorum(&["a", "b", "d"]).quorum.unwrap().voters.digest();
-    let mut stranger = Peer { voters: Some(other_set), ..voter_in("a", 5) };
-    lan.hear(stranger.says(Body::Proposal));
-    lan.hear(stranger.asks_for_votes());
-    lan.hear(stranger.declares());
+    let mut node = Peer { voters: Some(other_set), ..voter_in("a", 5) };
+    lan.hear(node.says(Body::Proposal));
+    lan.hear(node.asks_for_votes());
+    lan.hear(node.declares());
     let done = lan.take("b");
     assert_eq!(done.votes(), []);
     assert_eq!(done.acknowledgements(), 0);
@@ -288,7 +288,7 @@ fn who_names_other_voters_is_reported_and_neither_asked_nor_answered() {
     assert_eq!(done.events().filter(|event| *event == reported).count(), 1);
 
     let proposal = lan.take_proposal_of("b");
-    lan.hear(stranger.answers(&proposal, true));
+    lan.hear(node.answers(&proposal, true));
     assert_eq!(lan.at("b").role(), Role::Candidate);
     assert_eq!(lan.at("b").status(lan.now).quorum.unwrap().disagreeing, [id("a")]);
 }
@@ -296,8 +296,8 @@ fn who_names_other_voters_is_reported_and_neither_asked_nor_answered() {
 #[test]
 fn a_leader_of_available_mode_is_none() {
     let mut lan = alone("b");
-    let mut stranger = Peer::leading("a", 5);
-    lan.hear(stranger.says(Body::Declaration { interval_us: 1_000_000, hold_us: 0 }));
+    let mut node = Peer::leading("a", 5);
+    lan.hear(node.says(Body::Declaration { interval_us: 1_000_000, hold_us: 0 }));
     assert_eq!(lan.at("b").leader(), None);
     let reported = Event::VotersDisagree { node_id: id("a"), in_quorum_mode: false };
     assert!(lan.take("b").has_event(reported));
@@ -325,12 +325,12 @@ fn a_voter_of_which_two_lives_are_heard_does_not_count() {
 }
 
 #[test]
-fn a_voter_that_hears_its_namesake_says_no() {
+fn a_voter_that_hears_its_duplicate_says_no() {
     let mut lan = alone("b");
     let hello =
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
-    let mut namesake = Peer { incarnation: Incarnation(9), ..voter("b") };
-    lan.hear(namesake.says(hello));
+    let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
+    lan.hear(duplicate.says(hello));
     lan.take("b");
     lan.hear(voter_in("a", 5).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [no("a")]);

@@ -1,51 +1,51 @@
 //! What is left to be done if the daemon dies.
 
 use super::*;
-use crate::core::will::Will;
+use crate::core::crash_plan::CrashPlan;
 
-/// How often a new will was asked to be kept.
-fn wills(outputs: &Outputs) -> usize {
-    outputs.0.iter().filter(|(_, output)| matches!(output, Output::Bequeath)).count()
+/// How often a new crash plan was asked to be kept.
+fn plans(outputs: &Outputs) -> usize {
+    outputs.0.iter().filter(|(_, output)| matches!(output, Output::UpdateCrashPlan)).count()
 }
 
-fn will_of(lan: &Lan, name: &str) -> Will {
-    lan.at(name).will().unwrap()
+fn crash_plan_of(lan: &Lan, name: &str) -> CrashPlan {
+    lan.at(name).crash_plan().unwrap()
 }
 
 #[test]
 fn a_follower_leaves_nothing_to_be_done() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.pass(secs(60));
-    assert_eq!(lan.at("b").will(), None);
-    assert_eq!(wills(&lan.take("b")), 0);
+    assert_eq!(lan.at("b").crash_plan(), None);
+    assert_eq!(plans(&lan.take("b")), 0);
 }
 
 #[test]
-fn a_leader_s_will_demotes_and_resigns_in_favour_of_the_best() {
+fn a_leader_s_crash_plan_demotes_and_resigns_in_favour_of_the_best() {
     let lan = Lan::settled(&["a", "b", "c"], &patient());
-    let will = will_of(&lan, "a");
-    let hook = will.hook.unwrap();
+    let plan = crash_plan_of(&lan, "a");
+    let hook = plan.hook.unwrap();
     assert_eq!((hook.event, hook.reason), (HookEvent::Demoted, Reason::Crashed));
     assert_eq!((hook.role, hook.term), (Role::Follower, Term(1)));
     assert_eq!((hook.leader, hook.previous_leader), (None, Some(id("a"))));
-    assert_eq!(will.resignation.body, Body::Resignation { successor: Some(id("b")) });
-    assert!(!will.resignation.standing.flags.contains(Flags::ELIGIBLE), "a dead node stands");
-    assert_eq!(will.grace, None);
+    assert_eq!(plan.resignation.body, Body::Resignation { successor: Some(id("b")) });
+    assert!(!plan.resignation.standing.flags.contains(Flags::ELIGIBLE), "a dead node stands");
+    assert_eq!(plan.grace, None);
 }
 
 #[test]
-fn a_will_is_renewed_only_where_it_changes() {
+fn a_crash_plan_is_renewed_only_where_it_changes() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.pass(secs(60));
-    assert_eq!(wills(&lan.take("a")), 0);
+    assert_eq!(plans(&lan.take("a")), 0);
     lan.crash("b");
     lan.pass(secs(60));
-    assert_eq!(wills(&lan.take("a")), 1);
-    assert_eq!(will_of(&lan, "a").resignation.body, Body::Resignation { successor: None });
+    assert_eq!(plans(&lan.take("a")), 1);
+    assert_eq!(crash_plan_of(&lan, "a").resignation.body, Body::Resignation { successor: None });
 }
 
 #[test]
-fn the_will_is_there_before_the_scripts_take_over_and_until_they_have_let_go() {
+fn the_crash_plan_is_there_before_the_hooks_take_over_and_until_they_have_let_go() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.set_hooks("a", None);
@@ -54,37 +54,37 @@ fn the_will_is_there_before_the_scripts_take_over_and_until_they_have_let_go() {
     let elected =
         |output: &Output| matches!(output, Output::RunHook(run) if run.event == HookEvent::Elected);
     let takes_over = outputs.0.iter().position(|(_, output)| elected(output)).unwrap();
-    assert_eq!(outputs.0[takes_over - 1].1, Output::Bequeath);
-    assert!(will_of(&lan, "a").hook.is_some());
+    assert_eq!(outputs.0[takes_over - 1].1, Output::UpdateCrashPlan);
+    assert!(crash_plan_of(&lan, "a").hook.is_some());
     lan.end_hook("a", HookOutcome::Succeeded);
     lan.tell("a", |election, now| election.stop(now));
-    assert!(will_of(&lan, "a").hook.is_some(), "while the demote hook runs");
+    assert!(crash_plan_of(&lan, "a").hook.is_some(), "while the demote hook runs");
     lan.end_hook("a", HookOutcome::Succeeded);
-    assert_eq!(lan.at("a").will(), None);
+    assert_eq!(lan.at("a").crash_plan(), None);
     let last: Vec<_> = lan.take("a").0.into_iter().map(|(_, output)| output).collect();
-    let cleared = last.iter().rposition(|output| *output == Output::Bequeath);
+    let cleared = last.iter().rposition(|output| *output == Output::UpdateCrashPlan);
     assert!(cleared < last.iter().position(|output| matches!(output, Output::Stopped(_))));
 }
 
 #[test]
 fn a_dead_leader_s_resignation_counts_whatever_it_sent_before() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
-    let will = will_of(&lan, "a");
+    let plan = crash_plan_of(&lan, "a");
     lan.crash("a");
-    lan.hear(will.resignation);
+    lan.hear(plan.resignation);
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Handover)]);
     assert!(!lan.take("c").bodies().contains(&Body::Proposal));
 }
 
 #[test]
-fn a_will_of_an_earlier_life_counts_no_more() {
+fn a_crash_plan_of_an_earlier_life_counts_no_more() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
-    let will = will_of(&lan, "a");
+    let plan = crash_plan_of(&lan, "a");
     lan.crash("a");
     lan.start("a", patient());
     lan.pass(secs(60));
     let before = lan.leaders();
-    lan.hear(will.resignation);
+    lan.hear(plan.resignation);
     assert_eq!(lan.leaders(), before);
 }

@@ -11,9 +11,9 @@ use super::broken;
 use crate::watch::Violation;
 use crate::world::{Host, label};
 
-/// Every reign of a group.
+/// Every leadership of a group.
 #[derive(Debug, Default)]
-pub struct Reigns {
+pub struct Leaderships {
     /// Who has acted as the leader in a term.
     leaders: BTreeMap<Term, (NodeId, Incarnation)>,
     /// The highest term for which an `elected` was decided on, and the highest for which one began.
@@ -23,7 +23,7 @@ pub struct Reigns {
     pub elected: u64,
 }
 
-impl Reigns {
+impl Leaderships {
     /// At every instant at most one daemon may act as the leader.
     ///
     /// This asks for more than anybody can see: of two daemons with a lease in force it lets
@@ -55,7 +55,7 @@ impl Reigns {
         broken("leadership", !may_act(&hosts[index], now), || {
             format!("{id} declares itself without a lease")
         })?;
-        self.note_reign(message.term, (id, message.incarnation))
+        self.note_leadership(message.term, (id, message.incarnation))
     }
 
     /// An `elected` was decided on. Their order is that of the terms; one that could not be started
@@ -68,7 +68,7 @@ impl Reigns {
             format!("{} is elected in term {} after {}", host.node_id, run.term, self.decided)
         })?;
         self.decided = run.term;
-        self.note_reign(run.term, (host.node_id, host.incarnation))
+        self.note_leadership(run.term, (host.node_id, host.incarnation))
     }
 
     /// An `elected` begins. Where nobody is held before it does, the order is the same.
@@ -89,7 +89,7 @@ impl Reigns {
         Ok(())
     }
 
-    fn note_reign(&mut self, term: Term, who: (NodeId, Incarnation)) -> Result<(), Violation> {
+    fn note_leadership(&mut self, term: Term, who: (NodeId, Incarnation)) -> Result<(), Violation> {
         let first = *self.leaders.entry(term).or_insert(who);
         broken("terms", first != who, || {
             format!("{} leads in term {term}, in which {} led", who.0, first.0)

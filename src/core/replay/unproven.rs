@@ -1,9 +1,9 @@
-//! Nodes that are heard, and have not shown yet that what is heard of them is new.
+//! Nodes that are heard, and have not proven yet that they are alive.
 //!
-//! One for each id, in one of its lives, which is the next to be asked. Whoever does not answer is
-//! asked more and more rarely, under whichever of its lives, so what is replayed costs the group
-//! little, however fast it comes. Every other time it is the latest life that is asked, and else
-//! each in its turn: no life that is replayed keeps the question from the one that is there.
+//! The table has one entry for each id, for one of its lives: the next one to be challenged. A node
+//! that does not answer is challenged more and more rarely, in whichever of its lives, so a replay
+//! costs the group little, however fast it comes. Every other time the latest life is challenged,
+//! and else each in its turn: no life that is replayed keeps the challenge from the one that runs.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ use crate::types::{DatagramId, Incarnation, Life, NodeId};
 use crate::wire::echo::{ECHOES_MAX, Echo, Echoes};
 use crate::wire::message::Message;
 
-/// A stranger that was asked so often in vain is told of.
+/// A node that was challenged so often, and has not answered, is reported.
 const IN_VAIN: u32 = 4;
 
-/// Of so many lives under one name, those that were heard last, it is kept which datagrams were
-/// heard.
+/// The newest datagram is kept of so many lives of one id, those that were heard last.
 const LIVES_KEPT: usize = 4;
 
-/// How long after it was asked a stranger is asked again: doubling from `least` to `most`.
+/// How long a challenged node has to answer before it is challenged again: doubling from `least` to
+/// `most`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     pub(crate) least: Duration,
@@ -37,7 +37,7 @@ impl Patience {
 }
 
 #[derive(Debug, Clone, Hash)]
-struct Stranger {
+struct UnprovenNode {
     /// The newest datagram of the life that is to be asked next.
     newest: DatagramId,
     /// The newest datagrams of lives that were heard, of the one that was heard last first.
@@ -55,24 +55,24 @@ struct Stranger {
     told: bool,
 }
 
-/// What a stranger's datagram means.
+/// What becomes of an unproven node's datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encounter {
-    /// Nothing: it is old.
+    /// Ignored: it is old.
     Stale,
-    /// Nothing: there are too many strangers.
+    /// Ignored: there are too many unproven nodes.
     Full,
-    /// It was asked already, and has the time to answer.
+    /// It was challenged already, and still has time to answer.
     Asked,
-    /// It is to be asked; `in_vain` once where it has not answered for long.
+    /// It is to be challenged; `in_vain` once if it has not answered for long.
     Due { in_vain: bool },
 }
 
-/// The table of strangers.
+/// The table of unproven nodes.
 #[derive(Debug, Clone, Hash, Default)]
-pub(crate) struct Strangers(BTreeMap<NodeId, Stranger>);
+pub(crate) struct UnprovenNodes(BTreeMap<NodeId, UnprovenNode>);
 
-impl Strangers {
+impl UnprovenNodes {
     /// Takes in a datagram that does not show that it is new.
     pub(crate) fn hear(&mut self, now: Time, message: &Message) -> Encounter {
         let Some(known) = self.0.get_mut(&message.sender) else {
@@ -97,7 +97,7 @@ impl Strangers {
 
     /// Takes in a datagram that shows that its sender is there, and is no member: it need not be
     /// asked, and the same again shows nothing.
-    pub(crate) fn note_shown(&mut self, now: Time, message: &Message) {
+    pub(crate) fn note_proof(&mut self, now: Time, message: &Message) {
         if !self.0.contains_key(&message.sender) {
             self.insert(now, message);
         }
@@ -106,14 +106,14 @@ impl Strangers {
         {
             known.note_heard(message.id());
             let heard = known.heard;
-            *known = Stranger { speaks: false, heard, ..Stranger::new(now, message.id()) };
+            *known = UnprovenNode { speaks: false, heard, ..UnprovenNode::new(now, message.id()) };
         }
     }
 
     fn insert(&mut self, now: Time, message: &Message) -> bool {
         let has_room = self.0.len() < MEMBERS_MAX;
         if has_room {
-            self.0.insert(message.sender, Stranger::new(now, message.id()));
+            self.0.insert(message.sender, UnprovenNode::new(now, message.id()));
         }
         has_room
     }
@@ -131,12 +131,12 @@ impl Strangers {
 
     /// Whether nobody under this id was ever asked in vain.
     pub(crate) fn may_live(&self, node_id: &NodeId) -> bool {
-        self.0.get(node_id).is_none_or(|stranger| stranger.asked == 0)
+        self.0.get(node_id).is_none_or(|node| node.asked == 0)
     }
 
     /// Whether somebody is to be asked now.
     pub(crate) fn any_due(&self, now: Time) -> bool {
-        self.0.values().any(|stranger| stranger.is_due(now))
+        self.0.values().any(|node| node.is_due(now))
     }
 
     /// Those who are to be asked now, as far as a datagram echoes them; they count as asked. The
@@ -146,25 +146,25 @@ impl Strangers {
         let mut due: Vec<_> = self.0.iter_mut().filter(|(_, it)| it.is_due(now)).collect();
         due.sort_unstable_by_key(|(id, it)| (**id != urgent, it.asked, Reverse(it.last_heard)));
         let mut echoes = Echoes::NONE;
-        for (node_id, stranger) in due.into_iter().take(ECHOES_MAX) {
-            echoes.add(Echo { node_id: *node_id, datagram: stranger.newest });
-            stranger.note_asked(now, patience, stranger.newest.incarnation);
+        for (node_id, node) in due.into_iter().take(ECHOES_MAX) {
+            echoes.add(Echo { node_id: *node_id, datagram: node.newest });
+            node.note_asked(now, patience, node.newest.incarnation);
         }
         echoes
     }
 
-    /// Takes in that somebody else asks a stranger, in whichever of its lives: the group asks for a
-    /// name no more often than one node would.
+    /// Another node challenges one of these, in whichever of its lives: the group challenges an id
+    /// no more often than one node would.
     pub(crate) fn note_asked(&mut self, now: Time, asked: &Echo, patience: Patience) {
-        if let Some(stranger) = self.0.get_mut(&asked.node_id) {
-            stranger.note_asked(now, patience, asked.datagram.incarnation);
+        if let Some(node) = self.0.get_mut(&asked.node_id) {
+            node.note_asked(now, patience, asked.datagram.incarnation);
         }
     }
 
-    /// This life is no stranger any more. Another life of it is, and is not asked any sooner for
+    /// This life is unproven no more. Another life of it is, and is not challenged any sooner for
     /// it.
     pub(crate) fn remove(&mut self, life: Life) {
-        let is_it = |stranger: &Stranger| stranger.newest.incarnation == life.incarnation;
+        let is_it = |node: &UnprovenNode| node.newest.incarnation == life.incarnation;
         if self.0.get(&life.node_id).is_some_and(is_it) {
             self.0.remove(&life.node_id);
         }
@@ -172,15 +172,15 @@ impl Strangers {
 
     /// Forgets those that have been silent for `patience`.
     pub(crate) fn sweep(&mut self, now: Time, patience: Duration) {
-        self.0.retain(|_, stranger| now.since(stranger.last_heard) <= patience);
+        self.0.retain(|_, node| now.since(node.last_heard) <= patience);
     }
 }
 
-impl Stranger {
+impl UnprovenNode {
     const fn new(now: Time, newest: DatagramId) -> Self {
         let mut heard = [None; LIVES_KEPT];
         heard[0] = Some(newest);
-        Stranger {
+        UnprovenNode {
             newest,
             heard,
             last_heard: now,
@@ -280,8 +280,8 @@ mod tests {
     }
 
     /// Whom a challenge at that time asks, and in which lives.
-    fn asked(strangers: &mut Strangers, now: Time) -> Vec<(String, u64)> {
-        let echoes = strangers.ask(now, PATIENCE, id("self"));
+    fn asked(unproven: &mut UnprovenNodes, now: Time) -> Vec<(String, u64)> {
+        let echoes = unproven.ask(now, PATIENCE, id("self"));
         let life = |echo: &Echo| (echo.node_id.to_string(), echo.datagram.incarnation.0);
         echoes.iter().map(life).collect()
     }
@@ -293,66 +293,66 @@ mod tests {
     #[test]
     fn those_that_were_asked_least_come_first_then_those_heard_last_but_the_urgent_one_before_all()
     {
-        let mut strangers = Strangers::default();
-        strangers.hear(at(0), &said("self", 1, 1));
-        strangers.hear(at(0), &said("z", 1, 1));
-        assert_eq!(asked(&mut strangers, at(0)), [name("self", 1), name("z", 1)]);
+        let mut unproven = UnprovenNodes::default();
+        unproven.hear(at(0), &said("self", 1, 1));
+        unproven.hear(at(0), &said("z", 1, 1));
+        assert_eq!(asked(&mut unproven, at(0)), [name("self", 1), name("z", 1)]);
         for (number, who) in ["a", "b", "c", "d"].into_iter().enumerate() {
-            strangers.hear(at(100 + number as u64), &said(who, 1, 1));
+            unproven.hear(at(100 + number as u64), &said(who, 1, 1));
         }
-        strangers.hear(at(200), &said("self", 1, 2));
-        strangers.hear(at(200), &said("z", 1, 2));
+        unproven.hear(at(200), &said("self", 1, 2));
+        unproven.hear(at(200), &said("z", 1, 2));
         let first = [name("self", 1), name("d", 1), name("c", 1), name("b", 1)];
-        assert_eq!(asked(&mut strangers, at(200)), first);
-        assert_eq!(asked(&mut strangers, at(200)), [name("a", 1), name("z", 1)]);
-        assert_eq!(asked(&mut strangers, at(200)), []);
+        assert_eq!(asked(&mut unproven, at(200)), first);
+        assert_eq!(asked(&mut unproven, at(200)), [name("a", 1), name("z", 1)]);
+        assert_eq!(asked(&mut unproven, at(200)), []);
     }
 
     #[test]
     fn what_is_not_newer_means_nothing() {
-        let mut strangers = Strangers::default();
-        strangers.hear(at(0), &said("a", 2, 5));
-        assert_eq!(asked(&mut strangers, at(0)), [name("a", 2)]);
+        let mut unproven = UnprovenNodes::default();
+        unproven.hear(at(0), &said("a", 2, 5));
+        assert_eq!(asked(&mut unproven, at(0)), [name("a", 2)]);
         for sequence in [4, 5] {
-            assert!(strangers.has_heard(&said("a", 2, sequence)));
-            assert_eq!(strangers.hear(at(500), &said("a", 2, sequence)), Encounter::Stale);
+            assert!(unproven.has_heard(&said("a", 2, sequence)));
+            assert_eq!(unproven.hear(at(500), &said("a", 2, sequence)), Encounter::Stale);
         }
-        assert!(!strangers.has_heard(&said("a", 1, 4)) && !strangers.has_heard(&said("a", 2, 6)));
+        assert!(!unproven.has_heard(&said("a", 1, 4)) && !unproven.has_heard(&said("a", 2, 6)));
     }
 
     #[test]
     fn it_is_kept_of_several_lives_what_was_heard_of_each() {
-        let mut strangers = Strangers::default();
-        let heard = |strangers: &Strangers, life| {
-            [4, 5].map(|sequence| strangers.has_heard(&said("a", life, sequence)))
+        let mut unproven = UnprovenNodes::default();
+        let heard = |unproven: &UnprovenNodes, life| {
+            [4, 5].map(|sequence| unproven.has_heard(&said("a", life, sequence)))
         };
         for life in 1..=4 {
             for sequence in [4, 3] {
-                strangers.hear(at(0), &said("a", life, sequence));
+                unproven.hear(at(0), &said("a", life, sequence));
             }
         }
-        assert!((1..=4).all(|life| heard(&strangers, life) == [true, false]));
-        strangers.note_shown(at(0), &said("a", 4, 5));
-        assert_eq!(heard(&strangers, 1), [true, false]);
-        assert_eq!(heard(&strangers, 4), [true, true]);
-        strangers.hear(at(0), &said("a", 5, 4));
-        assert_eq!(heard(&strangers, 1), [false, false], "the one that was heard first");
-        assert_eq!(heard(&strangers, 2), [true, false]);
+        assert!((1..=4).all(|life| heard(&unproven, life) == [true, false]));
+        unproven.note_proof(at(0), &said("a", 4, 5));
+        assert_eq!(heard(&unproven, 1), [true, false]);
+        assert_eq!(heard(&unproven, 4), [true, true]);
+        unproven.hear(at(0), &said("a", 5, 4));
+        assert_eq!(heard(&unproven, 1), [false, false], "the one that was heard first");
+        assert_eq!(heard(&unproven, 2), [true, false]);
     }
 
     /// Each life speaks whenever it may, and that of number 6 only once.
     #[test]
     fn every_other_time_it_is_the_latest_life_that_is_asked_and_else_each_in_its_turn() {
-        let mut strangers = Strangers::default();
+        let mut unproven = UnprovenNodes::default();
         let mut lives = Vec::new();
-        strangers.hear(at(0), &said("a", 6, 1));
+        unproven.hear(at(0), &said("a", 6, 1));
         for round in 0..9 {
             for sequence in 0..3 {
                 for life in [2, 8, 4] {
-                    strangers.hear(at(round * 1000), &said("a", life, round * 3 + sequence));
+                    unproven.hear(at(round * 1000), &said("a", life, round * 3 + sequence));
                 }
             }
-            lives.extend(asked(&mut strangers, at(round * 1000)));
+            lives.extend(asked(&mut unproven, at(round * 1000)));
         }
         let lives: Vec<_> = lives.into_iter().map(|(_, life)| life).collect();
         assert_eq!(lives, [8, 8, 8, 2, 8, 4, 8, 8, 8]);
@@ -360,64 +360,64 @@ mod tests {
 
     #[test]
     fn a_life_that_was_asked_and_is_silent_gives_way_to_any_other() {
-        let mut strangers = Strangers::default();
+        let mut unproven = UnprovenNodes::default();
         let mut now = at(0);
         for (life, sequence) in [(9, 1), (5, 1), (9, 2), (5, 2), (5, 3)] {
-            strangers.hear(now, &said("a", life, sequence));
-            assert_eq!(asked(&mut strangers, now), [name("a", life)]);
+            unproven.hear(now, &said("a", life, sequence));
+            assert_eq!(asked(&mut unproven, now), [name("a", life)]);
             now += PATIENCE.most;
         }
     }
 
     #[test]
     fn whoever_has_shown_that_it_is_there_is_not_asked_and_shows_nothing_by_the_same_again() {
-        let mut strangers = Strangers::default();
-        strangers.hear(at(0), &said("a", 1, 1));
-        assert_eq!(asked(&mut strangers, at(0)), [name("a", 1)]);
-        strangers.note_shown(at(500), &said("a", 2, 7));
-        strangers.note_shown(at(500), &said("a", 2, 6));
-        strangers.note_shown(at(500), &said("b", 2, 7));
-        assert!(strangers.has_heard(&said("a", 2, 7)) && strangers.has_heard(&said("b", 2, 7)));
-        assert_eq!(strangers.hear(at(500), &said("a", 1, 2)), Encounter::Stale);
-        assert_eq!(asked(&mut strangers, at(500)), []);
+        let mut unproven = UnprovenNodes::default();
+        unproven.hear(at(0), &said("a", 1, 1));
+        assert_eq!(asked(&mut unproven, at(0)), [name("a", 1)]);
+        unproven.note_proof(at(500), &said("a", 2, 7));
+        unproven.note_proof(at(500), &said("a", 2, 6));
+        unproven.note_proof(at(500), &said("b", 2, 7));
+        assert!(unproven.has_heard(&said("a", 2, 7)) && unproven.has_heard(&said("b", 2, 7)));
+        assert_eq!(unproven.hear(at(500), &said("a", 1, 2)), Encounter::Stale);
+        assert_eq!(asked(&mut unproven, at(500)), []);
     }
 
     #[test]
     fn whom_somebody_else_asks_counts_as_asked_in_whichever_life() {
-        let mut strangers = Strangers::default();
-        strangers.hear(at(0), &said("a", 2, 1));
-        assert!(strangers.may_live(&id("a")));
+        let mut unproven = UnprovenNodes::default();
+        unproven.hear(at(0), &said("a", 2, 1));
+        assert!(unproven.may_live(&id("a")));
         let asks = |life| said("a", life, 1).echo();
-        strangers.note_asked(at(0), &asks(1), PATIENCE);
-        assert!(!strangers.any_due(at(0)) && !strangers.may_live(&id("a")));
-        assert!(strangers.any_due(at(25)), "this life was not asked");
-        strangers.note_asked(at(25), &asks(2), PATIENCE);
-        assert!(!strangers.any_due(at(1000)));
+        unproven.note_asked(at(0), &asks(1), PATIENCE);
+        assert!(!unproven.any_due(at(0)) && !unproven.may_live(&id("a")));
+        assert!(unproven.any_due(at(25)), "this life was not asked");
+        unproven.note_asked(at(25), &asks(2), PATIENCE);
+        assert!(!unproven.any_due(at(1000)));
     }
 
     #[test]
-    fn who_becomes_known_is_no_stranger_but_another_life_of_it_is() {
+    fn who_becomes_known_is_no_unproven_node_but_another_life_of_it_is() {
         let life = |incarnation| Life { node_id: id("a"), incarnation: Incarnation(incarnation) };
-        let mut strangers = Strangers::default();
-        strangers.hear(at(0), &said("a", 2, 7));
+        let mut unproven = UnprovenNodes::default();
+        unproven.hear(at(0), &said("a", 2, 7));
         for other in [1, 3] {
-            strangers.remove(life(other));
-            assert!(strangers.knows(&id("a")));
+            unproven.remove(life(other));
+            assert!(unproven.knows(&id("a")));
         }
-        strangers.remove(life(2));
-        assert!(!strangers.knows(&id("a")));
+        unproven.remove(life(2));
+        assert!(!unproven.knows(&id("a")));
     }
 
     #[test]
     fn the_table_is_bounded_and_forgets_the_silent() {
-        let mut strangers = Strangers::default();
+        let mut unproven = UnprovenNodes::default();
         for number in 0..MEMBERS_MAX {
-            strangers.hear(at(0), &said(&format!("n{number}"), 1, 1));
+            unproven.hear(at(0), &said(&format!("n{number}"), 1, 1));
         }
-        assert_eq!(strangers.hear(at(0), &said("new", 1, 1)), Encounter::Full);
-        strangers.hear(at(5), &said("n7", 1, 2));
-        strangers.sweep(at(1001), PATIENCE.most);
-        assert!(strangers.knows(&id("n7")) && !strangers.knows(&id("n8")));
-        assert_eq!(strangers.0.len(), 1);
+        assert_eq!(unproven.hear(at(0), &said("new", 1, 1)), Encounter::Full);
+        unproven.hear(at(5), &said("n7", 1, 2));
+        unproven.sweep(at(1001), PATIENCE.most);
+        assert!(unproven.knows(&id("n7")) && !unproven.knows(&id("n8")));
+        assert_eq!(unproven.0.len(), 1);
     }
 }

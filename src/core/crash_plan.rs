@@ -1,4 +1,4 @@
-//! A node's last will: what remains to be done in its name where its daemon ends without a word.
+//! A node's crash plan: what remains to be done in its name where its daemon ends without a word.
 //!
 //! A daemon that is killed cannot run its demote hook or resign. So it leaves word beforehand, and
 //! renews it whenever that changes. Whoever finds the daemon dead carries it out: `post-stop`.
@@ -8,27 +8,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::core::hook::HookRun;
-use crate::time::{Time, doubled};
+use crate::time::Time;
 use crate::types::{NodeId, Term};
 use crate::wire::message::Message;
-
-/// How long to wait before a fence command that failed runs again. Doubles with every further
-/// failure, up to [`FENCE_RETRY_MAX`].
-const FENCE_RETRY: Duration = Duration::from_secs(1);
-
-/// Longest pause before the fence command runs again.
-const FENCE_RETRY_MAX: Duration = Duration::from_secs(60);
-
-/// How long to wait after so many failures of the fence command, and one more.
-pub fn pause_before_fencing_again(failures: u32) -> Duration {
-    doubled(FENCE_RETRY, failures).min(FENCE_RETRY_MAX)
-}
 
 /// What is to be done after the daemon's death, the hook first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Will {
-    /// The demote hook; none where the scripts hold nothing.
+pub struct CrashPlan {
+    /// The demote hook; none where the hooks hold nothing.
     pub hook: Option<HookRun>,
     /// How long that may take before another node may lead, at the least where it starts before the
     /// lease has run out. None in available mode, where nobody waits.
@@ -40,17 +28,17 @@ pub struct Will {
     pub resignation: Message,
 }
 
-/// What a will depends on; a new one is made where this differs.
+/// What a crash plan depends on; a new one is made where this differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Estate {
+pub(crate) struct Basis {
     /// The term that goes with the hook and the resignation.
     pub(crate) term: Term,
-    /// Whether the scripts have begun to take over and not let go since.
-    pub(crate) scripts_hold: bool,
+    /// Whether the hooks have begun to take over and not let go since.
+    pub(crate) hooks_hold: bool,
     /// How long the hook may take before another node may lead.
     pub(crate) grace: Option<Duration>,
     /// When that is over, where it has begun.
     pub(crate) grace_end: Option<Time>,
     /// Who is named as the successor.
-    pub(crate) heir: Option<NodeId>,
+    pub(crate) planned_successor: Option<NodeId>,
 }

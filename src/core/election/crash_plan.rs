@@ -1,9 +1,9 @@
-//! Keeping the last will up to date.
+//! Keeping the crash plan up to date.
 
 use super::{Election, State};
+use crate::core::crash_plan::{Basis, CrashPlan};
 use crate::core::hook::{HookEvent, HookRun, Reason};
 use crate::core::output::Output;
-use crate::core::will::{Estate, Will};
 use crate::time::Time;
 use crate::types::{Role, Sequence};
 use crate::wire::echo::Echoes;
@@ -11,52 +11,58 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 
 impl Election {
     /// What is to be done in this node's name if its daemon ends now; none where nothing is.
-    pub fn will(&self) -> Option<Will> {
-        let estate = self.estate()?;
-        Some(Will {
-            hook: estate.scripts_hold.then(|| self.last_demotion(&estate)),
-            grace: estate.grace,
-            grace_end: estate.grace_end,
-            resignation: self.last_words(&estate),
+    pub fn crash_plan(&self) -> Option<CrashPlan> {
+        let basis = self.crash_plan_basis()?;
+        Some(CrashPlan {
+            hook: basis.hooks_hold.then(|| self.last_demotion(&basis)),
+            grace: basis.grace,
+            grace_end: basis.grace_end,
+            resignation: self.last_words(&basis),
         })
     }
 
-    /// Asks for a new will to be kept where this node's has changed.
-    pub(super) fn renew_will(&mut self) {
-        let estate = self.estate();
-        if estate != self.outbox.bequeathed {
-            self.outbox.bequeathed = estate;
-            self.outbox.push(Output::Bequeath);
+    /// Asks for a new crash plan to be kept where this node's has changed.
+    pub(super) fn update_crash_plan(&mut self) {
+        let basis = self.crash_plan_basis();
+        if basis != self.outbox.crash_plan_basis {
+            self.outbox.crash_plan_basis = basis;
+            self.outbox.push(Output::UpdateCrashPlan);
         }
     }
 
-    /// Chooses whom the will names. A leader looks as often as it declares.
-    pub(super) fn choose_heir(&mut self, now: Time) {
-        self.outbox.heir = self.choose_successor(now, None);
-        self.renew_will();
+    /// Chooses whom the crash plan names. A leader looks as often as it declares.
+    pub(super) fn plan_successor(&mut self, now: Time) {
+        self.outbox.planned_successor = self.choose_successor(now, None);
+        self.update_crash_plan();
     }
 
-    fn estate(&self) -> Option<Estate> {
+    fn crash_plan_basis(&self) -> Option<Basis> {
         let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
-        let scripts_hold = self.hooks.schedule.hold();
-        let heir = match self.state {
+        let hooks_hold = self.hooks.schedule.hold();
+        let planned_successor = match self.state {
             State::HandingOver { successor: Some(successor), .. } => Some(successor),
-            _ => self.outbox.heir.filter(|_| in_office),
+            _ => self.outbox.planned_successor.filter(|_| in_office),
         };
         let term = self.disk.written().term;
         let grace = self.quorum_params().map(|quorum| quorum.demote_grace);
-        let grace_end = self.hooks.grace_end();
-        (in_office || scripts_hold).then_some(Estate { term, scripts_hold, grace, grace_end, heir })
+        let grace_end = self.hooks.fencing.grace_end();
+        (in_office || hooks_hold).then_some(Basis {
+            term,
+            hooks_hold,
+            grace,
+            grace_end,
+            planned_successor,
+        })
     }
 
-    fn last_demotion(&self, estate: &Estate) -> HookRun {
+    fn last_demotion(&self, basis: &Basis) -> HookRun {
         let leader = self.leader.filter(|leader| *leader != self.life.node_id);
         let led = self.leader == Some(self.life.node_id);
         HookRun {
             event: HookEvent::Demoted,
             reason: Reason::Crashed,
             role: Role::Follower,
-            term: estate.term,
+            term: basis.term,
             leader,
             leader_address: leader.and_then(|id| Some(self.members.get(&id)?.address)),
             previous_leader: if led { self.leader } else { self.outbox.previous_leader },
@@ -64,7 +70,7 @@ impl Election {
     }
 
     /// A dead node does not stand: the others do not wait for it.
-    fn last_words(&self, estate: &Estate) -> Message {
+    fn last_words(&self, basis: &Basis) -> Message {
         let standing = Standing {
             role: Role::Follower,
             flags: Flags::default().with(Flags::CANDIDATE, self.params.candidate),
@@ -74,10 +80,10 @@ impl Election {
             sender: self.life.node_id,
             incarnation: self.life.incarnation,
             sequence: Sequence(u64::MAX),
-            term: estate.term,
+            term: basis.term,
             standing,
             echoes: Echoes::NONE,
-            body: Body::Resignation { successor: estate.heir },
+            body: Body::Resignation { successor: basis.planned_successor },
         }
     }
 }

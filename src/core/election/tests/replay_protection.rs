@@ -208,12 +208,12 @@ fn replayed_hellos_do_not_hurry_the_leader_and_are_answered_less_and_less() {
     assert!(declared.windows(2).all(|pair| pair[1].since(pair[0]) == secs(1)), "{declared:?}");
     let challenges = said.challenges().len();
     assert!((5..=17).contains(&challenges), "{challenges} in ten seconds");
-    let silent = Event::StrangerSilent { node_id: id("b") };
+    let silent = Event::NoProof { node_id: id("b") };
     assert_eq!(said.events().filter(|event| *event == silent).count(), 1);
 }
 
 #[test]
-fn many_strangers_are_asked_one_datagram_at_a_time() {
+fn many_unproven_nodes_are_asked_one_datagram_at_a_time() {
     let mut lan = Lan::keyed(&["a"]);
     for number in 0..100 {
         lan.hear(Peer::new(&format!("n{number:02}")).says(HEARTBEAT));
@@ -296,9 +296,9 @@ fn a_candidate_answers_a_challenge_with_its_proposal() {
 fn the_last_will_of_a_leader_counts_without_any_echo() {
     let mut lan = Lan::keyed(&["a", "b"]);
     lan.pass(secs(2));
-    let will = lan.at("a").will().unwrap();
+    let plan = lan.at("a").crash_plan().unwrap();
     lan.crash("a");
-    assert!(will.resignation.echoes.is_empty());
-    lan.hear(will.resignation);
+    assert!(plan.resignation.echoes.is_empty());
+    lan.hear(plan.resignation);
     assert_eq!(lan.leaders(), ["b"]);
 }

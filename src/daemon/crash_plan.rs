@@ -1,6 +1,6 @@
-//! The daemon's last will, in a file beside its control socket.
+//! The daemon's crash plan, in a file beside its control socket.
 //!
-//! There is one while this node leads, or its scripts still hold what the leader holds. It is for
+//! There is one while this node leads, or its hooks still hold what the leader holds. It is for
 //! `post-stop`, which finds it where the daemon was killed, and has the configuration with it that
 //! was in force: the config file may have been changed since, or broken. A restart of the machine
 //! ends what it is about; so the file is not synced, and lies where a restart removes it.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ConfigError, ConfigSource};
-use crate::core::will::Will;
+use crate::core::crash_plan::CrashPlan;
 use crate::os::small_file;
 
 /// Where systemd has made a directory for this service's files of this boot.
@@ -21,9 +21,9 @@ const RUNTIME_DIRECTORY: &str = "RUNTIME_DIRECTORY";
 /// Longest will, in bytes. A longer one is not ours.
 const WILL_MAX: u64 = 1024 * 1024;
 
-/// Where the will is kept.
+/// Where the crash plan is kept.
 #[derive(Debug)]
-pub(super) struct WillFile {
+pub(super) struct CrashPlanFile {
     path: PathBuf,
     /// The last attempt to write failed, which was told.
     failing: bool,
@@ -33,7 +33,7 @@ pub(super) struct WillFile {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
-    will: Will,
+    plan: CrashPlan,
     /// The configuration in force, as TOML.
     config: String,
     /// The interfaces that hooks are told of: those of the configuration, or those that the
@@ -44,17 +44,17 @@ struct Kept {
 /// What a daemon left to be done.
 #[derive(Debug)]
 pub(super) struct Left {
-    pub(super) will: Will,
+    pub(super) plan: CrashPlan,
     pub(super) config: Config,
     pub(super) interfaces: Vec<String>,
 }
 
-impl WillFile {
+impl CrashPlanFile {
     /// The daemon's that runs by `config` from `source`.
     pub(super) fn of(source: &ConfigSource, config: &Config) -> Self {
         let path = in_runtime_directory(source);
-        let path = path.unwrap_or_else(|| config.socket.with_extension("will"));
-        WillFile { path, failing: false }
+        let path = path.unwrap_or_else(|| config.socket.with_extension("crash-plan"));
+        CrashPlanFile { path, failing: false }
     }
 
     /// The file of a daemon that ran by `source`. Where systemd gives the directory, no
@@ -65,17 +65,22 @@ impl WillFile {
     /// Where it is, and there is none to be had.
     pub(super) fn find(source: &ConfigSource) -> Result<Self, ConfigError> {
         match in_runtime_directory(source) {
-            Some(path) => Ok(WillFile { path, failing: false }),
-            None => Ok(WillFile::of(source, &source.load()?)),
+            Some(path) => Ok(CrashPlanFile { path, failing: false }),
+            None => Ok(CrashPlanFile::of(source, &source.load()?)),
         }
     }
 
-    /// Keeps this will, or none. Where that fails the daemon goes on: what is missing is only what
-    /// follows its death.
-    pub(super) fn keep(&mut self, will: Option<&Will>, config: &Config, interfaces: &[String]) {
-        let kept = match will {
-            Some(will) => self.replace(Kept {
-                will: will.clone(),
+    /// Keeps this crash plan, or none. Where that fails the daemon goes on: what is missing is only
+    /// what follows its death.
+    pub(super) fn keep(
+        &mut self,
+        plan: Option<&CrashPlan>,
+        config: &Config,
+        interfaces: &[String],
+    ) {
+        let kept = match plan {
+            Some(plan) => self.replace(Kept {
+                plan: plan.clone(),
                 config: config.to_toml(),
                 interfaces: interfaces.to_vec(),
             }),
@@ -95,17 +100,17 @@ impl WillFile {
         }
     }
 
-    /// The will that was kept last, and what goes with it.
+    /// The crash plan that was kept last, and what goes with it.
     ///
     /// # Errors
     ///
     /// Where the file cannot be read, or holds something else.
     pub(super) fn read(&self) -> io::Result<Option<Left>> {
         let Some(content) = small_file::read(&self.path, WILL_MAX)? else { return Ok(None) };
-        let Kept { will, config, interfaces } = serde_json::from_slice(&content)?;
+        let Kept { plan, config, interfaces } = serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
-        Ok(Some(Left { will, config, interfaces }))
+        Ok(Some(Left { plan, config, interfaces }))
     }
 
     /// Nothing is left to be done.
@@ -128,5 +133,5 @@ fn in_runtime_directory(source: &ConfigSource) -> Option<PathBuf> {
     let directories = directories.to_str()?;
     let first = directories.split(':').next().filter(|first| !first.is_empty())?;
     let name = source.file.as_ref()?.file_stem()?;
-    Some(Path::new(first).join(name).with_added_extension("will"))
+    Some(Path::new(first).join(name).with_added_extension("crash-plan"))
 }

@@ -1,4 +1,4 @@
-//! Scripts that do not let go: the node neither resigns nor votes, and is fenced.
+//! Hooks that do not let go: the node neither resigns nor votes, and is fenced.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn a_demote_hook_that_fails_runs_again_at_growing_intervals() {
 }
 
 #[test]
-fn scripts_that_do_not_let_go_in_a_handover_are_fenced_when_the_grace_is_over() {
+fn hooks_that_do_not_let_go_in_a_handover_are_fenced_when_the_grace_is_over() {
     for outcome in NOT_LET_GO {
         let mut lan = yielding(outcome);
         let began = lan.now;
@@ -71,7 +71,7 @@ fn a_fence_that_succeeds_counts_as_letting_go() {
         lan.reconnect("a");
         let done = lan.take("a");
         assert_eq!(done.fences().len(), 1);
-        assert!(lan.at("a").will().is_none_or(|will| will.hook.is_none()));
+        assert!(lan.at("a").crash_plan().is_none_or(|plan| plan.hook.is_none()));
         if hooks.is_none() {
             lan.end_hook("a", HookOutcome::Failed);
         }
@@ -96,16 +96,16 @@ fn a_leader_that_is_fenced_in_a_handover_resigns() {
 
 /// Whoever finds the daemon dead fences when its grace is over, not a grace later.
 #[test]
-fn a_will_tells_when_the_grace_that_has_begun_is_over() {
+fn a_crash_plan_tells_when_the_grace_that_has_begun_is_over() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.set_fence("a", Some(HookOutcome::Succeeded));
-    assert_eq!(lan.at("a").will().unwrap().grace_end, None);
+    assert_eq!(lan.at("a").crash_plan().unwrap().grace_end, None);
     lan.take("a");
     lan.cut_off("a");
     lan.pass(secs(4));
-    let told = lan.at("a").will().unwrap().grace_end;
-    let is_kept = |(_, output): &(Time, Output)| *output == Output::Bequeath;
+    let told = lan.at("a").crash_plan().unwrap().grace_end;
+    let is_kept = |(_, output): &(Time, Output)| *output == Output::UpdateCrashPlan;
     assert!(told.is_some() && lan.take("a").0.iter().any(is_kept));
     lan.pass(secs(10));
     assert_eq!(lan.take("a").fences().first(), told.as_ref());
@@ -121,10 +121,10 @@ fn a_grace_that_has_begun_ends_no_later_for_a_lease_that_is_lost() {
     lan.pass(secs(3));
     lan.cut_off("a");
     lan.pass(ms(1500));
-    assert_eq!(lan.at("a").will().unwrap().grace_end, Some(began + secs(5)));
+    assert_eq!(lan.at("a").crash_plan().unwrap().grace_end, Some(began + secs(5)));
     lan.pass(secs(20));
     assert_eq!(lan.take("a").fences(), [began + secs(5)]);
-    assert_eq!(lan.at("a").will().unwrap().grace_end, Some(began + secs(5)));
+    assert_eq!(lan.at("a").crash_plan().unwrap().grace_end, Some(began + secs(5)));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
 
 /// It has the grace yet, and its daemon is not there any more to use it.
 #[test]
-fn a_node_that_stops_and_whose_scripts_hold_on_frees_nobody_and_leaves_the_rest_to_post_stop() {
+fn a_node_that_stops_and_whose_hooks_hold_on_frees_nobody_and_leaves_the_rest_to_post_stop() {
     for outcome in [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun] {
         let mut lan = three();
         lan.set_hooks("a", Some(outcome));
@@ -157,8 +157,8 @@ fn a_node_that_stops_and_whose_scripts_hold_on_frees_nobody_and_leaves_the_rest_
         assert_eq!(done.stopped(), Some(StopCause::Requested));
         let says_farewell = done.bodies().iter().any(|body| matches!(body, Body::Farewell { .. }));
         assert!(!says_farewell && !resigns(&done));
-        let will = lan.at("a").will().unwrap();
-        assert!(will.hook.is_some() && will.grace_end.is_none());
+        let plan = lan.at("a").crash_plan().unwrap();
+        assert!(plan.hook.is_some() && plan.grace_end.is_none());
         lan.pass(secs(60));
         assert_eq!(lan.take("a").0, []);
     }
@@ -175,7 +175,7 @@ fn a_leader_whose_hook_is_replaced_lets_go_and_hands_over() {
     assert_eq!(lan.leaders(), ["b"]);
     lan.tell("a", |election, now| election.replace_hook(now));
     lan.pass(secs(1));
-    assert_eq!(lan.take("a").hooks(), [], "its scripts hold nothing");
+    assert_eq!(lan.take("a").hooks(), [], "its hooks hold nothing");
 }
 
 #[test]

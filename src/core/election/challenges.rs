@@ -1,0 +1,211 @@
+//! Challenges: asking an unproven node for proof that it is alive, and answering such a challenge.
+//! What counts as proof is up to `core/replay`.
+
+use std::time::Duration;
+
+use super::{Election, State};
+use crate::core::output::Event;
+use crate::core::replay::{Encounter, Patience, Recent, ReplayProtection};
+use crate::core::timers::Timer;
+use crate::time::Time;
+use crate::types::{DatagramId, Life, NodeId, Role};
+use crate::wire::echo::{Echo, Echoes};
+use crate::wire::message::{Body, Message};
+
+impl Election {
+    /// Whether the sender of `message` is known to be alive: what it says is no recording that is
+    /// sent again. Always without a key.
+    pub fn is_proven(&self, now: Time, message: &Message) -> bool {
+        !self.was_held(now) && self.replay.is_proven(message, &self.members)
+    }
+
+    /// What was received while this daemon was held, for longer than a member may be silent, is too
+    /// old: an attacker may have kept it. Every node has to prove anew that it is alive.
+    pub(super) fn doubt_after_pause(&mut self, now: Time) {
+        if self.was_held(now) {
+            self.doubt_everyone();
+        }
+        self.expect_to_wake(now);
+    }
+
+    /// Whether this daemon was held since it last looked at the time.
+    fn was_held(&self, now: Time) -> bool {
+        self.params.authenticated && self.wakes_by.unwrap_or(self.next_wake(Time::ZERO)) < now
+    }
+
+    /// This daemon looks at the time.
+    pub(super) fn expect_to_wake(&mut self, now: Time) {
+        if self.params.authenticated {
+            self.wakes_by = Some(self.next_wake(now));
+        }
+    }
+
+    /// By when the next look at the members is over, which may be due already.
+    fn next_wake(&self, now: Time) -> Time {
+        let sweep = self.timers.get(Timer::Sweep).unwrap_or(now);
+        sweep.max(now) + self.params.member_patience()
+    }
+
+    fn doubt_everyone(&mut self) {
+        self.members.doubt_all();
+        self.replay.forget_own(self.sent.newest);
+    }
+
+    /// Datagrams are authenticated from now on, or no longer. A node that was believed without a
+    /// key is not believed with one.
+    pub(super) fn begin_anew(&mut self) {
+        let own = Recent::after(self.sent.newest);
+        self.replay = ReplayProtection::new(self.life, self.params.authenticated, own);
+        self.wakes_by = None;
+        self.duplicates.forget_doubt();
+        self.members.doubt_all();
+    }
+
+    /// Remembers what was heard, as long as there is no leader.
+    pub(super) fn overhear(&mut self, message: &Message) {
+        if self.leader.is_none() {
+            self.replay.overhear(message, &self.members);
+        }
+    }
+
+    /// Receives a datagram of a node that may not be alive.
+    pub(super) fn receive_unproven(&mut self, now: Time, message: &Message) {
+        if self.members.has_heard(message) {
+            self.outbox.ignored.stale += 1;
+            return;
+        }
+        self.overhear(message);
+        match self.replay.hear_unproven(now, message) {
+            Encounter::Stale => self.outbox.ignored.stale += 1,
+            Encounter::Full => self.outbox.ignored.table_full += 1,
+            Encounter::Asked => self.outbox.ignored.unproven += 1,
+            Encounter::Due { in_vain } => {
+                self.outbox.ignored.unproven += 1;
+                if in_vain {
+                    self.notify(Event::NoProof { node_id: message.sender });
+                }
+                if message.sender == self.life.node_id {
+                    self.duplicates.begin_doubt(now, self.params.member_patience());
+                }
+                let wait = self.wait_to_challenge(message.life());
+                self.challenge_soon(now, wait);
+            }
+        }
+    }
+
+    fn challenge_soon(&mut self, now: Time, wait: Duration) {
+        if !wait.is_zero() && self.timers.get(Timer::Challenge).is_some() {
+            return;
+        }
+        let at = self.replay.next_challenge(now + wait, self.params.declaration_gap());
+        if at <= now {
+            self.challenge(now);
+        } else {
+            self.timers.set_no_later(Timer::Challenge, at);
+        }
+    }
+
+    /// How long this node leaves it to others to challenge `life`. It challenges a daemon with its
+    /// own id at once: until that has had the time to answer, this node's own vote does not count.
+    /// An earlier life than the known one is unproven to each node, so all have the same chance to
+    /// be first.
+    fn wait_to_challenge(&mut self, life: Life) -> Duration {
+        let slot = self.params.candidacy_slot();
+        let is_former = self.members.later_life_met_at(life).is_some();
+        match self.state {
+            _ if life.node_id == self.life.node_id => Duration::ZERO,
+            _ if is_former => self.chance.up_to(self.params.heartbeat_interval),
+            State::Leading | State::HandingOver { .. } => Duration::ZERO,
+            State::Starting { .. } => self.chance.up_to(self.params.time_to_meet()),
+            State::Following if self.leader.is_some() => slot + self.chance.up_to(slot),
+            State::Following | State::Standing | State::Stopped => self.chance.up_to(slot),
+        }
+    }
+
+    /// Challenges the unproven nodes that are due.
+    pub(super) fn challenge(&mut self, now: Time) {
+        if !self.may_send() {
+            return;
+        }
+        let patience = self.patience_for_proof();
+        let Some(asked) = self.replay.challenge(now, patience) else { return };
+        if asked.iter().any(|echo| echo.node_id == self.life.node_id) {
+            self.duplicates.limit_doubt(now + patience.least);
+        }
+        self.transmit(Body::Challenge, asked);
+        if self.replay.is_challenge_due(now) {
+            self.timers.set(Timer::Challenge, now + patience.least);
+        }
+    }
+
+    fn patience_for_proof(&self) -> Patience {
+        let most = self.params.heartbeat_interval;
+        let least = self.params.declaration_gap().clamp(Duration::from_millis(1).min(most), most);
+        Patience { least, most }
+    }
+
+    /// Another node challenges the nodes that it echoes.
+    pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
+        let patience = self.patience_for_proof();
+        for echo in challenge.echoes.iter() {
+            let Echo { node_id, datagram: DatagramId { incarnation, .. } } = *echo;
+            let life = Life { node_id, incarnation };
+            if life == self.life {
+                self.answer_soon(now, challenge);
+            } else {
+                self.replay.note_challenged(now, echo, patience);
+                if node_id == self.life.node_id {
+                    self.duplicates.limit_doubt(now + patience.least);
+                }
+            }
+        }
+    }
+
+    /// Nodes that start together take their time, so that one datagram answers many.
+    fn answer_soon(&mut self, now: Time, challenge: &Message) {
+        self.replay.owe_echo(challenge);
+        let both_start = matches!(self.state, State::Starting { .. })
+            && challenge.standing.role == Role::Starting;
+        let most = if both_start { self.params.time_to_meet() } else { Duration::ZERO };
+        let wait = self.chance.up_to(most);
+        let at = self.replay.next_answer(now + wait, self.params.declaration_gap());
+        if at <= now {
+            self.answer_challenge(now);
+        } else {
+            self.timers.set_no_later(Timer::Answer, at);
+        }
+    }
+
+    /// Says what this node has to say at present, unless it has since it was asked.
+    pub(super) fn answer_challenge(&mut self, now: Time) {
+        if !self.replay.owes_answer() {
+            return;
+        }
+        self.replay.note_answering(now);
+        if self.holds_leadership() {
+            return self.declare_soon(now);
+        }
+        if self.state == State::Standing {
+            self.propose(now);
+        }
+        if self.replay.owes_answer() {
+            self.send_heartbeat(now);
+        }
+    }
+
+    /// What the next datagram echoes.
+    pub(super) fn take_echoes(&mut self) -> Echoes {
+        let newest = |leader: NodeId| {
+            Some(Echo { node_id: leader, datagram: self.members.newest(&leader)? })
+        };
+        self.replay.take_echoes(self.leader.is_some(), self.leader.and_then(newest))
+    }
+
+    /// Time has passed: the replay protection looks at what it remembers.
+    pub(super) fn sweep_replay_protection(&mut self, now: Time) {
+        self.replay.sweep(now, self.sent.newest, self.params.member_patience() * 2);
+        if !self.replay.hears_own_id() {
+            self.duplicates.limit_doubt(now + self.patience_for_proof().least);
+        }
+    }
+}
