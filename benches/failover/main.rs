@@ -15,6 +15,9 @@
 //! Every program runs with its default settings apart from the interval, and from the ranks of the
 //! hosts where it needs them. A promotion script is one shell that writes one line into a pipe,
 //! which is noticed at once.
+//!
+//! `-- picture` draws `target/bench/failover.svg`, the README's picture, from the takeovers that
+//! were measured last.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,6 +39,7 @@ mod report;
 
 mod false_takeovers;
 mod handover;
+mod picture;
 mod quorum;
 mod takeover;
 
@@ -44,9 +48,10 @@ use std::time::Duration;
 use programs::YARDSTICK;
 use report::{Samples, Table, ratio};
 
-const MEASUREMENTS: [(&str, fn()); 11] = [
+const MEASUREMENTS: [(&str, fn()); 12] = [
     ("takeover::at_100ms", takeover::at_100ms),
     ("takeover::at_1s", takeover::at_1s),
+    ("picture::of_takeovers", picture::of_takeovers),
     ("handover::at_100ms", handover::at_100ms),
     ("handover::at_1s", handover::at_1s),
     ("false_takeovers::under_loss", false_takeovers::under_loss),
@@ -77,5 +82,6 @@ fn report_times(file: &str, title: &str, sets: &[Samples]) {
         table.row(cells.chain([count, ratio(set.median(), yardstick)]));
     }
     println!("{title}\n{table}");
+    report::keep(file, sets);
     report::save(file, &report::svg::distribution(title, "ms", sets));
 }

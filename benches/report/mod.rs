@@ -1,10 +1,11 @@
 //! What the benchmarks print and draw: samples, tables and plots.
 
+pub(crate) mod strips;
 pub(crate) mod svg;
 
 use std::fmt::{self, Display};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One program's samples of one measurement.
 #[derive(Debug, Clone)]
@@ -97,9 +98,38 @@ pub(crate) fn ratio(value: f64, base: Option<f64>) -> String {
 
 /// Writes a plot into `target/bench` and says where it is.
 pub(crate) fn save(name: &str, svg: &str) {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("bench");
-    fs::create_dir_all(&dir).expect("a directory for plots");
-    let path = dir.join(format!("{name}.svg"));
+    let path = directory().join(format!("{name}.svg"));
     fs::write(&path, svg).expect("a plot can be written");
     println!("  plot: {}\n", path.display());
+}
+
+/// Keeps the samples of a measurement, for plots that show several measurements.
+pub(crate) fn keep(name: &str, sets: &[Samples]) {
+    let line = |set: &Samples| {
+        let values: Vec<_> = set.values().iter().map(|value| format!("{value:.3}")).collect();
+        format!("{}\t{}\n", set.name, values.join("\t"))
+    };
+    let text: String = sets.iter().map(line).collect();
+    fs::write(kept(name), text).expect("samples can be written");
+}
+
+/// What [`keep`] kept in this run or an earlier one; none if that measurement has not run yet.
+pub(crate) fn recall(name: &str) -> Option<Vec<Samples>> {
+    let text = fs::read_to_string(kept(name)).ok()?;
+    let set = |line: &str| {
+        let (name, values) = line.split_once('\t')?;
+        let values: Result<_, _> = values.split('\t').map(str::parse).collect();
+        Some(Samples::new(name, values.ok()?))
+    };
+    text.lines().map(set).collect()
+}
+
+fn kept(name: &str) -> PathBuf {
+    directory().join(format!("{name}.tsv"))
+}
+
+fn directory() -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("bench");
+    fs::create_dir_all(&directory).expect("a directory for plots");
+    directory
 }

@@ -94,7 +94,7 @@ fn stairs(values: &[f64], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> Vec
 
 /// Where an axis that shows values up to `largest` ends, and its steps: 1, 2 or 5 times a power of
 /// ten.
-fn axis(largest: f64) -> (f64, f64) {
+pub(super) fn axis(largest: f64) -> (f64, f64) {
     let largest = if largest > 0.0 { largest } else { 1.0 };
     let rough = largest / STEPS;
     let magnitude = 10_f64.powf(rough.log10().floor());
@@ -103,12 +103,12 @@ fn axis(largest: f64) -> (f64, f64) {
     ((largest / step).ceil() * step, step)
 }
 
-fn ticks(end: f64, step: f64) -> impl Iterator<Item = f64> {
+pub(super) fn ticks(end: f64, step: f64) -> impl Iterator<Item = f64> {
     (0..).map(move |count| f64::from(count) * step).take_while(move |tick| *tick <= end * 1.001)
 }
 
 /// A number with as many digits as tell something.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || size.fract() == 0.0 => 0,
         size if size >= 10.0 => 1,
@@ -180,6 +180,6 @@ impl Plot {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
