@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -38,6 +39,11 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
             (first == language).then_some((name, content))
         })
         .collect()
+}
+
+/// `text` with each run of blanks and line ends as one blank.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What is under a heading of `text`, up to the next one like it.
@@ -256,7 +262,7 @@ fn keys_of(table: &str) -> BTreeSet<&'static str> {
 
 #[test]
 fn the_rules_of_the_argument_are_those_that_the_specification_takes_away() {
-    let text = CORRECTNESS.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let text = on_one_line(CORRECTNESS).to_lowercase();
     let of_quorum_mode = keys_of("QUORUM_RULES");
     for rule in &of_quorum_mode {
         assert!(text.contains(&format!("*{rule}*")), "{rule} is not in the argument");
@@ -297,9 +303,62 @@ fn the_times_of_failovers_are_those_of_the_defaults() {
     let pledge = range(with_grace.declaration_hold(), &with_grace, 1);
     for (document, text) in [("README", README), ("operations", OPERATIONS), ("election", ELECTION)]
     {
+        let text = on_one_line(text);
         assert!(text.contains(&silence), "{document} does not say {silence}");
         assert!(text.contains(&pledge), "{document} does not say {pledge}");
     }
     let short = range(without_grace.declaration_hold(), &without_grace, 1);
-    assert!(OPERATIONS.contains(&short) && ELECTION.contains(&short), "{short}");
+    for text in [OPERATIONS, ELECTION].map(on_one_line) {
+        assert!(text.contains(&short), "{short}");
+    }
+}
+
+/// The Markdown files of the repository, as paths from its root.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let directories = ["", "docs", "docs/spec"].map(|directory| root.join(directory));
+    let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
+    let paths = files.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// The text outside of fences and of code in a line.
+fn without_code(text: &str) -> String {
+    let outside = text.split("```").step_by(2).collect::<Vec<_>>().join("\n");
+    outside.split('`').step_by(2).collect::<Vec<_>>().join("code")
+}
+
+/// As GitHub derives it from a heading.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn the_links_between_documents_lead_somewhere() {
+    let mut bad = Vec::new();
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in without_code(&text).split("](").skip(1) {
+            let target = link.split(')').next().unwrap();
+            if target.contains("://") {
+                continue;
+            }
+            let (file, part) = target.split_once('#').unwrap_or((target, ""));
+            let path = match file {
+                "" => document.clone(),
+                file => document.with_file_name(file),
+            };
+            let has_part = || {
+                let text = fs::read_to_string(&path).unwrap();
+                let headings = text.lines().filter(|line| line.starts_with('#'));
+                headings.map(anchor).any(|heading| heading == part)
+            };
+            if !path.exists() || !part.is_empty() && !has_part() {
+                bad.push(format!("{}: {target}", document.display()));
+            }
+        }
+    }
+    assert!(bad.is_empty(), "these links lead nowhere: {bad:#?}");
 }
