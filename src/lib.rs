@@ -42,6 +42,8 @@
 //! | handover | giving leadership up in order: demote hook, resignation, successor |
 //! | reaffirmed | stayed the leader through a conflict, under a new term |
 //!
+//! `docs/glossary.md` has all words, beside those of Raft, VRRP and Kubernetes.
+//!
 //! # Units
 //!
 //! A [`Time`](time::Time) is nanoseconds from an origin that the caller chose, a
