@@ -362,3 +362,153 @@ fn the_links_between_documents_lead_somewhere() {
     }
     assert!(bad.is_empty(), "these links lead nowhere: {bad:#?}");
 }
+
+/// The cells of the table rows of `text`.
+fn rows<'a>(text: &'a str) -> Vec<Vec<&'a str>> {
+    let cells = |line: &'a str| line.trim_matches(['|', ' ']).split(" | ").map(str::trim).collect();
+    text.lines().filter(|line| line.starts_with("| ")).map(cells).collect()
+}
+
+/// What a config file that says nothing comes to.
+fn effective(text: &str) -> toml::Table {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("config.toml");
+    fs::write(&file, text).unwrap();
+    let mut check = assert_cmd::Command::cargo_bin("lanelect").unwrap();
+    let output = check.arg("check-config").arg(&file).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().parse().unwrap()
+}
+
+/// A default in the README as a value, if it is one: `"1s"`, 100, `true`.
+fn literal(default: &str) -> Option<toml::Value> {
+    let value = default.trim_matches('`');
+    format!("value = {value}").parse::<toml::Table>().ok()?.remove("value")
+}
+
+#[test]
+fn the_defaults_in_the_readme_are_those_of_the_program() {
+    let in_either_mode = [effective(""), effective(QUORUM)];
+    let mut compared = 0;
+    for row in rows(section(README, "Configuration")) {
+        let [key, .., default] = &row[..] else { continue };
+        let key = key.trim_matches('`');
+        let Some(told) = literal(&default.replace("GROUP", "default")) else { continue };
+        for effective in &in_either_mode {
+            let Some(value) = effective.get(key).filter(|_| key != "mode") else { continue };
+            let duration = |value: &toml::Value| humantime::parse_duration(value.as_str()?).ok();
+            let is_same =
+                value == &told || duration(value).is_some() && duration(value) == duration(&told);
+            assert!(is_same, "{key} is {told} in the README and {value} in the program");
+            compared += 1;
+        }
+    }
+    assert!(compared > 25, "{compared}");
+}
+
+const QUORUM: &str = "mode = \"quorum\"\nvoters = [\"a\", \"b\", \"c\"]\n";
+
+#[test]
+fn the_derived_defaults_in_the_readme_are_those_of_the_program() {
+    let (available, quorum) = (params(""), params(QUORUM));
+    let told = |key: &str| {
+        let rows = rows(section(README, "Configuration"));
+        let row = rows.iter().find(|row| row[0] == format!("`{key}`")).unwrap();
+        (*row.last().unwrap()).to_owned()
+    };
+    let heartbeats = |duration: Duration| duration.div_duration_f64(available.heartbeat_interval);
+    let threshold = format!(
+        "{} heartbeats; in quorum mode {}",
+        heartbeats(available.leader_alive_threshold),
+        heartbeats(quorum.leader_alive_threshold)
+    );
+    assert_eq!(told("leader_alive_threshold"), threshold);
+    assert_eq!(heartbeats(available.leader_election_duration), 0.25);
+    assert_eq!(told("leader_election_duration"), "a quarter of a heartbeat");
+    let grace = heartbeats(available.startup_grace_period);
+    assert_eq!(told("startup_grace_period"), format!("{grace} heartbeats"));
+    assert_eq!(told("membership_sample_interval"), "1 heartbeat");
+    assert_eq!(heartbeats(available.membership_sample_interval), 1.0);
+
+    let fabric = params("preset = \"fabric\"");
+    let secs = |duration: Duration| duration.as_secs_f64();
+    let preset = format!(
+        "{} s heartbeats, {} s alive threshold, {} s election, {} s grace, {} s sample",
+        secs(fabric.heartbeat_interval),
+        secs(fabric.leader_alive_threshold),
+        secs(fabric.leader_election_duration),
+        secs(fabric.startup_grace_period),
+        secs(fabric.membership_sample_interval)
+    );
+    assert!(README.contains(&preset), "the README does not say {preset}");
+}
+
+/// The rows of a table of times, by their first cell: what they take at the defaults.
+fn at_the_defaults<'a>(text: &'a str, first: &str) -> &'a str {
+    let row = rows(text).into_iter().find(|row| row[0] == first);
+    row.unwrap_or_else(|| panic!("no row {first}"))[2]
+}
+
+#[test]
+fn the_times_of_the_election_are_those_of_the_defaults() {
+    let (available, quorum) = (params(""), params(QUORUM));
+    let millis = |duration: Duration| format!("{} ms", duration.as_millis());
+    let secs = |duration: Duration| format!("{} s", duration.as_secs_f64());
+    let hundredths = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
+    let window = available.leader_alive_threshold - available.heartbeat_interval;
+    let told = [
+        ("`T`", secs(available.leader_alive_threshold)),
+        ("probe gap", millis(Params::probe_spacing(window))),
+        ("`E`", millis(available.leader_election_duration)),
+        ("grace", secs(available.startup_grace_period)),
+        ("sample", secs(available.membership_sample_interval)),
+        ("answer time", millis(available.answer_time())),
+        ("slot", millis(available.candidacy_slot())),
+        ("deference", millis(available.deference())),
+        ("yield time", secs(available.yield_time())),
+        ("declaration gap", millis(available.declaration_gap())),
+        ("report interval", secs(available.report_interval(2))),
+        ("`L`", secs(quorum.lease_term())),
+        ("`G`", secs(quorum.demote_grace())),
+        ("vote's hold", hundredths(quorum.vote_hold())),
+        ("declaration's hold", hundredths(quorum.declaration_hold())),
+    ];
+    for (name, time) in told {
+        assert_eq!(at_the_defaults(ELECTION, name), time, "{name}");
+    }
+    let settling = available.settling_time().as_secs_f64();
+    assert!(on_one_line(README).contains(&format!("within {settling} seconds by default")));
+    assert!(ELECTION.contains(&format!("({settling} s at the defaults)")));
+    // A heartbeat announces its interval with the jitter, a tenth.
+    let gone = available.report_interval(2).mul_f64(1.1 * 2.5 * 2.0).as_secs_f64();
+    let gone = format!("after {gone:.0} ");
+    assert!(on_one_line(README).contains(&gone) && OPERATIONS.contains(&gone), "{gone}");
+}
+
+/// A range of times such as `0.25 to 1.25 s`, or one time.
+fn range_of(text: &str) -> (Duration, Duration) {
+    let (numbers, unit) = text.rsplit_once(' ').unwrap();
+    let (first, last) = numbers.split_once(" to ").unwrap_or((numbers, numbers));
+    let unit = if unit == "ms" { 0.001 } else { 1.0 };
+    let time = |number: &str| Duration::from_secs_f64(number.parse::<f64>().unwrap() * unit);
+    (time(first), time(last))
+}
+
+#[test]
+fn how_long_a_leader_may_stall_follows_from_the_settings() {
+    let mut checked = 0;
+    for row in rows(section(OPERATIONS, "Stalls and loss")) {
+        let [settings, stall, failover] = &row[..] else { continue };
+        let is_default = settings.starts_with("the defaults");
+        if !is_default && !settings.starts_with("`heartbeat_interval") {
+            continue;
+        }
+        let text = settings.split('`').skip(1).step_by(2).collect::<Vec<_>>().join("\n");
+        let params = params(&text);
+        let (interval, threshold) = (params.heartbeat_interval, params.leader_alive_threshold);
+        let spare = threshold - interval;
+        assert_eq!(range_of(stall), (spare, spare), "{settings}");
+        assert_eq!(range_of(failover), (spare, threshold), "{settings}");
+        checked += 1;
+    }
+    assert_eq!(checked, 5);
+}
