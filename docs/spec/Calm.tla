@@ -3,7 +3,7 @@
 (* Without further faults, an election comes.                              *)
 (*                                                                         *)
 (* Anything that `Quorum` allows may happen first. At some point all is    *)
-(* mended: daemons that are down start, scripts let go, and what is sent   *)
+(* mended: daemons that are down start, hooks let go, and what is sent     *)
 (* arrives before time goes on. From then on only the best candidate       *)
 (* stands, once no pledge is in its way: that is what proposals and turns  *)
 (* are for, which the specification leaves out. Then a leader must come    *)
@@ -19,7 +19,7 @@ VARIABLE isCalm
 
 calmVars == <<vars, isCalm>>
 
-IsOver == \A n \in Nodes : node[n].state = "Following" /\ node[n].scripts = "let go"
+IsOver == \A n \in Nodes : node[n].state = "Following" /\ node[n].hooks = "let go"
 PledgesAreOver == \A n \in Nodes : node[n].pledgedUntil = 0
 \* What the best candidate asks now. What it asked before is not repeated any more.
 IsOfBest(m) ==

@@ -28,7 +28,7 @@ DeclarationHold ==
 (***************************************************************************)
 (* The lease of a leader:                                                  *)
 (*                                                                         *)
-(*   cover         what is left until the scripts must have let go. Before *)
+(*   cover         what is left until the hooks must have let go. Before   *)
 (*                 the lease is confirmed this is the lease itself.        *)
 (*   isConfirmed   whether a majority has acknowledged a declaration       *)
 (*   outstanding   the cover of each declaration of this leadership        *)

@@ -80,7 +80,7 @@ Unknown == [incarnation |-> 0, wait |-> 0]
 
 \* A daemon that has just begun to run, with this disk. It begins to ask the others if it has no
 \* state.
-Started(id, incarnation, names, disk, hold, scripts, cover) ==
+Started(id, incarnation, names, disk, hold, hooks, cover) ==
     [ isRunning      |-> TRUE,
       incarnation    |-> incarnation,
       voters         |-> names,             \* its own setting
@@ -97,20 +97,20 @@ Started(id, incarnation, names, disk, hold, scripts, cover) ==
       poll           |-> NoPoll,            \* this candidate's vote requests
       lease          |-> [NoLease(Nodes) EXCEPT !.cover = cover],
       \* "let go" or "hold"; "failed" only if a rule is taken away
-      scripts        |-> scripts,
+      hooks          |-> hooks,
       \* the term in which `post-stop` resigns for a dead leader
-      will           |-> 0,
+      plan           |-> 0,
       census         |-> [m \in Nodes |-> NoAnswer],
       known          |-> [m \in Nodes |-> Unknown] ]
 
-\* A daemon that has ended. What remains is its disk, what its scripts hold, and until when they
+\* A daemon that has ended. What remains is its disk, what its hooks hold, and until when they
 \* may.
 Stopped(r) ==
-    LET s == Started(NoNode, r.incarnation, r.voters, EmptyDisk, 0, r.scripts,
-                     IF r.scripts = "let go" THEN 0 ELSE r.lease.cover)
-        ledSomething == r.state \in {"Leading", "HandingOver"} \/ r.scripts = "hold"
+    LET s == Started(NoNode, r.incarnation, r.voters, EmptyDisk, 0, r.hooks,
+                     IF r.hooks = "let go" THEN 0 ELSE r.lease.cover)
+        ledSomething == r.state \in {"Leading", "HandingOver"} \/ r.hooks = "hold"
     IN [s EXCEPT !.isRunning = FALSE, !.durable = r.durable,
-                 !.will = IF ledSomething THEN r.durable.term ELSE 0]
+                 !.plan = IF ledSomething THEN r.durable.term ELSE 0]
 
 Needed(names) == Cardinality(names) \div 2 + IF Keeps("a majority decides") THEN 1 ELSE 0
 
@@ -127,7 +127,7 @@ OwnVoteCounts(n, r) ==
     n \in r.voters /\ (r.durable.enrolment = "Enrolled" \/ ~Keeps("only enrolled voters vote"))
 
 \* `have_let_go`
-HaveLetGo(r) == r.scripts /= "hold" \/ ~Keeps("no vote while the scripts hold")
+HaveLetGo(r) == r.hooks /= "hold" \/ ~Keeps("no vote while the hooks hold")
 
 \* `may_vote`
 MayVote(n, r) == OwnVoteCounts(n, r) /\ HaveLetGo(r)
@@ -313,11 +313,11 @@ HandleVoteRequest(n, m) ==
        /\ Becomes(n, after, Learned(n, node[n], m.term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* `leave_office`: it follows another leader, and its scripts have what is left of the grace.
+\* `leave_office`: it follows another leader, and its hooks have what is left of the grace.
 LeavesOffice(r) ==
     IF ~InOffice(r) THEN r
     ELSE [r EXCEPT !.state = "Following",
-                   !.lease = IF r.scripts = "hold" THEN @ ELSE NoLease(Nodes)]
+                   !.lease = IF r.hooks = "hold" THEN @ ELSE NoLease(Nodes)]
 
 \* `handle_declaration_in_quorum` and `pledge_to_leader`. A voter that asks for votes itself gives
 \* up.
@@ -372,7 +372,7 @@ HandleAcknowledgement(n, m) ==
        /\ Becomes(n, [r EXCEPT !.lease = renewed], {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* `resign` and `leave_office`: the scripts have let go, and the voters need not wait.
+\* `resign` and `leave_office`: the hooks have let go, and the voters need not wait.
 Resigned(n, r) ==
     Becomes(n, [r EXCEPT !.state = "Following", !.lease = NoLease(Nodes)],
             {Resignation(<<n, r.incarnation>>, r.durable.term)})
@@ -382,7 +382,7 @@ HandOver(n) ==
     LET r == node[n]
     IN /\ r.isRunning /\ r.state = "Leading"
        /\ CountsResignation(Leads(n))
-       /\ IF r.scripts = "hold"
+       /\ IF r.hooks = "hold"
           THEN Becomes(n, [r EXCEPT !.state = "HandingOver"], {})
           ELSE Resigned(n, r)
        /\ UNCHANGED <<rate, voters, hookTerm>>
@@ -391,7 +391,7 @@ HandOver(n) ==
 \* nothing.
 ResignAgain(n) ==
     LET r == node[n]
-    IN /\ r.isRunning /\ r.state = "Following" /\ r.scripts /= "hold"
+    IN /\ r.isRunning /\ r.state = "Following" /\ r.hooks /= "hold"
        /\ CountsResignation(TRUE)
        /\ Becomes(n, r, {Resignation(Life(n), r.durable.term)})
        /\ UNCHANGED <<rate, voters, hookTerm>>
@@ -399,11 +399,11 @@ ResignAgain(n) ==
 ----------------------------------------------------------------------------
 (* Hooks: src/core/hook_schedule.rs, core/election/hook_runs.rs, daemon/post_stop.rs     *)
 
-\* The scripts hold from the start of `elected` to the end of a `demoted` that succeeded, or of a
+\* The hooks hold from the start of `elected` to the end of a `demoted` that succeeded, or of a
 \* fence command that did. `Tick` lets no time pass beyond the grace while they hold: that they let
 \* go within `demote_grace` is an assumption.
 
-\* The scripts may take the grace after the lease, whether or not the voters hold still for it.
+\* The hooks may take the grace after the lease, whether or not the voters hold still for it.
 WithGrace(lease) ==
     IF lease.isConfirmed THEN lease
     ELSE [lease EXCEPT !.cover = @ + DemoteGrace, !.isConfirmed = TRUE]
@@ -411,34 +411,34 @@ WithGrace(lease) ==
 \* `tell_scripts`: the `elected` hook starts.
 Elected(n) ==
     LET r == node[n]
-    IN /\ Hooks /\ Leads(n) /\ r.state = "Leading" /\ r.scripts = "let go"
+    IN /\ Hooks /\ Leads(n) /\ r.state = "Leading" /\ r.hooks = "let go"
        /\ r.lease.isConfirmed \/ ~Keeps("elected waits for a confirmed lease")
-       /\ Becomes(n, [r EXCEPT !.scripts = "hold", !.lease = WithGrace(@)], {})
+       /\ Becomes(n, [r EXCEPT !.hooks = "hold", !.lease = WithGrace(@)], {})
        /\ hookTerm' = r.term
        /\ UNCHANGED <<rate, faults, voters>>
 
 \* `demoted`, or the fence command, has succeeded. A leader that hands over resigns then.
 LetGo(n) ==
-    LET r == [node[n] EXCEPT !.scripts = "let go"]
-    IN /\ node[n].isRunning /\ node[n].scripts = "hold" /\ r.state /= "Leading"
+    LET r == [node[n] EXCEPT !.hooks = "let go"]
+    IN /\ node[n].isRunning /\ node[n].hooks = "hold" /\ r.state /= "Leading"
        /\ IF r.state = "HandingOver" THEN Resigned(n, r) ELSE Becomes(n, r, {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* `demoted` has failed. The scripts still hold, and it runs again: nothing changes, unless the rule
+\* `demoted` has failed. The hooks still hold, and it runs again: nothing changes, unless the rule
 \* is taken away.
 DemotedFailed(n) ==
-    LET r == [node[n] EXCEPT !.scripts = "failed"]
+    LET r == [node[n] EXCEPT !.hooks = "failed"]
     IN /\ ~Keeps("a failed demoted has not let go")
-       /\ node[n].isRunning /\ node[n].scripts = "hold" /\ r.state = "HandingOver"
+       /\ node[n].isRunning /\ node[n].hooks = "hold" /\ r.state = "HandingOver"
        /\ Resigned(n, r)
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
 \* `post-stop`: lets go for a daemon that died, and then resigns in its name.
 PostStop(n) ==
     LET r == node[n]
-    IN /\ ~r.isRunning /\ r.will > 0
-       /\ Becomes(n, [r EXCEPT !.scripts = "let go", !.will = 0, !.lease = NoLease(Nodes)],
-                  {Resignation(Life(n), r.will)})
+    IN /\ ~r.isRunning /\ r.plan > 0
+       /\ Becomes(n, [r EXCEPT !.hooks = "let go", !.plan = 0, !.lease = NoLease(Nodes)],
+                  {Resignation(Life(n), r.plan)})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
 ----------------------------------------------------------------------------
@@ -507,11 +507,11 @@ Crash(n) ==
     /\ UNCHANGED <<rate, voters, hookTerm>>
 
 \* The next life of a daemon that died, with the voters that it had or that the operator wants now.
-\* Its scripts let go in the `started` hook (`LetGo`).
+\* Its hooks let go in the `started` hook (`LetGo`).
 Restart(n) ==
     \E names \in {node[n].voters, voters} :
         LET r == node[n]
-            s == Started(n, r.incarnation + 1, names, r.durable, DeclarationHold, r.scripts,
+            s == Started(n, r.incarnation + 1, names, r.durable, DeclarationHold, r.hooks,
                          r.lease.cover)
         IN /\ ~r.isRunning
            /\ Becomes(n, s, IF s.enrolment = "Enrolled" THEN {} ELSE {Inquiry(n, s)})
@@ -555,7 +555,7 @@ ChangeVoters ==
 \* An orderly restart for the new voters. It is a crash and a restart.
 TakeUpVoters(n) ==
     LET r == Stopped(node[n])
-        s == Started(n, r.incarnation + 1, voters, r.durable, DeclarationHold, r.scripts,
+        s == Started(n, r.incarnation + 1, voters, r.durable, DeclarationHold, r.hooks,
                      r.lease.cover)
     IN /\ node[n].isRunning /\ node[n].voters /= voters
        /\ Becomes(n, s, IF s.enrolment = "Enrolled" THEN {} ELSE {Inquiry(n, s)})
@@ -573,9 +573,9 @@ Aged(n, units) ==
                  !.lease = Age(@, units),
                  !.known = [m \in Nodes |-> old(@[m])]]
 
-\* One tick of true time. It is not before the scripts have let go that have to: an assumption.
+\* One tick of true time. It is not before the hooks have let go that have to: an assumption.
 Tick ==
-    /\ \A n \in Nodes : node[n].scripts = "hold" => node[n].lease.cover > rate[n]
+    /\ \A n \in Nodes : node[n].hooks = "hold" => node[n].lease.cover > rate[n]
     /\ node' = [n \in Nodes |-> Aged(n, rate[n])]
     /\ UNCHANGED <<datagrams, rate, faults, voters, won, hookTerm>>
 
@@ -639,7 +639,7 @@ Spec == Init /\ [][Next]_vars
 NeverTwoLeaders == \A a, b \in Nodes : Leads(a) /\ Leads(b) => a = b
 
 HooksNeverOverlap ==
-    \A a, b \in Nodes : node[a].scripts /= "let go" /\ node[b].scripts /= "let go" => a = b
+    \A a, b \in Nodes : node[a].hooks /= "let go" /\ node[b].hooks /= "let go" => a = b
 
 OneWinnerATerm == \A x, y \in won : x[1] = y[1] => x = y
 
@@ -665,7 +665,7 @@ TypeOK ==
         IN /\ r.isRunning \in BOOLEAN /\ r.voters \subseteq Nodes
            /\ r.state \in {"Following", "Standing", "Leading", "HandingOver"}
            /\ r.enrolment \in {"None", "Founding", "Enrolled"}
-           /\ r.scripts \in {"let go", "hold", "failed"}
+           /\ r.hooks \in {"let go", "hold", "failed"}
            /\ r.term \in 0 .. MaxTerm
            /\ r.isRunning => r.durable.term <= r.term
            /\ r.pledgedUntil \in 0 .. (LeaseTerm + DemoteGrace) * Fast

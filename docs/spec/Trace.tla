@@ -53,7 +53,7 @@ LearnsTerm(n) ==
 Unsaved == [to |-> Nobody, term |-> -1]
 StartsWith(n, names) ==
     LET r == node[n]
-        s == Started(n, r.incarnation + 1, names, platter[n], DeclarationHold, r.scripts,
+        s == Started(n, r.incarnation + 1, names, platter[n], DeclarationHold, r.hooks,
                      r.lease.cover)
     IN /\ ~r.isRunning
        /\ Becomes(n, [s EXCEPT !.durable.pledge = Unsaved], {})
@@ -123,7 +123,7 @@ ShowsTheSame ==
         left == IF InOffice(r) THEN LeaseLeft(r.lease) ELSE 0
     IN CASE Here.does = "ends" -> ~r.isRunning
          [] Here.does = "loses its disk" -> r.durable = EmptyDisk
-         [] Here.does = "is cleaned up after" -> r.will = 0
+         [] Here.does = "is cleaned up after" -> r.plan = 0
          \* It shows nothing any more.
          [] Here.does = "stops" -> r.isRunning
          [] OTHER ->

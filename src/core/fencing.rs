@@ -58,8 +58,8 @@ impl Fencing {
         overdue.grace_end = overdue.grace_end.min(grace_end);
     }
 
-    /// A run by which the hooks were to let go has failed. They have until `grace_end`, unless their
-    /// time runs already. Returns whether it begins now.
+    /// A run by which the hooks were to let go has failed. They have until `grace_end`, unless
+    /// their time runs already. Returns whether it begins now.
     pub(crate) fn note_failed(&mut self, term: Term, grace_end: Time) -> bool {
         let begins = self.overdue.is_none();
         self.overdue.get_or_insert(Overdue::new(term, grace_end)).is_late = true;
