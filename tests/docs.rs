@@ -8,19 +8,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lanelect::config::{Config, SETTINGS};
+use lanelect::config::{Config, INTERFACES_MAX, SETTINGS};
+use lanelect::core::membership::{FORGET_AFTER, MEMBERS_MAX};
 use lanelect::core::params::Params;
 use lanelect::core::quorum::Voters;
+use lanelect::core::quorum::lease::HOLD_MAX;
+use lanelect::core::quorum::voters::VOTERS_MAX;
+use lanelect::daemon::transport::RESCAN_INTERVAL;
+use lanelect::hooks::client::CONNECT_WAIT;
+use lanelect::hooks::group::KILL_GRACE;
+use lanelect::hooks::protocol::LINE_MAX;
 use lanelect::types::{DatagramId, Incarnation, Priority, Role, Sequence, Term};
 use lanelect::wire::auth::{Key, Keyring};
 use lanelect::wire::echo::{Echo, Echoes};
-use lanelect::wire::frame::Codec;
+use lanelect::wire::frame::{Codec, DATAGRAM_MAX};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
 const CORRECTNESS: &str = include_str!("../docs/correctness.md");
 const ELECTION: &str = include_str!("../docs/election.md");
+const HOOKS: &str = include_str!("../docs/hooks.md");
+const SECURITY: &str = include_str!("../docs/security.md");
 const OPERATIONS: &str = include_str!("../docs/operations.md");
 const TESTING: &str = include_str!("../docs/testing.md");
 const SPECIFICATION: &str = include_str!("../docs/spec/README.md");
@@ -138,7 +147,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         ("claim", follower(Body::Claim)),
         ("probe", follower(Body::Probe { leader: "web0".parse().unwrap() })),
         (
-            "probe reply",
+            "probe-reply",
             follower(Body::ProbeReply { leader: "web0".parse().unwrap(), newest: ANSWERED }),
         ),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
@@ -204,9 +213,8 @@ fn the_readme_s_config_is_valid() {
 }
 
 #[test]
-fn the_hooks_in_the_documentation_are_hooks() {
-    let hooks = include_str!("../docs/hooks.md");
-    let scripts: Vec<_> = [README, hooks]
+fn the_scripts_in_the_documentation_are_valid() {
+    let scripts: Vec<_> = [README, HOOKS]
         .into_iter()
         .flat_map(|text| blocks(text, "sh"))
         .filter(|(_, script)| script.starts_with("#!/bin/sh\n"))
@@ -510,4 +518,83 @@ fn how_long_a_leader_may_stall_follows_from_the_settings() {
         checked += 1;
     }
     assert_eq!(checked, 5);
+}
+
+#[test]
+fn the_times_of_quorum_mode_are_those_of_the_settings() {
+    let defaults = params(QUORUM);
+    let quick = params(&format!("{QUORUM}heartbeat_interval = \"100ms\"\ndemote_grace = \"0s\"\n"));
+    let secs = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
+    let millis = |duration: Duration| format!("{} ms", duration.as_millis());
+    let table = rows(section(OPERATIONS, "Quorum mode"));
+    let told = |name: &str| table.iter().find(|row| row[0] == name).unwrap()[2..].to_vec();
+    assert_eq!(told("lease"), ["2 s", &millis(quick.lease_term())]);
+    assert_eq!(defaults.lease_term(), Duration::from_secs(2));
+    let (long, short) = (defaults.declaration_hold(), quick.declaration_hold());
+    assert_eq!(told("pledge with an acknowledgement"), [secs(long), millis(short)]);
+    let (long, short) = (defaults.vote_hold(), quick.vote_hold());
+    assert_eq!(told("pledge with a vote"), [secs(long), millis(short)]);
+    // The simulator's bound for a group in disorder.
+    let bound = defaults.declaration_hold()
+        + defaults.leader_alive_threshold
+        + defaults.leader_election_duration * 6
+        + defaults.heartbeat_interval * 2;
+    let bound = format!("({:.1} s at the defaults", bound.as_secs_f64());
+    assert!(ELECTION.contains(&bound), "{bound}");
+}
+
+#[test]
+fn the_sizes_in_the_protocol_are_those_on_the_wire() {
+    let size = |codec: &Codec, message: &Message| {
+        let mut encoded = Vec::new();
+        codec.encode(SOURCE, message, &mut encoded).unwrap();
+        encoded.len()
+    };
+    let body = Body::Declaration { interval_us: 1_000_000, hold_us: 0 };
+    let declaration = Message {
+        sender: "twelve-bytes".parse().unwrap(),
+        // Today, in microseconds.
+        incarnation: Incarnation(1_795_000_000_000_000),
+        sequence: Sequence(1234),
+        ..message(Role::Leader, body)
+    };
+    let (open, sealed) = (size(&codec(false), &declaration), size(&codec(true), &declaration));
+    let text = on_one_line(PROTOCOL);
+    assert!(
+        text.contains(&format!("is {open} bytes long, or {sealed} sealed")),
+        "{open}, {sealed}"
+    );
+    let datagram = DatagramId { incarnation: declaration.incarnation, ..ANSWERED };
+    let echoes = [Echo { node_id: declaration.sender, datagram }].into_iter().collect();
+    // The number of an echoed datagram takes two bytes in use, as that of the declaration does.
+    let echo = size(&codec(true), &Message { echoes, ..declaration }) - sealed + 1;
+    assert!(text.contains(&format!("an id of 12 bytes takes {echo}")), "{echo}");
+    assert!(text.contains(&format!("longer than {DATAGRAM_MAX} bytes")), "{DATAGRAM_MAX}");
+    let heartbeat = blocks(PROTOCOL, "hex").into_iter().find(|(name, _)| *name == "heartbeat");
+    let bytes = heartbeat.unwrap().1.split_whitespace().count();
+    assert!(text.contains(&format!("A follower's heartbeat, {bytes} bytes")), "{bytes}");
+}
+
+/// Bounds that users run into, and where they are told.
+#[test]
+fn the_bounds_in_the_documents_are_those_of_the_program() {
+    let secs = |duration: Duration| duration.as_secs();
+    let told = [
+        (README, format!("or a list of up to {INTERFACES_MAX}.")),
+        (README, format!("every voter, up to {VOTERS_MAX},")),
+        (README, format!("SIGKILL {} s later", secs(KILL_GRACE))),
+        (HOOKS, format!("SIGKILL {} seconds later", secs(KILL_GRACE))),
+        (HOOKS, format!("cannot be reached for {} seconds", secs(CONNECT_WAIT))),
+        (SECURITY, format!("a request has at most {} KiB", LINE_MAX / 1024)),
+        (PROTOCOL, format!("table of {},{} members", MEMBERS_MAX / 1000, MEMBERS_MAX % 1000)),
+        (SECURITY, format!("holds {},{} members", MEMBERS_MAX / 1000, MEMBERS_MAX % 1000)),
+        (OPERATIONS, format!("created again within {} s", secs(RESCAN_INTERVAL))),
+    ];
+    for (document, words) in told {
+        assert!(on_one_line(document).contains(&words), "no document says: {words}");
+    }
+    assert_eq!(FORGET_AFTER, Duration::from_secs(600));
+    assert!(on_one_line(PROTOCOL).contains("forgets a sender ten minutes after"));
+    assert_eq!(HOLD_MAX, Duration::from_secs(3600));
+    assert!(on_one_line(ELECTION).contains("A voter promises at most an hour"));
 }
