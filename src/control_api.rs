@@ -5,6 +5,7 @@
 //! sends one [`Transition`] a line until the client hangs up. Lines end with `\n`.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,14 @@ pub const REQUEST_MAX: usize = 1024;
 
 /// Longest response line that a client accepts, in bytes: room for a status with every member.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
+
+/// Where control sockets are by default, one for each group.
+const SOCKET_DIR: &str = "/run/lanelect";
+
+/// The control socket of a group whose `socket` is not set.
+pub fn default_socket(group: &GroupName) -> PathBuf {
+    Path::new(SOCKET_DIR).join(format!("{group}.sock"))
+}
 
 /// What a client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,85 @@
 //! Elects one leader among the hosts of a LAN over UDP multicast, and runs a hook on each of them
 //! when leadership changes.
 //!
+//! The package is the daemon `lanelect`. Its election is for other programs too:
+//!
+//! | What a program does | Features | Begin with |
+//! |---|---|---|
+//! | It takes part in elections itself | none | [`core::Election`] |
+//! | It follows the daemon of its host | `client` | `client` |
+//! | It is the daemon | `daemon`, the default | the README |
+//!
+//! # Embedding the election
+//!
+//! [`core::Election`] is one node's side of the election. It does no I/O and reads no clock; its
+//! caller does both, under one contract: **after every call, carry out all outputs in order, where
+//! what must be on disk is written before the datagrams that follow it leave, and call again when
+//! something happens, or at [`poll_timeout`](core::Election::poll_timeout) at the latest.**
+//!
+//! Three nodes elect a leader, on a network and a disk that are this function:
+//!
+//! ```
+//! use std::net::{IpAddr, Ipv4Addr};
+//! use std::time::Duration;
+//!
+//! use lanelect::core::election::{Election, Setup};
+//! use lanelect::core::hook::HookOutcome;
+//! use lanelect::core::output::Output;
+//! use lanelect::core::params::Params;
+//! use lanelect::core::persist::PersistentState;
+//! use lanelect::time::Time;
+//! use lanelect::types::Incarnation;
+//!
+//! const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+//!
+//! let mut now = Time::ZERO;
+//! let mut nodes = ["web0", "web1", "web2"].map(|name| {
+//!     let setup = Setup {
+//!         node_id: name.parse().unwrap(),
+//!         incarnation: Incarnation(1), // above that of every earlier life
+//!         persisted: PersistentState::default(), // nothing: this is the first one
+//!         params: Params::new(Duration::from_secs(1)),
+//!         links_up: true,
+//!         seed: 42, // from a random source, outside of an example
+//!     };
+//!     Election::new(setup, now)
+//! });
+//!
+//! let leader = loop {
+//!     // Carry out every output, in order ...
+//!     for at in 0..nodes.len() {
+//!         while let Some(output) = nodes[at].poll_output() {
+//!             match output {
+//!                 Output::Transmit(message) => {
+//!                     for to in (0..nodes.len()).filter(|&to| to != at) {
+//!                         nodes[to].handle_datagram(now, ADDRESS, &message);
+//!                     }
+//!                 }
+//!                 // Write and sync it, then report it: datagrams wait for that.
+//!                 Output::Persist(state) => nodes[at].handle_persisted(now, state),
+//!                 // Start or stop what only the leader runs, then report the end.
+//!                 Output::RunHook(_) => nodes[at].handle_hook_finished(now, HookOutcome::Succeeded),
+//!                 _ => {}
+//!             }
+//!         }
+//!     }
+//!     if let Some(leader) = nodes.iter().find(|node| node.is_leader()) {
+//!         break leader;
+//!     }
+//!     // ... then sleep until the earliest deadline.
+//!     now = nodes.iter().filter_map(|node| Some(node.poll_timeout()?.at)).min().unwrap();
+//!     for node in &mut nodes {
+//!         node.handle_timeout(now); // waking early is harmless
+//!     }
+//! };
+//! assert_eq!(leader.node_id().as_str(), "web0"); // equal priorities: the lowest id leads
+//! ```
+//!
+//! [`wire::frame::Codec`] turns messages into datagrams and back. `examples/embed.rs` does the same
+//! over UDP multicast. [`core`] says which outputs a program may ignore, and the [dependency
+//! rule](#the-dependency-rule) is why the election runs the same here, in the daemon and in the
+//! simulator.
+//!
 //! # Architecture
 //!
 //! ```text
@@ -52,17 +131,28 @@
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 
+#[cfg(feature = "daemon")]
 pub mod announce;
+#[cfg(feature = "daemon")]
 pub mod cli;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "daemon")]
 pub mod config;
+#[cfg(feature = "client")]
 pub mod control_api;
 pub mod core;
+#[cfg(feature = "daemon")]
 pub mod daemon;
+#[cfg(feature = "daemon")]
 pub mod demo;
+#[cfg(feature = "daemon")]
 pub mod hooks;
+#[cfg(feature = "daemon")]
 pub mod logging;
+#[cfg(feature = "daemon")]
 pub mod os;
+#[cfg(feature = "daemon")]
 pub mod printable;
 pub mod time;
 pub mod types;

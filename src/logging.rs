@@ -69,10 +69,11 @@ fn flush_before_panics() {
 /// The line that stands for so many that were dropped.
 fn lines_lost(count: u64, journal: bool) -> Vec<u8> {
     let mut line = Vec::new();
-    let args = format_args!("{count} lines of the log were dropped: nobody read it in time");
-    let record = Record::builder().level(Level::Warn).args(args).build();
+    let mut record = Record::builder();
+    let record = record.level(Level::Warn);
+    let text = format!("{count} lines of the log were dropped: nobody read it in time");
     // Writing to a vector cannot fail.
-    let _ = write_record(&mut line, &record, journal);
+    let _ = write_record(&mut line, &record.args(format_args!("{text}")).build(), journal);
     line
 }
 
@@ -129,9 +130,9 @@ mod tests {
 
     fn written(level: Level, message: &str, journal: bool) -> String {
         let mut out = Vec::new();
-        let args = format_args!("{message}");
-        let record = Record::builder().level(level).args(args).build();
-        write_record(&mut out, &record, journal).unwrap();
+        let mut record = Record::builder();
+        let record = record.level(level);
+        write_record(&mut out, &record.args(format_args!("{message}")).build(), journal).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -3,7 +3,7 @@
 //! Only the caller knows a clock. The daemon's is `CLOCK_BOOTTIME`, the simulator's is virtual.
 
 use std::ops::{Add, AddAssign};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,27 @@ impl Time {
     /// The time `millis` milliseconds after the origin.
     pub const fn from_millis(millis: u64) -> Self {
         Time(millis.saturating_mul(1_000_000))
+    }
+
+    /// The time from `origin`, which the caller chose once at its start, to `now`. An `origin` that
+    /// is later than `now` gives [`Time::ZERO`].
+    ///
+    /// On Linux an [`Instant`] stands still while the machine is suspended. A program that may be
+    /// suspended and runs in quorum mode needs a clock that goes on, such as `CLOCK_BOOTTIME`, and
+    /// [`from_nanos`](Self::from_nanos): otherwise it takes an expired lease for a valid one.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// use lanelect::time::Time;
+    ///
+    /// let origin = Instant::now();
+    /// let earlier = Time::between(origin, Instant::now());
+    /// let later = Time::between(origin, Instant::now());
+    /// assert!(earlier <= later);
+    /// ```
+    pub fn between(origin: Instant, now: Instant) -> Self {
+        Time::ZERO + now.saturating_duration_since(origin)
     }
 
     /// Nanoseconds since the origin.
@@ -71,6 +92,15 @@ mod tests {
         assert_eq!(never + Duration::from_secs(1), never);
         assert_eq!(Time::ZERO + Duration::MAX, never);
         assert_eq!(Time::ZERO.since(never), Duration::ZERO);
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "any instant does, and only a clock gives one")]
+    #[test]
+    fn time_between_instants_is_never_negative() {
+        let origin = Instant::now();
+        let later = origin + Duration::from_millis(7);
+        assert_eq!(Time::between(origin, later), Time::from_millis(7));
+        assert_eq!(Time::between(later, origin), Time::ZERO);
     }
 
     #[test]

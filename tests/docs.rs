@@ -123,6 +123,18 @@ fn codec(sealed: bool) -> Codec {
 }
 
 #[test]
+fn documents_name_the_oldest_rust_that_the_manifest_does() {
+    let manifest: toml::Table = include_str!("../Cargo.toml").parse().unwrap();
+    let oldest = format!("Rust {}", manifest["package"]["rust-version"].as_str().unwrap());
+    let contributing = include_str!("../CONTRIBUTING.md");
+    let changes = include_str!("../CHANGELOG.md");
+    for (name, text) in [("README", README), ("CONTRIBUTING", contributing), ("CHANGELOG", changes)]
+    {
+        assert!(text.contains(&oldest), "{name} does not name {oldest}");
+    }
+}
+
+#[test]
 fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
     let declaration =
         message(Role::Leader, Body::Declaration { interval_us: 1_000_000, hold_us: 0 });

@@ -98,7 +98,7 @@ impl Runner {
     }
 
     fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
     fn wait(&mut self) -> ExitStatus {
@@ -795,7 +795,7 @@ fn a_run_says_that_it_starts_when_its_turn_comes() {
 #[test]
 fn a_run_that_was_taken_back_while_the_runner_hung_is_not_run() {
     let runner = Runner::start("echo $LANELECT_TERM >> $DIR/runs");
-    let pid = Pid::from_raw(runner.child.id().cast_signed());
+    let pid = Pid::from_raw(runner.child.id() as i32);
     kill(pid, Signal::SIGSTOP).unwrap();
     let taken_back = runner.ask(elected(1));
     // As the daemon does it: the runner can no longer tell it anything.

@@ -82,10 +82,10 @@ fn start<'a>(
     programs: &[&'static dyn Program],
     interval: Duration,
 ) -> Vec<Group<'a>> {
-    let (seats, _) = hosts.as_chunks::<HOSTS>();
-    lan.partition(&seats.iter().map(<[_; HOSTS]>::as_slice).collect::<Vec<_>>());
-    let start = |(program, hosts): (&&'static dyn Program, &[&'a Host; HOSTS])| {
-        Group::start(*program, *hosts, interval)
+    let seats: Vec<_> = hosts.chunks_exact(HOSTS).collect();
+    lan.partition(&seats);
+    let start = |(program, hosts): (&&'static dyn Program, &[&'a Host])| {
+        Group::start(*program, hosts.try_into().unwrap(), interval)
     };
     let groups: Vec<_> = programs.iter().zip(seats).map(start).collect();
     assert_eq!(groups.len(), programs.len(), "there are too few hosts");

@@ -144,10 +144,9 @@ impl Group {
     pub(crate) fn run_until_led(&mut self, limit: Duration) -> Option<usize> {
         let end = self.now + limit;
         loop {
-            if std::mem::take(&mut self.changed)
-                && let Some(leader) = self.leader()
-            {
-                return Some(leader);
+            let leader = if std::mem::take(&mut self.changed) { self.leader() } else { None };
+            if leader.is_some() {
+                return leader;
             }
             if !self.step(end) {
                 return None;

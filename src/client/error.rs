@@ -6,7 +6,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use super::{Exit, TIMEOUT};
+use super::TIMEOUT;
+#[cfg(feature = "daemon")]
+use super::commands::Exit;
 use crate::control_api::{Refusal, RefusalKind};
 
 /// Most sockets that are named where the one asked for is missing.
@@ -15,8 +17,12 @@ const NEIGHBOURS_MAX: usize = 8;
 /// Most directory entries that are looked at for them.
 const ENTRIES_MAX: usize = 1000;
 
-/// Why a client command has no answer. [`ClientError::exit`] says how the process ends.
+/// Why there is no answer. Displayed, it says what failed, why, and what to do.
+///
+/// A program handles two kinds differently, and [`is_unreachable`](Self::is_unreachable) tells
+/// them apart: a daemon that cannot be reached now, and one that this version does not understand.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClientError {
     /// There is no socket.
     #[error(
@@ -98,15 +104,37 @@ pub enum ClientError {
         /// What the call failed with.
         source: io::Error,
     },
-    /// The answer came, but could not be printed.
+    /// A command has its answer, and could not print it.
+    #[doc(hidden)]
     #[error("cannot print the answer: {0}")]
     Output(#[from] io::Error),
 }
 
 impl ClientError {
+    /// Whether the daemon gave no answer for now: it does not run, hangs, hung up, has too many
+    /// clients, or cannot be reached by this user. A program tries again later, and acts until then
+    /// as if its host did not lead. If this is false, trying again gives the same error: the
+    /// versions of daemon and program do not match.
+    pub const fn is_unreachable(&self) -> bool {
+        match self {
+            ClientError::Missing { .. }
+            | ClientError::NotASocket(_)
+            | ClientError::Stale(_)
+            | ClientError::NotPermitted(_)
+            | ClientError::TimedOut(_)
+            | ClientError::HungUp(_)
+            | ClientError::WatchEnded(_)
+            | ClientError::Io { .. } => true,
+            ClientError::Refused(refusal) => matches!(refusal.kind, RefusalKind::Busy),
+            ClientError::Incomprehensible { .. } | ClientError::Output(_) => false,
+        }
+    }
+
     /// How the process ends: 0 and 1 are answers, and this is none, except that `yield` is told by
     /// the daemon that there is nothing to give up: the node does not lead, or leads by
     /// `static_role`.
+    #[cfg(feature = "daemon")]
+    #[doc(hidden)]
     pub fn exit(&self) -> Exit {
         match self {
             ClientError::Refused(Refusal {

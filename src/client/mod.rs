@@ -1,49 +1,66 @@
-//! The commands that ask a running daemon, or tell it something, over its control socket.
+//! Asks a running daemon, over its control socket.
 //!
-//! Each blocks until it is answered, prints to the writer it is given, and returns how the process
-//! should exit. What stands in the way of an answer is a [`ClientError`], which tells people what
-//! to do about it.
+//! A program that has to know who leads asks the daemon of its host:
+//!
+//! ```no_run
+//! use lanelect::client::{ClientError, Target};
+//!
+//! fn main() -> Result<(), ClientError> {
+//!     let daemon = Target::at("/run/lanelect/web.sock");
+//!     if daemon.is_leader()? {
+//!         println!("this host leads");
+//!     }
+//!     let status = daemon.status()?;
+//!     println!("{} members, term {}", status.members.len(), status.term);
+//!
+//!     // Waits for each transition.
+//!     for transition in daemon.watch()? {
+//!         let transition = transition?;
+//!         println!("{} in term {}", transition.role, transition.term);
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! What the daemon answered was true when it answered. A program that must never act beside
+//! another leader runs in quorum mode, and passes the term along as a fencing token.
+//!
+//! `examples/follow.rs` follows a daemon that may stop and start again.
 
+#[cfg(feature = "daemon")]
+mod commands;
 mod error;
+#[cfg(feature = "daemon")]
 mod status;
+#[cfg(feature = "daemon")]
 mod transition;
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use socket2::{Domain, SockAddr, Socket, Type};
 
+#[cfg(feature = "daemon")]
+#[doc(hidden)]
+pub use commands::{Exit, is_leader, maintenance, status, watch, yield_leadership};
 pub use error::ClientError;
+#[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub use status::render;
+#[cfg(feature = "daemon")]
+#[doc(hidden)]
 pub use transition::render_transition;
 
-use crate::control_api::{Done, RESPONSE_MAX, Request, Response, StatusReport};
-use crate::printable::printable;
+use crate::control_api::{
+    Done, RESPONSE_MAX, Request, Response, StatusReport, Transition, default_socket,
+};
+use crate::types::GroupName;
 
 /// Longest wait for the daemon to accept a connection, and then for each piece of its answer.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How a client command ends the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Done, or yes.
-    Success = 0,
-    /// No: this node does not lead, or has no leadership that it could give up.
-    NotLeader = 1,
-    /// There is no answer.
-    NoAnswer = 3,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
-    }
-}
 
 /// Which daemon to talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +74,60 @@ impl Target {
         Target { socket: socket.into() }
     }
 
+    /// The daemon of this group, at its default socket `/run/lanelect/GROUP.sock`.
+    pub fn of_group(group: &GroupName) -> Self {
+        Target::at(default_socket(group))
+    }
+
     /// The socket's path.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// Who leads, since when, and who the members are. Waits for at most [`TIMEOUT`] at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] where there is no answer.
+    pub fn status(&self) -> Result<StatusReport, ClientError> {
+        match self.ask(Request::Status)? {
+            Response::Status(report) => Ok(*report),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Whether this daemon's node leads. In quorum mode: whether its lease held when the daemon
+    /// answered. Waits for at most [`TIMEOUT`] at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] where there is no answer.
+    pub fn is_leader(&self) -> Result<bool, ClientError> {
+        match self.ask(Request::IsLeader)? {
+            Response::Leader(leads) => Ok(leads),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Every transition from now on. Ask for the [`status`](Self::status) afterwards, to know what
+    /// they start from.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] where the daemon does not take the watch up.
+    pub fn watch(&self) -> Result<Watch, ClientError> {
+        let mut conversation = Conversation::open(self, Request::Watch)?;
+        match conversation.response()? {
+            Response::Ok(Done::Watching) => {}
+            other => return Err(self.unexpected(&other)),
+        }
+        conversation.wait_without_limit()?;
+        Ok(Watch { conversation, is_over: false })
+    }
+
+    /// One request and its answer.
+    fn ask(&self, request: Request) -> Result<Response, ClientError> {
+        Conversation::open(self, request)?.response()
     }
 
     /// The daemon answered another question.
@@ -69,104 +137,45 @@ impl Target {
     }
 }
 
-/// `lanelect status`: who leads, since when, and how fresh each member is; with `json`, the
-/// [`StatusReport`] as one line.
-///
-/// # Errors
-///
-/// [`ClientError`] where there is no answer or it cannot be printed.
-pub fn status(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
-    let report = match ask(target, Request::Status)? {
-        Response::Status(report) => report,
-        other => return Err(target.unexpected(&other)),
-    };
-    let text = if json { to_line(&report)? } else { render(&report) };
-    finish(out, &text)
+/// The transitions of a daemon's node, as they happen. Each call of `next` waits for one, however
+/// long that takes. The last item is the error that ended the watch: [`ClientError::WatchEnded`]
+/// where the daemon stopped, or where its lines were not read fast enough.
+#[derive(Debug)]
+pub struct Watch {
+    conversation: Conversation,
+    is_over: bool,
 }
 
-/// `lanelect is-leader`: prints nothing, the exit status is the answer.
-///
-/// # Errors
-///
-/// [`ClientError`] where there is no answer.
-pub fn is_leader(target: &Target) -> Result<Exit, ClientError> {
-    match ask(target, Request::IsLeader)? {
-        Response::Leader(true) => Ok(Exit::Success),
-        Response::Leader(false) => Ok(Exit::NotLeader),
-        other => Err(target.unexpected(&other)),
+impl Watch {
+    /// The next transition as the daemon sent it, with its line feed.
+    fn next_line(&mut self) -> Result<String, ClientError> {
+        let line = self.conversation.line()?;
+        line.ok_or_else(|| ClientError::WatchEnded(self.conversation.socket.clone()))
     }
 }
 
-/// `lanelect watch`: one line per transition until the process is interrupted, the reader of `out`
-/// hangs up, or the daemon does; with `json`, each
-/// [`Transition`](crate::control_api::Transition) as the daemon sent it.
-///
-/// # Errors
-///
-/// [`ClientError`] where there is no answer, the daemon ends the watch, or a line cannot be
-/// printed.
-pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
-    let mut conversation = Conversation::open(target, Request::Watch)?;
-    match conversation.response()? {
-        Response::Ok(Done::Watching) => {}
-        other => return Err(target.unexpected(&other)),
+impl Iterator for Watch {
+    type Item = Result<Transition, ClientError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.next_line().and_then(|line| self.conversation.parse(&line));
+        self.is_over = next.is_err();
+        Some(next)
     }
-    conversation.wait_without_limit()?;
-    while let Some(line) = conversation.line()? {
-        let text = if json { line } else { render_transition(&conversation.parse(&line)?) };
-        if print(out, &text)?.is_break() {
-            return Ok(Exit::Success);
-        }
-    }
-    Err(ClientError::WatchEnded(target.socket.clone()))
-}
-
-/// `lanelect yield`: the leader gives its leadership up.
-///
-/// # Errors
-///
-/// [`ClientError`] where it does not, also because it does not lead, or leads by `static_role`.
-pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, ClientError> {
-    let text = match ask(target, Request::Yield)? {
-        Response::Ok(Done::Yielding) => "the leadership is being handed over\n",
-        Response::Ok(Done::AlreadyYielding) => "the node is yielding already\n",
-        other => return Err(target.unexpected(&other)),
-    };
-    finish(out, text)
-}
-
-/// `lanelect maintenance on|off`: takes the node out of service, or back in.
-///
-/// # Errors
-///
-/// [`ClientError`] where that was not done.
-pub fn maintenance(target: &Target, on: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
-    let text = match ask(target, Request::Maintenance { on })? {
-        Response::Ok(Done::MaintenanceOn) if on => {
-            "maintenance is on: the node stays out of elections until \
-             `lanelect maintenance off`\n"
-        }
-        Response::Ok(Done::MaintenanceOff) if !on => {
-            "maintenance is off: the node takes part in elections\n"
-        }
-        other => return Err(target.unexpected(&other)),
-    };
-    finish(out, text)
-}
-
-/// One request and its answer.
-fn ask(target: &Target, request: Request) -> Result<Response, ClientError> {
-    Conversation::open(target, request)?.response()
 }
 
 /// A connection to a daemon that has been sent its request.
-struct Conversation<'a> {
-    target: &'a Target,
+#[derive(Debug)]
+struct Conversation {
+    socket: PathBuf,
     stream: BufReader<UnixStream>,
 }
 
-impl<'a> Conversation<'a> {
-    fn open(target: &'a Target, request: Request) -> Result<Self, ClientError> {
+impl Conversation {
+    fn open(target: &Target, request: Request) -> Result<Self, ClientError> {
         let io_error = |error| ClientError::exchange(&target.socket, error);
         let mut stream = connect(&target.socket)
             .map_err(|error| ClientError::connecting(&target.socket, error))?;
@@ -179,13 +188,12 @@ impl<'a> Conversation<'a> {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             sent => sent.map_err(io_error)?,
         }
-        Ok(Conversation { target, stream: BufReader::new(stream) })
+        Ok(Conversation { socket: target.socket.clone(), stream: BufReader::new(stream) })
     }
 
     /// The answer, unless it is a refusal.
     fn response(&mut self) -> Result<Response, ClientError> {
-        let socket = &self.target.socket;
-        let line = self.line()?.ok_or_else(|| ClientError::HungUp(socket.clone()))?;
+        let line = self.line()?.ok_or_else(|| ClientError::HungUp(self.socket.clone()))?;
         match self.parse(&line)? {
             Response::Refused(refusal) => Err(ClientError::Refused(refusal)),
             response => Ok(response),
@@ -194,7 +202,7 @@ impl<'a> Conversation<'a> {
 
     /// The next line, with its line feed; none once the daemon has hung up.
     fn line(&mut self) -> Result<Option<String>, ClientError> {
-        let socket = &self.target.socket;
+        let socket = &self.socket;
         let mut line = Vec::new();
         let read = (&mut self.stream).take(RESPONSE_MAX as u64).read_until(b'\n', &mut line);
         read.map_err(|error| ClientError::exchange(socket, error))?;
@@ -213,14 +221,14 @@ impl<'a> Conversation<'a> {
 
     fn parse<T: DeserializeOwned>(&self, line: &str) -> Result<T, ClientError> {
         serde_json::from_str(line)
-            .map_err(|error| ClientError::incomprehensible(&self.target.socket, line, error))
+            .map_err(|error| ClientError::incomprehensible(&self.socket, line, error))
     }
 
     fn wait_without_limit(&self) -> Result<(), ClientError> {
         self.stream
             .get_ref()
             .set_read_timeout(None)
-            .map_err(|error| ClientError::exchange(&self.target.socket, error))
+            .map_err(|error| ClientError::exchange(&self.socket, error))
     }
 }
 
@@ -231,24 +239,4 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     stream.connect(&address)?;
     Ok(stream.into())
-}
-
-fn to_line(report: &StatusReport) -> Result<String, ClientError> {
-    let json = serde_json::to_string(report).map_err(io::Error::from)?;
-    Ok(json + "\n")
-}
-
-/// Prints the whole answer of a command.
-fn finish(out: &mut impl Write, text: &str) -> Result<Exit, ClientError> {
-    print(out, text).map(|_| Exit::Success)
-}
-
-/// Prints at once, and nothing that a terminal would act on. Breaks where the reader has hung up,
-/// which is no error.
-fn print(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, ClientError> {
-    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(ControlFlow::Continue(())),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -40,7 +40,7 @@ pub(super) fn format(duration: Duration) -> String {
     }
     UNITS
         .iter()
-        .find(|(unit, _)| nanos.is_multiple_of(*unit))
+        .find(|(unit, _)| nanos % unit == 0)
         .map_or_else(String::new, |(unit, name)| format!("{}{name}", nanos / unit))
 }
 

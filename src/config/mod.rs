@@ -22,6 +22,7 @@ mod settings;
 mod values;
 mod warnings;
 
+pub use crate::control_api::default_socket;
 pub use error::{ConfigError, Place, Problem};
 pub use file::Overrides;
 pub use settings::{Kind, SETTINGS, Setting};
@@ -32,9 +33,6 @@ pub const CONFIG_MAX: usize = 64 * 1024;
 
 /// The group of a node that is told none.
 pub const DEFAULT_GROUP: &str = "default";
-
-/// Where control sockets are by default, one for each group.
-pub const SOCKET_DIR: &str = "/run/lanelect";
 
 /// A checked configuration: every value is in its bounds and contradicts no other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,11 +198,6 @@ impl ConfigSource {
 pub(crate) fn state_file(state_dir: &Path, group: GroupName, extension: &str) -> PathBuf {
     let name = group.as_str().replace('%', "%25").replace('/', "%2F");
     state_dir.join(format!("{name}.{extension}"))
-}
-
-/// The control socket of a group whose `socket` is not set.
-pub fn default_socket(group: &GroupName) -> PathBuf {
-    Path::new(SOCKET_DIR).join(format!("{group}.sock"))
 }
 
 #[cfg(test)]

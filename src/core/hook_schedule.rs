@@ -62,13 +62,17 @@ impl HookSchedule {
     /// it makes moot.
     pub(crate) fn do_without(&mut self, run: HookRun) {
         self.put_back(run);
-        self.pending.pop_front_if(|first| *first == run);
+        if self.pending.front() == Some(&run) {
+            self.pending.pop_front();
+        }
     }
 
     /// Takes in that the hooks were made to let go: no `demoted` has to.
     pub(crate) fn release(&mut self) {
         self.holds = false;
-        self.pending.pop_front_if(|run| run.event == HookEvent::Demoted);
+        if self.pending.front().is_some_and(|run| run.event == HookEvent::Demoted) {
+            self.pending.pop_front();
+        }
     }
 
     /// The run that has not ended.

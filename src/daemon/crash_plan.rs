@@ -132,6 +132,7 @@ fn in_runtime_directory(source: &ConfigSource) -> Option<PathBuf> {
     let directories = env::var_os(RUNTIME_DIRECTORY)?;
     let directories = directories.to_str()?;
     let first = directories.split(':').next().filter(|first| !first.is_empty())?;
-    let name = source.file.as_ref()?.file_stem()?;
-    Some(Path::new(first).join(name).with_added_extension("crash-plan"))
+    let mut name = source.file.as_ref()?.file_stem()?.to_owned();
+    name.push(".crash-plan");
+    Some(Path::new(first).join(name))
 }

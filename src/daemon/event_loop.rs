@@ -107,9 +107,7 @@ impl Daemon {
         self.notifier.ready();
         self.show_headline();
         loop {
-            if let Some(cause) = self.stopped
-                && !self.hooks.is_checking()
-            {
+            if let Some(cause) = self.stopped.filter(|_| !self.hooks.is_checking()) {
                 self.finish_saving();
                 return Ok(cause);
             }

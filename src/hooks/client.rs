@@ -164,8 +164,7 @@ impl HookClient {
         exchange.cut_off = Some(end);
         *give_up_at = (*give_up_at).min(end);
         if let Err(error) = protocol::send(stream, &Request::CutShort(by.since(now))) {
-            let predicate = format_args!("cannot be cut short: {error}");
-            exchange.subject.log(Level::Error, predicate);
+            exchange.subject.log(Level::Error, format_args!("cannot be cut short: {error}"));
         }
     }
 
@@ -227,8 +226,9 @@ impl HookClient {
                 };
             }
             Err(source) if now < *give_up_at => {
-                let predicate = format_args!("waits for the hook-runner: {source}");
-                exchange.subject.log(Level::Debug, predicate);
+                exchange
+                    .subject
+                    .log(Level::Debug, format_args!("waits for the hook-runner: {source}"));
                 *retry_at = (now + *pause).min(*give_up_at);
                 *pause = (*pause * 2).min(RETRY_MAX);
             }
@@ -283,7 +283,7 @@ impl HookClient {
         } else {
             (HookFinished::not_run(took), "did not run")
         };
-        let predicate = format_args!("{what}: {error}");
+        let predicate = format!("{what}: {error}");
         if self.is_in_vain {
             exchange.subject.log(Level::Error, predicate);
         } else {

@@ -641,7 +641,7 @@ mod tests {
         }
 
         fn signal(&self, signal: Signal) {
-            nix::sys::signal::kill(Pid::from_raw(self.0.id().cast_signed()), signal).unwrap();
+            nix::sys::signal::kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
         }
     }
 

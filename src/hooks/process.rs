@@ -155,8 +155,10 @@ impl HookProcess {
                 self.slots[lane].running = Some(running);
             }
             Err(error) => {
-                let predicate = format_args!("did not run: /bin/sh could not be started: {error}");
-                Subject::from(task).log(Level::Error, predicate);
+                Subject::from(task).log(
+                    Level::Error,
+                    format_args!("did not run: /bin/sh could not be started: {error}"),
+                );
                 self.slots[lane].finished = Some(HookFinished::not_run(Duration::ZERO));
             }
         }
@@ -178,9 +180,8 @@ impl HookProcess {
 
     /// Ends the run in `lane`: TERM now, KILL at `by`.
     pub fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
-        if lane == Lane::Hook
-            && let Some(leftover) = &mut self.leftover
-        {
+        let leftover = self.leftover.as_mut().filter(|_| lane == Lane::Hook);
+        if let Some(leftover) = leftover {
             leftover.hasten(by);
         }
         if let Some(running) = &mut self.slots[lane].running {
@@ -391,8 +392,8 @@ mod tests {
 
     /// The number of the process's session.
     fn session(pid: u32) -> Option<u32> {
-        let pid = Pid::from_raw(pid.cast_signed());
-        nix::unistd::getsid(Some(pid)).ok().map(|session| session.as_raw().cast_unsigned())
+        let pid = Pid::from_raw(pid as i32);
+        nix::unistd::getsid(Some(pid)).ok().map(|session| session.as_raw() as u32)
     }
 
     /// The lines of the file `env` that a command was told, besides what these tests were.
@@ -406,7 +407,7 @@ mod tests {
     }
 
     fn kill(pid: u32) {
-        nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
+        nix::sys::signal::kill(Pid::from_raw(pid as i32), Signal::SIGKILL).unwrap();
     }
 
     #[test]
@@ -452,8 +453,8 @@ mod tests {
         let (mut process, dir) = start("cat > $DIR/stdin; echo $$ > $DIR/pid; exec sleep 100");
         let shell = pid_in(&dir);
         assert_eq!(fs::read(dir.path().join("stdin")).unwrap(), b"");
-        let group = nix::unistd::getpgid(Some(Pid::from_raw(shell.cast_signed()))).unwrap();
-        assert_eq!(group.as_raw().cast_unsigned(), shell);
+        let group = nix::unistd::getpgid(Some(Pid::from_raw(shell as i32))).unwrap();
+        assert_eq!(group.as_raw() as u32, shell);
         kill(shell);
         finish(&mut process, START);
     }
@@ -700,7 +701,7 @@ mod tests {
         use std::os::unix::process::CommandExt;
 
         let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
-        let group = pid_in(&dir).cast_signed();
+        let group = pid_in(&dir) as i32;
         // What process 1 of a container inherits is its child, as this is ours.
         let mut orphan = Command::new("sleep").arg("100").process_group(group).spawn().unwrap();
         process.handle_timeout(START + LIMIT);

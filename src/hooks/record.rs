@@ -110,7 +110,7 @@ mod tests {
         }
 
         fn pid(&self) -> Pid {
-            Pid::from_raw(self.0.id().cast_signed())
+            Pid::from_raw(self.0.id() as i32)
         }
     }
 

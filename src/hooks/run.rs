@@ -83,12 +83,16 @@ pub(super) fn log_end(subject: &Subject, finished: &HookFinished) {
             subject.log(Level::Info, format_args!("succeeded in {took} ms"));
         }
         HookOutcome::NotRun => {
-            let predicate = format_args!("did not run: nothing could start it for {took} ms");
-            subject.log(Level::Warn, predicate);
+            subject.log(
+                Level::Warn,
+                format_args!("did not run: nothing could start it for {took} ms"),
+            );
         }
         HookOutcome::Lost => {
-            let predicate = format_args!("was lost sight of after {took} ms: it may still run");
-            subject.log(Level::Error, predicate);
+            subject.log(
+                Level::Error,
+                format_args!("was lost sight of after {took} ms: it may still run"),
+            );
         }
         HookOutcome::Failed => {
             let cause = match finished.forced {
@@ -205,8 +209,8 @@ impl Running {
                 Ok(None) => {}
                 Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
                 Err(error) => {
-                    let predicate = format_args!("ended, and it is not known how: {error}");
-                    self.subject.log(Level::Error, predicate);
+                    self.subject
+                        .log(Level::Error, format_args!("ended, and it is not known how: {error}"));
                     self.shell = Shell::Ended(None);
                 }
             }
@@ -215,8 +219,8 @@ impl Running {
 
     fn overrun(&mut self, now: Time) {
         let limit = humantime::format_duration(self.timeout);
-        let predicate = format_args!("overran its time limit of {limit}: sending TERM");
-        self.subject.log(Level::Warn, predicate);
+        self.subject
+            .log(Level::Warn, format_args!("overran its time limit of {limit}: sending TERM"));
         self.end(Forced::Overran, now + KILL_GRACE);
     }
 

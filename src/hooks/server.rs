@@ -401,9 +401,9 @@ impl HookServer {
 
     /// Returns whether there may be more to do.
     fn drive_lane(&mut self, lane: Lane, now: Time) -> bool {
-        if let Some(finished) = self.process.poll_finished(lane)
-            && let Some(token) = self.queues[lane].asker.take()
-        {
+        let finished = self.process.poll_finished(lane);
+        let asker = finished.and_then(|finished| Some((self.queues[lane].asker.take()?, finished)));
+        if let Some((token, finished)) = asker {
             self.answer(token, &RunReply::Finished(finished));
         }
         if self.process.is_running(lane) || self.is_stopping {

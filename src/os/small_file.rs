@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
@@ -14,7 +14,9 @@ use nix::unistd::geteuid;
 /// Puts `content` in place of what `path` holds, readable by its owner alone. Readers see the old
 /// content or the new.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = path.with_added_extension("tmp");
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
     // A crash may have left one.
     remove(&temporary)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;

@@ -101,6 +101,51 @@ fn each_command_gets_its_answer() {
 }
 
 #[test]
+fn program_gets_typed_answers() {
+    let (_home, socket) = home();
+    let daemon = Background::start(&socket);
+    let target = Target::at(&socket);
+
+    assert_eq!(target.status().unwrap(), report());
+    daemon.has_answered(Request::Status);
+    assert!(target.is_leader().unwrap());
+    daemon.has_answered(Request::IsLeader);
+
+    let mut watch = target.watch().unwrap();
+    daemon.has_answered(Request::Watch);
+    for term in [8, 9] {
+        daemon.broadcast(transition(term));
+        assert_eq!(watch.next().unwrap().unwrap(), transition(term));
+    }
+    drop(daemon);
+    let error = watch.next().unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::WatchEnded(_)), "{error}");
+    assert!(watch.next().is_none());
+}
+
+#[test]
+fn group_without_a_socket_of_its_own_is_found_in_run() {
+    let target = Target::of_group(&"web".parse().unwrap());
+    assert_eq!(target.socket(), Path::new("/run/lanelect/web.sock"));
+}
+
+#[test]
+fn program_learns_whether_to_try_again() {
+    let refused = |kind: &str| {
+        let refusal = serde_json::json!({ "kind": kind, "message": "no, because" });
+        format!("{}\n", serde_json::json!({ "refused": refusal }))
+    };
+    for answer in [String::new(), refused("busy")] {
+        assert!(asked_fake(answer.clone()).unwrap_err().is_unreachable(), "{answer}");
+    }
+    for answer in ["{\"applause\":3}\n".to_string(), refused("malformed")] {
+        assert!(!asked_fake(answer.clone()).unwrap_err().is_unreachable(), "{answer}");
+    }
+    let missing = Target::at("/no/such/directory/x.sock").is_leader().unwrap_err();
+    assert!(missing.is_unreachable(), "{missing}");
+}
+
+#[test]
 fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
     assert_eq!(asked_fake("{\"leader\":false}\n").unwrap(), Exit::NotLeader);
 
@@ -374,7 +419,7 @@ fn a_watch_that_is_interrupted_was_successful() {
         let mut line = String::new();
         BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, client::render_transition(&transition(8)));
-        kill(Pid::from_raw(watch.id().cast_signed()), signal).unwrap();
+        kill(Pid::from_raw(watch.id() as i32), signal).unwrap();
         let status = watch.wait().unwrap();
         assert_eq!(status.code(), Some(0), "{signal}: {status}");
     }

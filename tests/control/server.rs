@@ -46,7 +46,7 @@ fn a_request_is_answered_and_the_connection_closed() {
     assert_eq!(client.receive(), (LEADS.to_owned(), true));
     assert_eq!(daemon.requests[0].request, Request::IsLeader);
     assert_eq!(daemon.requests[0].peer.uid, nix::unistd::geteuid().as_raw());
-    assert_eq!(daemon.requests[0].peer.pid, std::process::id().cast_signed());
+    assert_eq!(daemon.requests[0].peer.pid, std::process::id() as i32);
     assert_eq!(daemon.server.poll_timeout(), None, "nothing is left of it");
 }
 

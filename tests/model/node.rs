@@ -100,7 +100,7 @@ impl Node {
     }
 
     /// How many writes are under way.
-    pub const fn writes(&self) -> usize {
+    pub fn writes(&self) -> usize {
         self.writes.len()
     }
 

@@ -102,9 +102,7 @@ impl Election {
     /// Whether `min_candidates` are visible; says so where that changes.
     pub(super) fn sees_enough_candidates(&mut self, now: Time) -> bool {
         let missing = self.missing_candidates(now);
-        if let Some((visible, needed)) = missing
-            && !self.outbox.reported_short
-        {
+        if let Some((visible, needed)) = missing.filter(|_| !self.outbox.reported_short) {
             self.notify(Event::TooFewCandidates { visible, needed });
         }
         self.outbox.reported_short = missing.is_some();

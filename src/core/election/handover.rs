@@ -184,11 +184,9 @@ impl Election {
 
     /// Reports the end, after everything else has been.
     pub(super) fn report_end(&mut self) {
-        if self.state == State::Stopped
-            && self.hooks.schedule.is_idle()
-            && let Some(cause) = self.stop_cause.take()
-        {
-            self.outbox.push(Output::Stopped(cause));
+        if self.state == State::Stopped && self.hooks.schedule.is_idle() {
+            let stopped = self.stop_cause.take().map(Output::Stopped);
+            self.outbox.outputs.extend(stopped);
         }
     }
 

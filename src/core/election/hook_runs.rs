@@ -97,10 +97,10 @@ impl Election {
 
     /// Runs the hook that tells of this leadership, once it may.
     pub(super) fn run_elected_hook(&mut self) {
-        if self.is_confirmed()
-            && self.term_is_kept()
-            && let Some((event, reason)) = self.hooks.untold.take()
-        {
+        if !self.is_confirmed() || !self.term_is_kept() {
+            return;
+        }
+        if let Some((event, reason)) = self.hooks.untold.take() {
             self.schedule_hook(event, reason);
         }
     }

@@ -41,7 +41,7 @@ impl Voters {
     pub fn new(ids: impl IntoIterator<Item = NodeId>) -> Result<Self, VotersError> {
         let mut ids: Vec<_> = ids.into_iter().take(VOTERS_MAX + 1).collect();
         ids.sort_unstable();
-        if let Some([id, _]) = ids.array_windows().find(|[a, b]| a == b) {
+        if let Some((id, _)) = ids.iter().zip(ids.iter().skip(1)).find(|(a, b)| a == b) {
             return Err(VotersError::Twice(*id));
         }
         match ids.len() {

@@ -101,9 +101,8 @@ impl UnprovenNodes {
         if !self.0.contains_key(&message.sender) {
             self.insert(now, message);
         }
-        if let Some(known) = self.0.get_mut(&message.sender)
-            && known.newest <= message.id()
-        {
+        let known = self.0.get_mut(&message.sender);
+        if let Some(known) = known.filter(|known| known.newest <= message.id()) {
             known.note_heard(message.id());
             let heard = known.heard;
             *known = UnprovenNode { speaks: false, heard, ..UnprovenNode::new(now, message.id()) };
@@ -229,7 +228,7 @@ impl UnprovenNode {
     }
 
     const fn asks_the_latest(&self) -> bool {
-        self.asked.is_multiple_of(2)
+        self.asked % 2 == 0
     }
 
     fn is_due(&self, now: Time) -> bool {

@@ -76,11 +76,13 @@ impl Daemon {
     /// Answers those who waited for the disk, as far as it has decided.
     pub(super) fn answer_settled(&mut self) {
         let now = clock::now();
-        while let Some(reply) = self
+        while self
             .replies
             .0
-            .pop_front_if(|reply| self.writer.is_settled(reply.ticket) || reply.give_up_at <= now)
+            .front()
+            .is_some_and(|reply| self.writer.is_settled(reply.ticket) || reply.give_up_at <= now)
         {
+            let Some(reply) = self.replies.0.pop_front() else { return };
             let response = self.confirm(&reply);
             self.control.respond(reply.client, &response);
         }

@@ -241,7 +241,7 @@ impl Client {
             _ => {}
         }
         let end = self.text.iter().position(|&byte| byte == b'\n')?;
-        Some(str::from_utf8(&self.text[..end]).unwrap())
+        Some(std::str::from_utf8(&self.text[..end]).unwrap())
     }
 
     fn response(&mut self) -> Response {
@@ -250,7 +250,7 @@ impl Client {
 
     fn lines(&mut self) -> Vec<serde_json::Value> {
         self.line();
-        let text = str::from_utf8(&self.text).unwrap();
+        let text = std::str::from_utf8(&self.text).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn decode(content: &[u8]) -> Result<PersistentState, DecodeError> {
     if u64::try_from(content.len()).is_ok_and(|len| len > STATE_MAX) {
         return Err(corrupt("it is larger than any state file"));
     }
-    let text = str::from_utf8(content).map_err(|_| corrupt("it is no text"))?;
+    let text = std::str::from_utf8(content).map_err(|_| corrupt("it is no text"))?;
     let (header, body) = split_header(text).ok_or_else(|| corrupt("it has no checksum line"))?;
     let header: Header = toml::from_str(header)
         .map_err(|error| corrupt(&format!("its header is unreadable: {}", error.message())))?;

@@ -11,12 +11,13 @@
 mod format;
 mod writer;
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::OFlag;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag};
 
 pub use self::format::STATE_MAX;
 use self::format::{DecodeError, VERSION, decode, encode};
@@ -108,7 +109,7 @@ pub struct Store {
     dir: PathBuf,
     group: GroupName,
     /// Held open for its lock.
-    lock: File,
+    lock: Flock<File>,
 }
 
 impl Store {
@@ -202,16 +203,16 @@ fn create_dir(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// Takes the lock, and writes into its file who holds it.
-fn lock(path: &Path) -> Result<File, StoreError> {
+fn lock(path: &Path) -> Result<Flock<File>, StoreError> {
     let failed = |source| StoreError::Lock { path: path.to_owned(), source };
-    let mut file = open_lock(path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
+    let file = open_lock(path).map_err(failed)?;
+    let mut file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(file) => file,
+        Err((mut file, Errno::EWOULDBLOCK)) => {
             return Err(StoreError::Locked { path: path.to_owned(), holder: holder(&mut file) });
         }
-        Err(TryLockError::Error(source)) => return Err(failed(source)),
-    }
+        Err((_, error)) => return Err(failed(error.into())),
+    };
     // A full disk must not keep the daemon down over a courtesy.
     if let Err(error) = write_holder(&mut file) {
         log::debug!("{} does not name this process: {error}", path.display());
@@ -427,7 +428,7 @@ mod tests {
         let dir = saved();
         fs::write(dir.path().join("blue.lock"), [0xff; 100]).unwrap();
         let foreign = File::open(dir.path().join("blue.lock")).unwrap();
-        foreign.lock().unwrap();
+        let foreign = Flock::lock(foreign, FlockArg::LockExclusive).unwrap();
         let error = Store::open(dir.path(), group()).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
         drop(foreign);

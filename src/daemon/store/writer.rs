@@ -242,11 +242,10 @@ impl Writer {
 
     /// Hands the thread what waits, where it is free and no pause is to be kept.
     fn write_next(&mut self) {
-        let waiting = self.unsaved.filter(|order| order.ticket > self.settled);
-        if let Some(order) = waiting
-            && !self.is_writing
-            && self.retry_at.is_none()
-        {
+        if self.is_writing || self.retry_at.is_some() {
+            return;
+        }
+        if let Some(order) = self.unsaved.filter(|order| order.ticket > self.settled) {
             // Fails only where the thread is gone, and then nothing is ever settled.
             self.is_writing = self.orders.send(order).is_ok();
         }

@@ -73,9 +73,10 @@ impl Hostile {
     fn listen(&mut self) {
         let mut buffer = [0; DATAGRAM_MAX];
         while let Ok((length, from)) = self.ear.recv_from(&mut buffer) {
-            if from.ip() != self.own
-                && let Ok(message) = self.codec.decode(from.ip(), &buffer[..length])
-            {
+            if from.ip() == self.own {
+                continue;
+            }
+            if let Ok(message) = self.codec.decode(from.ip(), &buffer[..length]) {
                 self.heard.put_first(message.echo());
             }
         }

@@ -252,11 +252,9 @@ impl Watch for Checkers {
             record.answer_by.get_or_insert(answer_by);
         }
         let interval = election.params().heartbeat_interval;
-        if is_news
-            && election.is_leader()
-            && let Some(term) = record.term_to_reach(message, election)
-        {
-            record.to_reach.push((term, now + interval * OUTDOES_WITHIN));
+        if is_news && election.is_leader() {
+            let term = record.term_to_reach(message, election);
+            record.to_reach.extend(term.map(|term| (term, now + interval * OUTDOES_WITHIN)));
         }
         record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
         is_news

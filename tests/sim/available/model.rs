@@ -212,10 +212,9 @@ impl Model {
     fn adopt(&mut self, leaders: &[usize]) {
         for component in std::mem::take(&mut self.open) {
             let here = leaders.iter().copied().filter(|it| component.contains(it));
-            if let [leader] = here.collect::<Vec<_>>()[..]
-                && self.hosts[leader].candidate
-            {
-                self.lead(&component, Some(leader));
+            match here.collect::<Vec<_>>()[..] {
+                [leader] if self.hosts[leader].candidate => self.lead(&component, Some(leader)),
+                _ => {}
             }
         }
     }

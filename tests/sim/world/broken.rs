@@ -55,10 +55,11 @@ impl Broken {
             Lie::Term(term) => term.max(message.term),
             Lie::Outbid | Lie::Concede => highest.next(),
         };
-        if let Body::Heartbeat { conceded, .. } = &mut message.body
-            && self.how == Lie::Concede
-        {
-            *conceded = Some(message.term);
+        match &mut message.body {
+            Body::Heartbeat { conceded, .. } if self.how == Lie::Concede => {
+                *conceded = Some(message.term);
+            }
+            _ => {}
         }
     }
 }

@@ -145,9 +145,8 @@ impl<W: Watch> World<W> {
             self.carry_out(index, output)?;
         }
         self.drain(index)?;
-        while self.hosts[index].is_up()
-            && let Some((kept, came)) = inbox.pop_front()
-        {
+        while self.hosts[index].is_up() {
+            let Some((kept, came)) = inbox.pop_front() else { break };
             self.hear(index, kept, if was_long { Came::Replayed } else { came })?;
         }
         if let Some(held) = &mut self.hosts[index].held {

@@ -59,7 +59,8 @@ impl Drop for Cgroup {
 fn remove_abandoned(root: &Path) {
     for entry in fs::read_dir(root).unwrap().map(Result::unwrap) {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if ours && let Some(_lock) = try_lock(&entry.path()) {
+        let lock = if ours { try_lock(&entry.path()) } else { None };
+        if lock.is_some() {
             let _ = remove(&entry.path());
         }
     }

@@ -284,10 +284,10 @@ impl Lan {
             }
             let Some(message) = self.wire.pop_front() else { return };
             for (node_id, host) in &mut self.hosts {
-                if let Some(election) = &mut host.election
-                    && !silent.contains(node_id)
-                    && !self.deaf.contains(&(message.sender, *node_id))
-                {
+                if silent.contains(node_id) || self.deaf.contains(&(message.sender, *node_id)) {
+                    continue;
+                }
+                if let Some(election) = &mut host.election {
                     election.handle_datagram(now, address(message.sender), &message);
                 }
             }
