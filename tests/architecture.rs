@@ -39,8 +39,8 @@ const MAY_USE: [(&str, &[&str]); 16] = [
         &["types", "time", "wire", "core", "config", "control_api", "logging", "os", "hooks"],
     ),
     ("announce", &[]),
-    // The demonstration is a play around whole daemons, and so stands above all of them.
-    ("demo", &["types", "time", "core", "config", "control_api", "client", "daemon", "os"]),
+    // The demonstration starts whole daemons, and asks them as any client does.
+    ("demo", &["time", "control_api", "client", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
     ("cli", &["types", "config"]),
     // `main` dispatches.
