@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
+use self::Progress::{Saved, Unsaved, Writing};
 use super::StoreError;
 use crate::core::persist::PersistentState;
 use crate::time::Time;
@@ -47,21 +48,27 @@ pub struct Writer {
     orders: Sender<Order>,
     results: Receiver<(Order, Result<(), StoreError>)>,
     on_failure: OnFailure,
-    /// What is on disk, as far as known.
-    on_disk: Option<PersistentState>,
-    /// What is to be, where that is something else.
-    unsaved: Option<Order>,
-    /// Whether the thread is at work.
-    is_writing: bool,
+    progress: Progress,
     /// The newest state that was saved or given up.
     settled: Ticket,
     /// The same, until it is told.
     to_tell: Option<PersistentState>,
+    /// The number of the state in `progress`.
     newest: Ticket,
-    retry_at: Option<Time>,
     /// Why the last save failed; none once one succeeded.
     failure: Option<String>,
     saves: u64,
+}
+
+/// How far the newest state has come.
+#[derive(Debug, Clone, Copy)]
+enum Progress {
+    /// It is on disk, as far as known; none in a life that has saved nothing yet.
+    Saved(Option<PersistentState>),
+    /// The thread writes it, or an earlier one and then this one.
+    Writing(PersistentState),
+    /// It could not be saved. It is tried again at this time, or, without one, with the next state.
+    Unsaved(PersistentState, Option<Time>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,13 +99,10 @@ impl Writer {
             orders,
             results,
             on_failure,
-            on_disk,
-            unsaved: None,
-            is_writing: false,
+            progress: Saved(on_disk),
             settled: Ticket::default(),
             to_tell: None,
             newest: Ticket::default(),
-            retry_at: None,
             failure: None,
             saves: u64::from(on_disk.is_some()),
         })
@@ -107,23 +111,26 @@ impl Writer {
     /// Has `state` saved, in place of one that still waits. One that is on disk already is settled
     /// at once.
     pub fn save(&mut self, state: PersistentState) {
-        let order = Order { ticket: self.next_ticket(), state };
-        let is_there = self.on_disk.is_some_and(|there| there.says_the_same_as(&state));
-        if is_there && self.unsaved.is_none() {
-            self.settle(order);
-        } else {
-            self.unsaved = Some(order);
-            self.write_next();
+        self.newest.0 += 1;
+        match self.progress {
+            Saved(Some(there)) if there.says_the_same_as(&state) => {
+                self.settle(Order { ticket: self.newest, state });
+            }
+            Writing(_) => self.progress = Writing(state),
+            Unsaved(_, at @ Some(_)) => self.progress = Unsaved(state, at),
+            Saved(_) | Unsaved(_, None) => self.write(state),
         }
     }
 
     /// Tries what could not be saved once more, and tells which ticket stands for all that is not
     /// on disk; none where everything is.
     pub fn insist(&mut self) -> Option<Ticket> {
-        if self.unsaved?.ticket <= self.settled {
-            self.renew_order();
+        match self.progress {
+            Saved(_) => return None,
+            Unsaved(state, _) if self.is_settled(self.newest) => self.save(state),
+            Writing(_) | Unsaved(..) => {}
         }
-        self.unsaved.map(|order| order.ticket)
+        Some(self.newest)
     }
 
     /// Whether `ticket` was settled: it is on disk, or [`failure`](Self::failure) says why not.
@@ -163,14 +170,17 @@ impl Writer {
 
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.retry_at.take_if(|at| *at <= now).is_some() {
-            self.renew_order();
+        if let Unsaved(state, Some(at)) = self.progress
+            && at <= now
+        {
+            self.write(state);
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due.
     pub const fn poll_timeout(&self) -> Option<Time> {
-        self.retry_at
+        let Unsaved(_, retry_at) = self.progress else { return None };
+        retry_at
     }
 
     /// The newest state that is on disk now, or given up, once.
@@ -181,45 +191,48 @@ impl Writer {
     /// Waits until everything is on disk or was tried once more, but no longer than `patience` for
     /// each of the two saves that this may take. Returns whether everything is on disk.
     pub fn finish(&mut self, patience: Duration, now: Time) -> bool {
-        self.retry_at = None;
-        self.insist();
-        self.write_next();
-        while self.is_writing {
+        if let Unsaved(state, _) = self.progress {
+            self.write(state);
+        }
+        while let Writing(_) = self.progress {
             match self.results.recv_timeout(patience) {
                 Ok((order, result)) => self.take_result(order, result, now),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.unsaved.is_none()
+        matches!(self.progress, Saved(_))
     }
 
     fn take_result(&mut self, order: Order, result: Result<(), StoreError>, now: Time) {
-        self.is_writing = false;
-        match result {
+        let Writing(newest) = self.progress else { return };
+        self.progress = match result {
             Ok(()) => self.note_saved(order),
-            Err(error) => self.note_failed(order, &error, now),
+            Err(error) => Unsaved(newest, self.note_failed(order, &error, now)),
+        };
+        if order.ticket < self.newest && self.poll_timeout().is_none() {
+            self.write(newest);
         }
-        self.write_next();
     }
 
-    fn note_saved(&mut self, order: Order) {
+    fn note_saved(&mut self, order: Order) -> Progress {
         self.saves += 1;
-        self.on_disk = Some(order.state);
-        self.unsaved.take_if(|unsaved| unsaved.ticket == order.ticket);
         self.settle(order);
         if self.failure.take().is_some() {
             log::info!("the state is saved again");
         }
+        Saved(Some(order.state))
     }
 
-    fn note_failed(&mut self, order: Order, error: &StoreError, now: Time) {
-        let is_first = self.failure.is_none();
+    /// Returns when to try again, where a failure does not settle.
+    fn note_failed(&mut self, order: Order, error: &StoreError, now: Time) -> Option<Time> {
+        let is_first = self.failure.replace(error.to_string()).is_none();
         match self.on_failure {
             OnFailure::GoOn => {
                 if is_first {
                     log::error!("{error}; going on without, so a restart would forget");
                 }
                 self.settle(order);
+                None
             }
             OnFailure::Retry => {
                 if is_first {
@@ -229,10 +242,9 @@ impl Writer {
                     );
                 }
                 self.settled = order.ticket;
-                self.retry_at = Some(now + RETRY_PAUSE);
+                Some(now + RETRY_PAUSE)
             }
         }
-        self.failure = Some(error.to_string());
     }
 
     fn settle(&mut self, order: Order) {
@@ -240,28 +252,14 @@ impl Writer {
         self.to_tell = Some(order.state);
     }
 
-    /// Hands the thread what waits, where it is free and no pause is to be kept.
-    fn write_next(&mut self) {
-        if self.is_writing || self.retry_at.is_some() {
-            return;
-        }
-        if let Some(order) = self.unsaved.filter(|order| order.ticket > self.settled) {
-            // Fails only where the thread is gone, and then nothing is ever settled.
-            self.is_writing = self.orders.send(order).is_ok();
-        }
-    }
-
-    /// Has what could not be saved tried again, under a new number.
-    fn renew_order(&mut self) {
-        if let Some(order) = self.unsaved {
-            self.unsaved = Some(Order { ticket: self.next_ticket(), ..order });
-            self.write_next();
-        }
-    }
-
-    fn next_ticket(&mut self) -> Ticket {
+    /// Hands the thread a state under a new number, which covers the earlier ones.
+    fn write(&mut self, state: PersistentState) {
         self.newest.0 += 1;
-        self.newest
+        self.progress = match self.orders.send(Order { ticket: self.newest, state }) {
+            Ok(()) => Writing(state),
+            // The thread is gone, and nothing is ever settled again.
+            Err(_) => Unsaved(state, None),
+        };
     }
 }
 
@@ -335,7 +333,7 @@ mod tests {
         }
 
         fn is_idle(&self) -> bool {
-            !self.writer.is_writing && self.begun.try_recv().is_err()
+            !matches!(self.writer.progress, Writing(_)) && self.begun.try_recv().is_err()
         }
     }
 
