@@ -82,45 +82,10 @@ impl Interface {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interfaces(Vec<Interface>);
 
-/// Why the kernel's routes name no interface for the group.
+/// Why the kernel's routes name no interface for the group, and what `interface` could be set to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RouteError {
-    /// No route covers the group.
-    #[error(
-        "the kernel has no route to {group}; set `interface`{}, or add a route",
-        choice(usable)
-    )]
-    NoRoute {
-        /// The group's address.
-        group: IpAddr,
-        /// The interfaces that `interface` could name now.
-        usable: Vec<String>,
-    },
-    /// The route leads to the loopback, which reaches no other host.
-    #[error(
-        "the kernel's route to {group} does not leave this host; set `interface`{}",
-        choice(usable)
-    )]
-    Loopback {
-        /// The group's address.
-        group: IpAddr,
-        /// The interfaces that `interface` could name now.
-        usable: Vec<String>,
-    },
-    /// The kernel answered something else.
-    #[error(
-        "asking the kernel for a route to {group} failed: {problem}; set `interface`{}",
-        choice(usable)
-    )]
-    Failed {
-        /// The group's address.
-        group: IpAddr,
-        /// What the kernel said.
-        problem: String,
-        /// The interfaces that `interface` could name now.
-        usable: Vec<String>,
-    },
-}
+#[error("{0}")]
+pub struct RouteError(String);
 
 impl Interfaces {
     /// Reads the interfaces, their flags and addresses from the kernel.
@@ -143,18 +108,17 @@ impl Interfaces {
     ///
     /// Where there is none, with the interfaces to choose from. Normal while a host starts.
     pub fn route_to(&self, group: IpAddr) -> Result<&Interface, RouteError> {
-        let usable = || self.usable_for(group);
-        match self.routed(group) {
-            Ok(Some(interface)) if !interface.is_loopback() => Ok(interface),
-            Ok(Some(_)) => Err(RouteError::Loopback { group, usable: usable() }),
-            Ok(None) => Err(RouteError::NoRoute { group, usable: usable() }),
-            Err(error) if error.raw_os_error() == Some(libc::ENETUNREACH) => {
-                Err(RouteError::NoRoute { group, usable: usable() })
+        let unreachable = |error: &io::Error| error.raw_os_error() == Some(libc::ENETUNREACH);
+        let problem = match self.routed(group) {
+            Ok(Some(interface)) if !interface.is_loopback() => return Ok(interface),
+            Ok(Some(_)) => format!("the kernel's route to {group} does not leave this host"),
+            Err(error) if !unreachable(&error) => {
+                format!("asking the kernel for a route to {group} failed: {error}")
             }
-            Err(error) => {
-                Err(RouteError::Failed { group, problem: error.to_string(), usable: usable() })
-            }
-        }
+            Ok(None) | Err(_) => return Err(no_route(group, &self.usable_for(group))),
+        };
+        let choice = choice(&self.usable_for(group));
+        Err(RouteError(format!("{problem}; set `interface`{choice}")))
     }
 
     /// The owner of the local address that a socket connected to `group` gets.
@@ -263,6 +227,14 @@ fn connected_address(socket: &Socket, group: IpAddr) -> io::Result<SocketAddr> {
     local.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
+/// No route covers the group.
+fn no_route(group: IpAddr, usable: &[String]) -> RouteError {
+    let choice = choice(usable);
+    RouteError(format!(
+        "the kernel has no route to {group}; set `interface`{choice}, or add a route"
+    ))
+}
+
 /// How an error ends its advice to set `interface`.
 fn choice(usable: &[String]) -> String {
     match usable {
@@ -313,8 +285,8 @@ mod tests {
     fn a_route_error_tells_what_to_set() {
         let group = "239.255.76.69".parse().unwrap();
         let error = |names: &[&str]| {
-            let usable = names.iter().map(ToString::to_string).collect();
-            RouteError::NoRoute { group, usable }.to_string()
+            let usable: Vec<_> = names.iter().map(ToString::to_string).collect();
+            no_route(group, &usable).to_string()
         };
         assert!(error(&["a", "b", "c"]).contains("set `interface` to a, b or c,"));
         assert!(error(&["a"]).contains("set `interface` to a,"));
