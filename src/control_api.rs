@@ -94,6 +94,13 @@ pub struct Refusal {
     pub message: String,
 }
 
+impl Refusal {
+    /// Of this kind, with this message.
+    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
+        Refusal { kind, message: message.into() }
+    }
+}
+
 /// The kind of a [`Refusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

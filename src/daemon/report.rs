@@ -1,66 +1,15 @@
-//! The status as the control socket tells it.
+//! The parts of a status and of a watch as the control socket tells them.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::control_api::{
-    LeaderReport, MemberReport, PledgeReport, QuorumReport, StatusReport, Transition, VoterReport,
+    LeaderReport, MemberReport, PledgeReport, QuorumReport, Transition, VoterReport,
 };
 use crate::core::output;
-use crate::core::params::Mode;
-use crate::core::status::{
-    LeaderStatus, MemberStatus, QuorumStatus, Status, VoterStanding, VoterStatus,
-};
+use crate::core::status::{LeaderStatus, MemberStatus, QuorumStatus, VoterStanding, VoterStatus};
 use crate::os::clock;
 use crate::types::NodeId;
-
-/// What a status holds beyond what the core knows.
-pub(super) struct Surroundings {
-    pub(super) group: crate::types::GroupName,
-    pub(super) own_address: Option<IpAddr>,
-    pub(super) uptime: Duration,
-    pub(super) interfaces: Vec<crate::control_api::InterfaceReport>,
-    pub(super) hook: crate::control_api::HookReport,
-    pub(super) check: Option<crate::control_api::CheckReport>,
-    pub(super) state_failure: Option<String>,
-    pub(super) counters: crate::control_api::Counters,
-}
-
-/// The whole status.
-pub(super) fn status(status: Status, surroundings: Surroundings) -> StatusReport {
-    let Surroundings {
-        group,
-        own_address,
-        uptime,
-        interfaces,
-        hook,
-        check,
-        state_failure,
-        counters,
-    } = surroundings;
-    let own = (status.node_id, own_address);
-    StatusReport {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        group,
-        node_id: status.node_id,
-        role: status.role,
-        eligible: status.ineligible.is_none(),
-        ineligible_reason: status.ineligible,
-        handing_over: status.handing_over,
-        term: status.term,
-        leader: status.leader.map(|leader| leader_report(leader, own)),
-        mode: if status.quorum.is_some() { Mode::Quorum } else { Mode::Available },
-        quorum: status.quorum.map(quorum_report),
-        since_ms: millis(status.since),
-        uptime_ms: millis(uptime),
-        members: status.members.into_iter().map(|member| member_report(member, own)).collect(),
-        interfaces,
-        hook,
-        check,
-        state_failure,
-        counters,
-    }
-}
 
 /// A transition with the time of day.
 pub(super) fn transition(transition: &output::Transition) -> Transition {
@@ -76,9 +25,10 @@ pub(super) fn transition(transition: &output::Transition) -> Transition {
 }
 
 /// This node and the address it sends from; the core knows only where others send from.
-type Own = (NodeId, Option<IpAddr>);
+pub(super) type Own = (NodeId, Option<IpAddr>);
 
-fn leader_report(leader: LeaderStatus, own: Own) -> LeaderReport {
+/// The leader as a status shows it.
+pub(super) fn leader_report(leader: LeaderStatus, own: Own) -> LeaderReport {
     LeaderReport {
         node_id: leader.node_id,
         address: address(leader.node_id, leader.address, own),
@@ -86,7 +36,8 @@ fn leader_report(leader: LeaderStatus, own: Own) -> LeaderReport {
     }
 }
 
-fn member_report(member: MemberStatus, own: Own) -> MemberReport {
+/// A member as a status shows it.
+pub(super) fn member_report(member: MemberStatus, own: Own) -> MemberReport {
     MemberReport {
         node_id: member.node_id,
         address: address(member.node_id, member.address, own),
@@ -99,7 +50,8 @@ fn member_report(member: MemberStatus, own: Own) -> MemberReport {
     }
 }
 
-fn quorum_report(quorum: QuorumStatus) -> QuorumReport {
+/// The voters as a status shows them.
+pub(super) fn quorum_report(quorum: QuorumStatus) -> QuorumReport {
     let counts = |voter: &&VoterStatus| voter.standing == VoterStanding::Counts;
     let (counting, others): (Vec<_>, Vec<&VoterStatus>) = quorum.voters.iter().partition(counts);
     let not_counting =
@@ -122,7 +74,8 @@ fn address(node_id: NodeId, address: Option<IpAddr>, own: Own) -> Option<IpAddr>
     if node_id == own.0 { own.1 } else { address }
 }
 
-fn millis(duration: Duration) -> u64 {
+/// In whole milliseconds, rounded down.
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -100,13 +100,11 @@ impl Access {
             ),
             None => "or set socket_group in its config to a group that may".to_owned(),
         };
-        Refusal {
-            kind: RefusalKind::NotPermitted,
-            message: format!(
-                "uid {} may query this daemon but not command it; do it as root (sudo), {way_in}",
-                peer.uid
-            ),
-        }
+        let uid = peer.uid;
+        let message = format!(
+            "uid {uid} may query this daemon but not command it; do it as root (sudo), {way_in}"
+        );
+        Refusal::new(RefusalKind::NotPermitted, message)
     }
 }
 

@@ -368,34 +368,24 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 fn malformed(error: &serde_json::Error) -> Refusal {
-    Refusal {
-        kind: RefusalKind::Malformed,
-        message: format!(
-            "lanelect {} does not understand the request: {}",
-            env!("CARGO_PKG_VERSION"),
-            // It may name what was sent.
-            error.to_string().escape_debug()
-        ),
-    }
+    // It may name what was sent.
+    let error = error.to_string();
+    let (version, error) = (env!("CARGO_PKG_VERSION"), error.escape_debug());
+    let message = format!("lanelect {version} does not understand the request: {error}");
+    Refusal::new(RefusalKind::Malformed, message)
 }
 
 fn too_long() -> Refusal {
-    Refusal {
-        kind: RefusalKind::Malformed,
-        message: format!("the request is longer than {REQUEST_MAX} bytes"),
-    }
+    let message = format!("the request is longer than {REQUEST_MAX} bytes");
+    Refusal::new(RefusalKind::Malformed, message)
 }
 
 fn busy() -> Response {
-    Response::Refused(Refusal {
-        kind: RefusalKind::Busy,
-        message: format!("the daemon serves {MAX_CLIENTS} clients already; try again"),
-    })
+    let message = format!("the daemon serves {MAX_CLIENTS} clients already; try again");
+    Response::Refused(Refusal::new(RefusalKind::Busy, message))
 }
 
 fn too_many_watchers() -> Response {
-    Response::Refused(Refusal {
-        kind: RefusalKind::Busy,
-        message: format!("the daemon has {MAX_WATCHERS} watchers already; stop one of them"),
-    })
+    let message = format!("the daemon has {MAX_WATCHERS} watchers already; stop one of them");
+    Response::Refused(Refusal::new(RefusalKind::Busy, message))
 }

@@ -15,7 +15,7 @@ use crate::control_api::{
 };
 use crate::core::election::{YieldError, Yielding};
 use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
-use crate::daemon::report::{self, Surroundings};
+use crate::daemon::report::{leader_report, member_report, millis, quorum_report};
 use crate::daemon::store::Ticket;
 use crate::os::clock;
 use crate::time::Time;
@@ -113,7 +113,7 @@ impl Daemon {
                     YieldError::NotLeader => RefusalKind::NotLeader,
                     YieldError::StaticRole => RefusalKind::StaticRole,
                 };
-                Response::Refused(Refusal { kind, message: error.to_string() })
+                Response::Refused(Refusal::new(kind, error.to_string()))
             }
         }
     }
@@ -136,10 +136,8 @@ impl Daemon {
             None if self.writer.is_settled(reply.ticket) => return Response::Ok(reply.done),
             None => "the disk has not answered yet",
         };
-        Response::Refused(Refusal {
-            kind: RefusalKind::Failed,
-            message: format!("it holds until the daemon restarts, but was not saved: {failure}"),
-        })
+        let message = format!("it holds until the daemon restarts, but was not saved: {failure}");
+        Response::Refused(Refusal::new(RefusalKind::Failed, message))
     }
 
     /// The status after the time has had its say. Making it takes a while; one that would show a
@@ -163,26 +161,37 @@ impl Daemon {
         rejected.replayed = self.election.ignored().stale;
         rejected.unproven = self.election.ignored().unproven;
         rejected.table_full = self.election.ignored().table_full;
-        report::status(
-            self.election.status(now),
-            Surroundings {
-                group: self.config.group,
-                own_address: self.transport.source_address(),
-                uptime: now.since(self.started_at),
-                interfaces: self.transport.reports(),
-                hook: self.hook_report(),
-                check: self.check_report(),
-                state_failure: self.writer.failure().map(str::to_owned),
-                counters: Counters {
-                    datagrams_sent: self.transport.sent(),
-                    datagrams_received: self.received,
-                    send_errors: self.transport.send_errors(),
-                    rejected,
-                    transitions: self.transitions,
-                    state_saves: self.writer.saves(),
-                    fences: self.fences,
-                },
+        let status = self.election.status(now);
+        let own = (status.node_id, self.transport.source_address());
+        let members = status.members.into_iter();
+        StatusReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            group: self.config.group,
+            node_id: status.node_id,
+            role: status.role,
+            eligible: status.ineligible.is_none(),
+            ineligible_reason: status.ineligible,
+            handing_over: status.handing_over,
+            term: status.term,
+            leader: status.leader.map(|leader| leader_report(leader, own)),
+            mode: self.config.election.mode(),
+            quorum: status.quorum.map(quorum_report),
+            since_ms: millis(status.since),
+            uptime_ms: millis(now.since(self.started_at)),
+            members: members.map(|member| member_report(member, own)).collect(),
+            interfaces: self.transport.reports(),
+            hook: self.hook_report(),
+            check: self.check_report(),
+            state_failure: self.writer.failure().map(str::to_owned),
+            counters: Counters {
+                datagrams_sent: self.transport.sent(),
+                datagrams_received: self.received,
+                send_errors: self.transport.send_errors(),
+                rejected,
+                transitions: self.transitions,
+                state_saves: self.writer.saves(),
+                fences: self.fences,
             },
-        )
+        }
     }
 }
