@@ -17,19 +17,18 @@ use std::env;
 use std::fmt::Display;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getppid};
+use signal_hook_mio::v1_0::Signals;
 
 use crate::client::{self, Target};
 use crate::control_api::StatusReport;
@@ -145,7 +144,6 @@ impl Node {
 }
 
 /// The daemons and their files. Dropping it ends the daemons and removes the files.
-#[derive(Debug)]
 struct Demo {
     directory: PathBuf,
     group: String,
@@ -154,8 +152,7 @@ struct Demo {
     /// What the hooks write, and what of it has no end yet.
     hooks: File,
     unfinished: String,
-    /// The signal that arrived, or 0.
-    signal: Arc<AtomicUsize>,
+    signals: Signals,
     start: Time,
 }
 
@@ -169,18 +166,16 @@ impl Drop for Demo {
 
 impl Demo {
     fn prepare() -> io::Result<Demo> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        for number in SIGNALS.map(|signal| signal as i32) {
-            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)?;
-        }
+        let signals = Signals::new(SIGNALS.map(|signal| signal as i32));
+        let signals = signals.map_err(cannot("handle signals"))?;
         let (start, group) = (clock::now(), format!("demo-{}", process::id()));
         let multicast = unused_multicast().map_err(cannot("find a free UDP port"))?;
         // With the time, because a demo that was killed may have left a directory of this id.
         let directory = env::temp_dir().join(format!("lanelect-{group}-{}", start.as_nanos()));
         let hooks = make(&directory).map_err(cannot(format!("make {}", directory.display())))?;
-        let (nodes, unfinished) =
-            (NAMES.map(|name| Node { name, ..Node::default() }), String::new());
-        Ok(Demo { directory, group, multicast, nodes, hooks, unfinished, signal, start })
+        let nodes = NAMES.map(|name| Node { name, ..Node::default() });
+        let unfinished = String::new();
+        Ok(Demo { directory, group, multicast, nodes, hooks, unfinished, signals, start })
     }
 
     fn perform(&mut self) -> io::Result<()> {
@@ -205,8 +200,7 @@ impl Demo {
         let begun =
             self.tell("demo", "starts five daemons on the loopback, which elect a leader")?;
         (0..NAMES.len()).try_for_each(|node| self.start(node))?;
-        let what = "a leader whom all follow and whose hook ran";
-        let (first, election) = self.await_leader("all", what, begun)?;
+        let (first, election) = self.await_leader("all", begun)?;
 
         let killed = NAMES[first];
         let what = format!("kills {killed} (kill -9): no farewell, only silence");
@@ -215,8 +209,7 @@ impl Demo {
         // What its hooks wrote before belongs to the life that ended.
         self.read_hooks()?;
         self.nodes[first].story.push(KILLED.to_owned());
-        let what = "a takeover after the kill";
-        let (second, takeover) = self.await_leader("others", what, begun)?;
+        let (second, takeover) = self.await_leader("others", begun)?;
 
         let name = NAMES[second];
         let what = format!("asks {name} to yield: its hook ends before the next begins");
@@ -224,8 +217,7 @@ impl Demo {
         let target = Target::at(self.file(name, "sock"));
         let asked = client::yield_leadership(&target, &mut io::sink());
         asked.map_err(cannot(format!("make {name} yield")))?;
-        let what = "a handover after the yield";
-        let (third, handover) = self.await_leader("others", what, begun)?;
+        let (third, handover) = self.await_leader("others", begun)?;
 
         let leader = NAMES[third];
         let begun = self.tell("demo", format!("starts {killed} again"))?;
@@ -287,7 +279,8 @@ All of it was seen to happen. Now on real hosts: lanelect run --help
 
     /// Waits until all running daemons agree on a leader that was elected after `begun`. Returns
     /// it, and after how many milliseconds its hook had run.
-    fn await_leader(&mut self, who: &str, what: &str, begun: Time) -> io::Result<(usize, u128)> {
+    fn await_leader(&mut self, who: &str, begun: Time) -> io::Result<(usize, u128)> {
+        let what = "a leader whom all follow and whose hook ran";
         let leader = self.until(what, |demo| demo.settled(begun))?;
         let took = self.nodes[leader].elected.since(begun).as_millis();
         self.tell(who, format!("follow {}; that took {took} ms", NAMES[leader]))?;
@@ -319,7 +312,7 @@ All of it was seen to happen. Now on real hosts: lanelect run --help
     fn until<T>(&mut self, what: &str, found: impl Fn(&Demo) -> Option<T>) -> io::Result<T> {
         let deadline = self.start + TIME_LIMIT;
         loop {
-            if let Ok(signal) = Signal::try_from(self.signal.load(Ordering::Relaxed) as i32) {
+            if let Some(Ok(signal)) = self.signals.pending().map(Signal::try_from).next() {
                 let what = format!("stopped by {signal}; the daemons have ended and their files");
                 return Err(io::Error::new(ErrorKind::Interrupted, what + " are removed"));
             }
@@ -406,8 +399,8 @@ fn print(text: &str) -> io::Result<()> {
 /// datagrams.
 fn unused_multicast() -> io::Result<SocketAddr> {
     let [_, _, high, low] = process::id().to_be_bytes();
-    let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-    Ok(SocketAddr::from((Ipv4Addr::new(239, 255, high, low), port)))
+    let port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
+    Ok(SocketAddr::from(([239, 255, high, low], port)))
 }
 
 /// The last lines of a daemon's log, indented.
