@@ -20,6 +20,7 @@ mod rejections;
 mod report;
 pub mod store;
 pub mod transport;
+mod worker;
 
 use std::io;
 

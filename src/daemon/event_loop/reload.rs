@@ -6,13 +6,13 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::sync::mpsc::{Receiver, Sender};
 
 use super::Daemon;
 use crate::config::{Config, ConfigSource, keys};
 use crate::daemon::RunError;
 use crate::daemon::control::Access;
+use crate::daemon::worker;
 use crate::hooks::HookSettings;
 use crate::hooks::schedule::CheckSettings;
 use crate::os::clock;
@@ -55,16 +55,7 @@ impl Reloads {
         load: impl Fn(Order) -> Loaded + Send + 'static,
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
-        let (orders, to_read) = mpsc::channel::<Order>();
-        let (read, results) = mpsc::channel();
-        let serve = move || {
-            for order in to_read {
-                // Fails only where the daemon ends.
-                let _ = read.send(load(order));
-                wake();
-            }
-        };
-        thread::Builder::new().name("reload".to_owned()).spawn(serve)?;
+        let (orders, results) = worker::start("reload", load, wake)?;
         Ok(Reloads { orders, results, is_reading: false, again: false })
     }
 

@@ -9,13 +9,13 @@
 //! The thread has one state at a time; while it writes, a newer one replaces the one that waits.
 
 use std::io;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
 use self::Progress::{Saved, Unsaved, Writing};
 use super::StoreError;
 use crate::core::persist::PersistentState;
+use crate::daemon::worker;
 use crate::time::Time;
 
 /// Pause before a save that failed is tried again, where it is.
@@ -85,16 +85,13 @@ impl Writer {
     ///
     /// Where the system gives no thread.
     pub fn start(
-        save: impl FnMut(&PersistentState) -> Result<(), StoreError> + Send + 'static,
+        mut save: impl FnMut(&PersistentState) -> Result<(), StoreError> + Send + 'static,
         wake: impl Fn() + Send + 'static,
         on_failure: OnFailure,
         on_disk: Option<PersistentState>,
     ) -> io::Result<Self> {
-        let (orders, to_write) = mpsc::channel();
-        let (written, results) = mpsc::channel();
-        thread::Builder::new()
-            .name("store".to_owned())
-            .spawn(move || serve(&to_write, &written, save, wake))?;
+        let work = move |order: Order| (order, save(&order.state));
+        let (orders, results) = worker::start("store", work, wake)?;
         Ok(Writer {
             orders,
             results,
@@ -263,27 +260,11 @@ impl Writer {
     }
 }
 
-/// What the thread does.
-fn serve(
-    orders: &Receiver<Order>,
-    results: &Sender<(Order, Result<(), StoreError>)>,
-    mut save: impl FnMut(&PersistentState) -> Result<(), StoreError>,
-    wake: impl Fn(),
-) {
-    for order in orders {
-        let result = save(&order.state);
-        if results.send((order, result)).is_err() {
-            return;
-        }
-        wake();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::ErrorKind;
     use std::path::PathBuf;
-    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::{self, sync_channel};
 
     use super::*;
     use crate::types::Term;
