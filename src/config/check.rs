@@ -103,22 +103,13 @@ impl<'a> Checker<'a> {
         let fabric = self.text("preset", values::preset).is_some();
         let quorum = self.quorum();
         let mut params = self.timing(fabric, quorum.is_some());
-        if let Some(priority) = self.integer("priority", 0..=255) {
-            params.priority = Priority(priority);
-        }
-        if let Some(candidate) = self.boolean("candidate") {
-            params.candidate = candidate;
-        }
-        params.static_role = self.text("static_role", values::static_role);
-        if let Some(candidates) = self.integer("min_candidates", 1..=1000) {
-            params.min_candidates = candidates;
-        }
-        if let Some(preempt) = self.boolean("preempt") {
-            params.preempt = preempt;
-        }
-        if let Some(action) = self.text("on_elected_failure", values::on_elected_failure) {
-            params.on_elected_failure = action;
-        }
+        set(&mut params.priority, self.integer("priority", 0..=255).map(Priority));
+        set(&mut params.candidate, self.boolean("candidate"));
+        params.static_role = self.text("static_role", values::choice(values::STATIC_ROLES));
+        set(&mut params.min_candidates, self.integer("min_candidates", 1..=1000));
+        set(&mut params.preempt, self.boolean("preempt"));
+        let on_failure = self.text("on_elected_failure", values::choice(values::ELECTED_FAILURES));
+        set(&mut params.on_elected_failure, on_failure);
         params.quorum = quorum;
         self.role_conflicts(&params);
         self.quorum_conflicts(&params);
@@ -152,9 +143,7 @@ impl<'a> Checker<'a> {
             ("preempt_delay", PREEMPT_DELAY, &mut params.preempt_delay),
             ("failure_holdoff", HOLDOFF, &mut params.failure_holdoff),
         ] {
-            if let Some(given) = self.duration(key, bounds) {
-                *value = given;
-            }
+            set(value, self.duration(key, bounds));
         }
         self.threshold_leaves_time_to_ask(&params, in_quorum_mode);
         params
@@ -312,6 +301,12 @@ impl<'a> Checker<'a> {
             key: Some(key.to_owned()),
             message: message.to_owned(),
         });
+    }
+}
+
+fn set<T>(value: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *value = given;
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use toml::Value;
 
+use super::values::{ELECTED_FAILURES, STATIC_ROLES, word};
 use super::{Config, SETTINGS, duration};
-use crate::core::params::{OnElectedFailure, StaticRole};
 
 impl Config {
     /// The configuration as TOML with every default filled in, one key a line. A key without any
@@ -33,7 +33,9 @@ impl Config {
             "leader_election_duration" => time(election.leader_election_duration),
             "startup_grace_period" => time(election.startup_grace_period),
             "membership_sample_interval" => time(election.membership_sample_interval),
-            "static_role" => election.static_role.map(|role| Value::from(role_word(role))),
+            "static_role" => {
+                election.static_role.and_then(|role| word(STATIC_ROLES, role)).and_then(text)
+            }
             "mode" => text(&election.mode().to_string()),
             "voters" => election.quorum.as_ref().map(|quorum| {
                 let ids = quorum.voters.ids().iter();
@@ -45,7 +47,9 @@ impl Config {
             "hook" => self.hook.as_deref().and_then(text),
             "hook_timeout" => time(self.hook_timeout),
             "hook_socket" => self.hook_socket.as_deref().and_then(path),
-            "on_elected_failure" => text(failure_word(election.on_elected_failure)),
+            "on_elected_failure" => {
+                word(ELECTED_FAILURES, election.on_elected_failure).and_then(text)
+            }
             "failure_holdoff" => time(election.failure_holdoff),
             "demote_grace" => election.quorum.as_ref().and_then(|quorum| time(quorum.demote_grace)),
             "fence" => self.fence.as_deref().and_then(text),
@@ -72,20 +76,6 @@ impl fmt::Display for Config {
             }
         }
         Ok(())
-    }
-}
-
-const fn role_word(role: StaticRole) -> &'static str {
-    match role {
-        StaticRole::Leader => "leader",
-        StaticRole::Follower => "follower",
-    }
-}
-
-const fn failure_word(action: OnElectedFailure) -> &'static str {
-    match action {
-        OnElectedFailure::Resign => "resign",
-        OnElectedFailure::Ignore => "ignore",
     }
 }
 

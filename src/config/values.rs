@@ -94,12 +94,29 @@ pub(super) fn interfaces(names: Vec<String>) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-pub(super) fn mode(text: &str) -> Result<Mode, String> {
-    match text {
-        "available" => Ok(Mode::Available),
-        "quorum" => Ok(Mode::Quorum),
-        _ => Err(no_choice(text, "\"available\" or \"quorum\"")),
+/// The words of a key that has a choice of values.
+pub(super) type Choices<T> = [(&'static str, T); 2];
+
+pub(super) const MODES: Choices<Mode> = [("available", Mode::Available), ("quorum", Mode::Quorum)];
+
+pub(super) const STATIC_ROLES: Choices<StaticRole> =
+    [("leader", StaticRole::Leader), ("follower", StaticRole::Follower)];
+
+pub(super) const ELECTED_FAILURES: Choices<OnElectedFailure> =
+    [("resign", OnElectedFailure::Resign), ("ignore", OnElectedFailure::Ignore)];
+
+/// Reads one of the words.
+pub(super) fn choice<T: Copy>(choices: Choices<T>) -> impl FnOnce(&str) -> Result<T, String> {
+    move |text| {
+        let found = choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        let [(one, _), (other, _)] = choices;
+        found.ok_or_else(|| format!("{text:?} is unknown; give {one:?} or {other:?}"))
     }
+}
+
+/// The word for a value.
+pub(super) fn word<T: PartialEq>(choices: Choices<T>, value: T) -> Option<&'static str> {
+    choices.into_iter().find(|(_, known)| *known == value).map(|(word, _)| word)
 }
 
 pub(super) fn voters(names: Vec<String>) -> Result<Voters, String> {
@@ -110,28 +127,8 @@ pub(super) fn voters(names: Vec<String>) -> Result<Voters, String> {
 pub(super) fn preset(text: &str) -> Result<(), String> {
     match text {
         "fabric" => Ok(()),
-        _ => Err(no_choice(text, "\"fabric\", or remove the key")),
+        _ => Err(format!("{text:?} is unknown; give \"fabric\", or remove the key")),
     }
-}
-
-pub(super) fn static_role(text: &str) -> Result<StaticRole, String> {
-    match text {
-        "leader" => Ok(StaticRole::Leader),
-        "follower" => Ok(StaticRole::Follower),
-        _ => Err(no_choice(text, "\"leader\" or \"follower\"")),
-    }
-}
-
-pub(super) fn on_elected_failure(text: &str) -> Result<OnElectedFailure, String> {
-    match text {
-        "resign" => Ok(OnElectedFailure::Resign),
-        "ignore" => Ok(OnElectedFailure::Ignore),
-        _ => Err(no_choice(text, "\"resign\" or \"ignore\"")),
-    }
-}
-
-fn no_choice(text: &str, choices: &str) -> String {
-    format!("{text:?} is unknown; give {choices}")
 }
 
 pub(super) fn command(text: &str) -> Result<String, String> {

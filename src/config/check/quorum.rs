@@ -16,7 +16,7 @@ impl Checker<'_> {
     /// What quorum mode is set to; none in available mode, where its keys are refused rather than
     /// ignored: who gives one relies on what it promises.
     pub(super) fn quorum(&mut self) -> Option<QuorumParams> {
-        let mode = self.text("mode", values::mode);
+        let mode = self.text("mode", values::choice(values::MODES));
         let voters = self.names("voters", "[\"web1\", \"web2\", \"web3\"]", values::voters);
         let demote_grace = self.duration("demote_grace", DEMOTE_GRACE);
         if self.refused("mode") {
