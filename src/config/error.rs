@@ -4,11 +4,13 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::CONFIG_MAX;
+
 /// Why there is no configuration. Nothing was changed by the attempt to load it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read, or not as text.
-    #[error("cannot read the config file {}: {source}", .file.display())]
+    #[error("cannot read the config file {file}: {source}")]
     Read {
         /// The file.
         file: PathBuf,
@@ -16,11 +18,7 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// The file is longer than any configuration.
-    #[error(
-        "the config file {} is longer than {} bytes; is it the right file?",
-        .file.display(),
-        super::CONFIG_MAX
-    )]
+    #[error("the config file {file} is longer than {CONFIG_MAX} bytes; is it the right file?")]
     TooLong {
         /// The file.
         file: PathBuf,
@@ -28,9 +26,8 @@ pub enum ConfigError {
     /// Somebody else than root and this process's user may write the file, whose commands would run
     /// with this process's privileges.
     #[error(
-        "the config file {path} can be written by others (owner {owner}, mode {mode:04o}), who could \
-         have any command run; run: chown {own} {path} && chmod go-w {path}",
-        path = .file.display()
+        "the config file {file} can be written by others (owner {owner}, mode {mode:04o}), who could \
+         have any command run; run: chown {own} {file} && chmod go-w {file}"
     )]
     Exposed {
         /// The file.

@@ -25,7 +25,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// It could not be read, or not as text.
-    #[error("cannot read key_file {}: {source}", .path.display())]
+    #[error("cannot read key_file {path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
@@ -33,16 +33,13 @@ pub enum KeyFileError {
         source: io::Error,
     },
     /// It is a directory, a device or a pipe.
-    #[error("key_file {} is not a regular file", .path.display())]
+    #[error("key_file {path} is not a regular file")]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// Group or others may read or write it, the daemon's own group included.
-    #[error(
-        "key_file {} is open to others than its owner (mode {mode:04o}); run: {remedy}",
-        .path.display()
-    )]
+    #[error("key_file {path} is open to others than its owner (mode {mode:04o}); run: {remedy}")]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -52,10 +49,7 @@ pub enum KeyFileError {
         remedy: String,
     },
     /// This process's user may not read it.
-    #[error(
-        "key_file {} cannot be read by {user}, which this runs as; run: {remedy}",
-        .path.display()
-    )]
+    #[error("key_file {path} cannot be read by {user}, which this runs as; run: {remedy}")]
     Denied {
         /// The file.
         path: PathBuf,
@@ -65,13 +59,13 @@ pub enum KeyFileError {
         remedy: String,
     },
     /// It is longer than [`KEY_FILE_MAX`] bytes.
-    #[error("key_file {} is longer than {KEY_FILE_MAX} bytes; is it the right file?", .path.display())]
+    #[error("key_file {path} is longer than {KEY_FILE_MAX} bytes; is it the right file?")]
     TooLong {
         /// The file.
         path: PathBuf,
     },
     /// It holds no keys, or something else besides.
-    #[error("key_file {}: {source}", .path.display())]
+    #[error("key_file {path}: {source}")]
     Invalid {
         /// The file.
         path: PathBuf,
