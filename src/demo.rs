@@ -233,7 +233,8 @@ impl Demo {
         self.stop("the end of the leader, after its hook", |_| true)?;
         self.tell("all", "ended with status 0")?;
 
-        let (silence, hooks) = (ALIVE_THRESHOLD.as_millis(), self.stories());
+        let (silence, exact) = (ALIVE_THRESHOLD.as_millis(), POLL_INTERVAL.as_millis());
+        let hooks = self.stories();
         print(&format!(
             "
 election  {election:>5} ms  from the start of the daemons until the leader's hook ran
@@ -241,7 +242,7 @@ takeover  {takeover:>5} ms  from the kill until the next leader's hook ran
 handover  {handover:>5} ms  from the request to yield until the next leader's hook ran
 comeback  {comeback:>5} ms  from the restart until all report the same leader
 
-A leader counts as gone {silence} ms after its last heartbeat.
+Looked at every {exact} ms. A leader counts as gone {silence} ms after its last heartbeat.
 
 Hooks, which alternate on every node:
 {hooks}
