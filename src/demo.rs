@@ -139,7 +139,8 @@ impl Node {
         self.stopping = true;
         let Some(process) = &self.process else { return Ok(()) };
         // Not yet waited for, so the id is still this process's own.
-        Ok(kill(Pid::from_raw(process.id().cast_signed()), Signal::SIGTERM)?)
+        let pid = i32::try_from(process.id()).map_err(io::Error::other)?;
+        Ok(kill(Pid::from_raw(pid), Signal::SIGTERM)?)
     }
 }
 

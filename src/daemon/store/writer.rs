@@ -167,10 +167,9 @@ impl Writer {
 
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
-        if let Unsaved(state, Some(at)) = self.progress
-            && at <= now
-        {
-            self.write(state);
+        match self.progress {
+            Unsaved(state, Some(at)) if at <= now => self.write(state),
+            _ => {}
         }
     }
 
