@@ -1,5 +1,5 @@
-//! Standing for leadership in quorum mode: ask who would vote, and only then take a term and ask
-//! for the votes.
+//! Standing for leadership in quorum mode. A candidate first asks the voters for their support.
+//! Only then it takes a term and asks for their votes.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::types::{NodeId, Term};
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Whether this node may stand: its own promises and its hooks leave it free to.
+    /// Whether this node's own pledge and its hooks allow it to stand.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
         self.may_vote(now) && self.quorum.voter.bound_until(now, self.life).is_none()
     }
 
-    /// Opens a candidacy, or tries again later where this node may not vote for itself now.
+    /// Opens a candidacy, or tries again later if this node may not vote for itself now.
     pub(in crate::core::election) fn stand_in_quorum(&mut self, now: Time) {
         if self.may_stand_in_quorum(now) {
             self.canvass(now);
@@ -37,9 +37,9 @@ impl Election {
         self.count_grant(now, self.life.node_id);
     }
 
-    /// Takes a term and votes for itself in it; the others are asked once that is on disk.
+    /// Takes a term and votes for itself in it. It asks the others once its own vote is on disk.
     ///
-    /// Above the last term there is none to take, and no vote is given twice: then nobody leads.
+    /// No term follows the last one, and no vote is given twice: after the last term no node leads.
     pub(in crate::core::election) fn request_votes(&mut self, now: Time) {
         if self.terms.known.next() == self.terms.known {
             return self.lose_election(now);
@@ -55,7 +55,7 @@ impl Election {
         for timer in [Timer::Candidacy, Timer::Repropose, Timer::Certainty] {
             self.timers.clear(timer);
         }
-        // A disk that hangs does not keep it a candidate for ever.
+        // A disk that hangs must not keep this node a candidate for ever.
         self.timers.set(Timer::ElectionEnd, now + self.params.declaration_hold());
     }
 
@@ -71,7 +71,7 @@ impl Election {
             return;
         }
         self.put_question(now, Question::Vote);
-        // Slow disks of voters get their time, and the lease that is won is worth having.
+        // Slow disks of the voters get time, but not so much that too little of the lease is left.
         let patience = self.params.leader_election_duration.max(self.params.lease_term() / 2);
         self.timers.set(Timer::ElectionEnd, now + patience);
         self.count_grant(now, self.life.node_id);
@@ -93,7 +93,7 @@ impl Election {
         self.timers.set(Timer::Repropose, now + self.params.leader_election_duration / 2);
     }
 
-    /// Asks again, in case it was lost.
+    /// Asks again, in case the first datagram was lost.
     pub(in crate::core::election) fn repeat_question(&mut self, now: Time) {
         let Some(question) = self.quorum.poll.as_ref().map(Poll::question) else { return };
         self.ask(now, question);
@@ -123,7 +123,7 @@ impl Election {
         }
     }
 
-    /// Counts a yes, and goes on where it makes a majority.
+    /// Counts a granted answer. A majority ends the poll.
     fn count_grant(&mut self, now: Time, voter: NodeId) {
         if voter == self.life.node_id && !self.own_vote_counts(now) {
             return;
@@ -143,8 +143,8 @@ impl Election {
         }
     }
 
-    /// A majority has voted for this node. What it granted counts from when it was asked; where
-    /// that has run out already, as in a process that was held, nothing was won.
+    /// A majority has voted for this node. The lease counts from the request. If it has expired
+    /// already, because the process was held, the election is lost.
     fn win(&mut self, now: Time, asked: Time) {
         let cover = Cover::new(asked, self.params.lease_term(), Duration::ZERO);
         if cover.lease_end <= now {
@@ -162,8 +162,8 @@ impl Election {
         }
     }
 
-    /// Too few have said yes. Whoever did is set free, and the next attempt comes after a while
-    /// that differs from the others'.
+    /// Too few voters have granted. The resignation releases those that did. Random delays keep
+    /// candidates from standing at the same time again.
     pub(in crate::core::election) fn lose_election(&mut self, now: Time) {
         let asked_for_votes =
             self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Vote);
@@ -176,8 +176,8 @@ impl Election {
         self.await_leader_for(now, turn + spread);
     }
 
-    /// Takes in a term that another node knows. One that asks for votes in a lower term has lost:
-    /// the votes would come in that term, and what it says from now on is said in this one.
+    /// Learns a term that another node knows. A candidate in a lower term has lost: it waits for
+    /// votes in that term, but from now on its datagrams carry the new one.
     pub(in crate::core::election) fn learn_term_in_quorum(&mut self, now: Time, term: Term) {
         let outdated = self.asks_for_votes() && term > self.terms.known;
         self.learn_term(term);
@@ -186,21 +186,21 @@ impl Election {
         }
     }
 
-    /// Whether it has taken a term to be voted for in.
+    /// Whether this node has taken a term and asks for votes in it.
     fn asks_for_votes(&self) -> bool {
         self.state == State::Standing
             && self.quorum.poll.as_ref().is_none_or(|poll| poll.question() == Question::Vote)
     }
 
-    /// Forgets its question, and is free to vote for others.
+    /// Drops its question, so that this node may vote for others.
     pub(in crate::core::election) fn drop_question(&mut self) {
         self.quorum.poll = None;
         self.quorum.named = false;
         self.quorum.voter.release(self.life, self.terms.known);
     }
 
-    /// The leader that resigned named this node. The voters are not asked for their support first,
-    /// because no other node stands.
+    /// The leader resigned and named this node. It need not ask for support first, because no other
+    /// node stands.
     pub(in crate::core::election) fn request_votes_as_successor(&mut self, now: Time) {
         if self.may_stand_in_quorum(now) {
             self.abandon_candidacy();
@@ -211,8 +211,9 @@ impl Election {
         }
     }
 
-    /// Whether this candidate leaves the leadership to the better `candidate`: once, because one
-    /// that no voter hears, or that hears no voter, would stand for ever and never win.
+    /// Whether this candidate leaves the leadership to the better `candidate`. It does so once: a
+    /// better candidate that hears no voter, or that no voter hears, would stand for ever and never
+    /// win.
     pub(in crate::core::election) fn defers_once_to(&mut self, candidate: NodeId) -> bool {
         if self.asks_for_votes() || self.quorum.deferred_to.contains(&candidate) {
             return false;

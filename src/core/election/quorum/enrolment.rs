@@ -1,18 +1,16 @@
-//! Voters without a memory.
+//! Voter recovery: voters without their state, and the founding of a group.
 //!
-//! A disk that was lost looks like one that never was written. A voter that remembers nothing may
-//! have voted in terms it no longer knows of, so it gives no vote until one of two things shows
-//! that it cannot vote twice in a term:
+//! A lost disk looks like one that was never written. A voter without its state may have voted in
+//! terms that it no longer knows. It gives no vote until it cannot vote twice in a term:
 //!
-//! * *The group has a memory without it.* A majority of the voters answers its inquiry, of two
-//!   voters the other one. Voters that are founding the group are among them: they have never
-//!   voted, so what they remember is whole. They do so only once they have known of this life of it
-//!   for as long as any pledge lasts that an earlier one may have given. One of them has voted in
-//!   every term that was won with a forgotten vote, and knows it: the forgotten term is not above
-//!   the highest one answered.
-//! * *The group is new.* Every other voter answers that it has no memory either, and then that it
-//!   has learned the same of everyone: one that lost its disk in a group which remembers never gets
-//!   such answers.
+//! * *The group has a state.* A majority of the voters testifies; of two voters, the other one. A
+//!   voter testifies only once it has known this life for as long as any pledge of an earlier life
+//!   can last. One of those that testify has voted in every term that was won with a forgotten
+//!   vote. So no forgotten term is above the highest one they report. Founding voters testify too,
+//!   because they have never voted.
+//! * *The group is new.* Every other voter answers that it has no state, and then that it has
+//!   learned the same of all others. In a group that has a state, a lost disk never gets such
+//!   answers.
 
 use super::Election;
 use crate::core::election::at_least_a_millisecond;
@@ -26,24 +24,24 @@ use crate::time::Time;
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Whether this voter remembers every vote that it may have given, on disk.
+    /// Whether this voter is enrolled, on disk: its state holds every vote that it may have given.
     pub(in crate::core::election) fn is_enrolled(&self) -> bool {
         self.disk.written().enrolment == Enrolment::Enrolled
     }
 
-    /// Whether this node is a voter that does not remember its votes.
+    /// Whether this node is a voter without its state.
     pub(in crate::core::election) fn lacks_state(&self) -> bool {
         self.is_voter() && self.quorum.voter.enrolment() != Enrolment::Enrolled
     }
 
-    /// Begins to ask the others.
+    /// Begins to ask the other voters, if this one is without its state.
     pub(in crate::core::election) fn begin_enrolment(&mut self, now: Time) {
         if self.lacks_state() {
             self.timers.set(Timer::Inquiry, now);
         }
     }
 
-    /// Asks the other voters what they remember, and again an interval later.
+    /// Asks the other voters for their state, and again an interval later.
     pub(in crate::core::election) fn inquire(&mut self, now: Time) {
         if !self.lacks_state() {
             return;
@@ -60,8 +58,8 @@ impl Election {
         self.judge_census();
     }
 
-    /// What this voter knows of `message`'s sender is outdated, as while a group is being founded:
-    /// it asks again soon.
+    /// Asks `message`'s sender again soon if its known answer is outdated, as while a group is
+    /// founded.
     pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
         let told = Enrolment::told_by(message.standing.flags);
@@ -87,24 +85,25 @@ impl Election {
         self.judge_census();
     }
 
-    /// Looks whether the answers say that this voter may vote, or that the group is new.
+    /// Decides by the answers whether this voter is enrolled, or founds the group with the others.
     pub(super) fn judge_census(&mut self) {
         let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else {
             return;
         };
         let others = || params.voters.ids().iter().copied().filter(|id| *id != self.life.node_id);
         let testified = census.testimonies() >= params.voters.needed_to_testify();
-        let nobody_remembers = || census.all(others(), |memory| memory != Enrolment::Enrolled);
-        let all_have_seen_that = || census.all(others(), |memory| memory != Enrolment::None);
+        let none_is_enrolled = || census.all(others(), |memory| memory != Enrolment::Enrolled);
+        let all_have_learned_that = || census.all(others(), |memory| memory != Enrolment::None);
         let next = match self.disk.written().enrolment {
             _ if !self.lacks_state() => return,
             _ if testified => Enrolment::Enrolled,
-            Enrolment::None if nobody_remembers() => Enrolment::Founding,
-            Enrolment::Founding if all_have_seen_that() => Enrolment::Enrolled,
+            Enrolment::None if none_is_enrolled() => Enrolment::Founding,
+            Enrolment::Founding if all_have_learned_that() => Enrolment::Enrolled,
             _ => return,
         };
         if testified {
-            // Whatever it voted for in this term, it does not vote for anything else.
+            // Whatever its forgotten vote in this term was, it does not vote for another node in
+            // it.
             self.quorum.voter.cast(self.terms.known, self.life);
         }
         self.quorum.voter.set_enrolment(next);
@@ -124,7 +123,7 @@ impl Election {
         }
     }
 
-    /// The memory is on disk: from now on this voter counts.
+    /// The enrolment is on disk: from now on this voter's vote counts.
     pub(super) fn take_up_enrolment(&mut self, now: Time) {
         if !self.exclusions.unenrolled || !self.is_enrolled() {
             return;
@@ -133,7 +132,7 @@ impl Election {
         self.quorum.census = None;
         self.notify(Event::Enrolled { above: self.disk.written().term });
         self.change_exclusions(now, Reason::Startup, |exclusions| exclusions.unenrolled = false);
-        // Of a new group everyone is enrolled about now, and the best is to stand first.
+        // In a new group all voters are enrolled at about this time, and the best one stands first.
         let turn = self.turn(now);
         self.await_leader_for(now, self.params.leader_election_duration + turn);
     }

@@ -1,4 +1,4 @@
-//! Keeping the lease, and letting go of the leadership when it runs out.
+//! Keeping the lease, and ending the leadership when it expires.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::types::{DatagramId, NodeId, Term};
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// When this node's leadership ends unless voters renew it; none where nothing limits it.
+    /// When this node's leadership ends unless voters renew it; none if nothing limits it.
     pub fn lease_end(&self) -> Option<Time> {
         self.quorum.lease.as_ref().map(Lease::end)
     }
 
-    /// Comes first in whatever is done: a process that was held must not act under a lease that has
-    /// run out meanwhile.
+    /// Checks the lease before anything else: a process that was held must not act under an expired
+    /// one.
     pub(in crate::core::election) fn check_lease(&mut self, now: Time) {
         if self.lease_end().is_some_and(|end| end <= now) {
             self.end_lease(now, Reason::LeaseLost);
         }
     }
 
-    /// Leads no more. The hooks have the demote grace to let go in; one that still takes over is
-    /// cut short, and half of what is left of the grace is the demote hook's.
+    /// Ends the leadership. The hooks must let go within the demote grace: a running takeover is
+    /// stopped, so that `demoted` gets half of what is left of the grace.
     fn end_lease(&mut self, now: Time, reason: Reason) {
         let Some(lease) = self.quorum.lease.take() else { return };
         self.timers.clear(Timer::Lease);
@@ -46,8 +46,8 @@ impl Election {
         }
     }
 
-    /// What this node has just declared renews its lease once enough voters acknowledge it; its own
-    /// vote does so at once.
+    /// The new declaration renews the lease once enough voters acknowledge it. This node's own vote
+    /// acknowledges it at once.
     pub(in crate::core::election) fn await_acknowledgements(&mut self, now: Time) {
         let cover = Cover::new(now, self.params.lease_term(), self.params.demote_grace());
         let sequence = self.sent.newest;
@@ -122,8 +122,8 @@ impl Election {
         self.use_the_wake(now);
     }
 
-    /// Two leaders at once: some promise that the lease rests on was broken, a clock's or a disk's.
-    /// Of an outdated leader the promises are over; a later one is given way to.
+    /// Two leaders at once: an assumption of the lease was broken, about a clock or a disk. This
+    /// leader gives way to a later term. An older leader has lost its pledges already.
     fn give_way(&mut self, now: Time, term: Term) {
         if term > self.terms.current {
             self.end_lease(now, Reason::BetterLeader);

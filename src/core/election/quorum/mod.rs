@@ -3,14 +3,14 @@
 //! ```text
 //!   Standing ── enough support ──▶ term and own vote to disk ──▶ enough votes ──▶ Leading
 //!   (candidate)                    (candidate)                    (candidate)       │
-//!      ▲ pledges run out                                                            │ enough
+//!      ▲ pledges expire                                                             │ enough
 //!      │ (voter)                                                                    ▼ acknowledged
-//!   Following ◀── demote hook ended ── HandingOver ◀── lease runs out ────── elected hook
+//!   Following ◀── demote hook ended ── HandingOver ◀── lease expires ─────── elected hook
 //!                                                       (leader)
 //! ```
 //!
-//! `candidate` asks, `voter` answers and acknowledges, `leader` keeps the lease, `enrolment` is for
-//! voters without a memory.
+//! `candidate` asks, `voter` answers and acknowledges, `leader` keeps the lease, and `enrolment` is
+//! for voters without their state.
 
 mod candidate;
 mod enrolment;
@@ -29,33 +29,32 @@ use crate::time::Time;
 use crate::types::{DatagramId, Life, NodeId, Sequence};
 use crate::wire::message::{Body, Message};
 
-/// What an election keeps in mind for quorum mode. Unused in available mode. All but the voter's
-/// promises is forgotten with the daemon.
+/// The state that only quorum mode uses. Only the voter's promises survive the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Quorum {
     /// What this node promised as a voter.
     pub(super) voter: Voter,
-    /// The question that this candidate has put to the voters.
+    /// The candidate's question to the voters.
     poll: Option<Poll>,
-    /// This leader's right to act. Once it is over there is none.
+    /// This leader's right to act; none once it is over.
     pub(super) lease: Option<Lease>,
-    /// The request that got this voter's ballot and waits for it to be on disk.
+    /// The vote request that this voter grants once its ballot is on disk.
     owed: Option<Request>,
-    /// The newest declaration of the leader, where it is to be acknowledged.
+    /// The leader's newest declaration, if this voter has yet to acknowledge it.
     acknowledging: Option<Request>,
-    /// The proposal that this voter would support, were it not for its pledge.
+    /// The proposal that only this voter's pledge keeps it from supporting.
     postponed: Option<Request>,
-    /// What the others have answered to this voter, which has no memory.
+    /// The other voters' answers to this one, which is without its state.
     census: Option<Census>,
-    /// Whether it stands because the leader that resigned named it.
+    /// Whether this node stands because the leader that resigned named it.
     pub(super) named: bool,
-    /// What was last reported of the voters that it waits for: silent, and enrolled.
+    /// The counts of silent and enrolled voters that were last reported while this node waits.
     reported_awaiting: Option<(usize, usize)>,
-    /// Better candidates that this one has left the leadership to since there last was a leader.
-    /// None gets a second chance: it may be one that nobody hears, or that hears nobody.
+    /// Better candidates that this one has deferred to since there last was a leader. It defers to
+    /// each once: that candidate may hear no voter, or no voter may hear it.
     pub(super) deferred_to: Vec<NodeId>,
-    /// Worse candidates that this one, standing itself, has refused its support since then; once
-    /// each, for the same reason.
+    /// Worse candidates that this one has refused its support since then while it stood itself. It
+    /// refuses each once, for the same reason.
     pub(super) refused: Vec<NodeId>,
 }
 
@@ -77,7 +76,7 @@ impl Quorum {
     }
 }
 
-/// A datagram that is to be answered.
+/// A datagram that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Request {
     from: Life,
@@ -95,8 +94,8 @@ impl Request {
 }
 
 impl Election {
-    /// Takes in what a member says that is news. Nobody leads, votes or hands over but the voters
-    /// on whom both sides agree.
+    /// Applies a new datagram of a member. Only voters lead, vote and hand over, and only if both
+    /// sides name the same voters.
     pub(super) fn take_in_for_quorum(
         &mut self,
         now: Time,
@@ -105,8 +104,8 @@ impl Election {
         agrees: bool,
     ) {
         let sender = message.sender;
-        // A node that is no voter takes part in no term, and must not move one either. A voter that
-        // names other voters may have taken part in a change that this node has yet to make.
+        // A node that is no voter takes part in no term, so it must not move one. A voter that
+        // names other voters may already be part of a change that this node has yet to make.
         if self.has_vote(&sender) && message.standing.voters.is_some() {
             self.learn_term_in_quorum(now, message.term);
         }
@@ -161,7 +160,6 @@ impl Election {
         self.quorum_params().is_some_and(|params| params.voters.contains(node_id))
     }
 
-    /// Whether this node has a vote.
     pub(super) fn is_voter(&self) -> bool {
         self.has_vote(&self.life.node_id)
     }
@@ -175,13 +173,13 @@ impl Election {
         })
     }
 
-    /// Whether this node's own vote counts now: it does not where another daemon uses its id.
+    /// Whether this node's own vote counts now. It does not if another daemon uses its id.
     pub(super) fn own_vote_counts(&self, now: Time) -> bool {
         self.is_voter() && self.is_enrolled() && !self.is_contested(now)
     }
 
-    /// Whether `message` comes from a member that names the same voters. Says so once where it does
-    /// not; in available mode, where it runs in quorum mode.
+    /// Whether `message` comes from a member that names the same voters. Reports a member that does
+    /// not, once. In available mode that is a member in quorum mode.
     pub(super) fn agrees_on_voters(&mut self, message: &Message) -> bool {
         let own = self.quorum_params().map(|params| params.voters.digest());
         let agrees = message.standing.voters == own;
@@ -195,7 +193,7 @@ impl Election {
     }
 }
 
-/// `duration` in microseconds, rounded up, as datagrams tell it.
+/// `duration` in microseconds, rounded up, as datagrams carry it.
 pub(super) fn whole_micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
-//! What a voter says to candidates and leaders.
+//! The voter: what it answers to candidates and leaders.
 //!
-//! It supports, votes for and acknowledges only whom its pledge leaves it free for, and says so
-//! only once what it promised is on disk.
+//! It supports, votes for and acknowledges a node only if its pledge allows that. It answers only
+//! once its promise is on disk.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::types::{DatagramId, Life, NodeId};
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Tells a candidate whether this voter would vote for it. A voter that only its pledge keeps
-    /// from saying yes says it when that has run out.
+    /// Answers a candidate whether this voter would vote for it. If only its pledge stands against
+    /// that, it answers yes once the pledge expires.
     pub(in crate::core::election) fn answer_proposal_as_voter(
         &mut self,
         now: Time,
@@ -39,8 +39,8 @@ impl Election {
         self.answer(request, free && bound_until.is_none());
     }
 
-    /// Whether this node stands itself, is better than `candidate`, and has not told it so since
-    /// there last was a leader.
+    /// Whether this node stands, is better than `candidate`, and has not refused it since there
+    /// last was a leader.
     fn stands_before(&mut self, candidate: NodeId, rank: Rank) -> bool {
         let stands = self.state == State::Standing && self.rank() > rank;
         let insists = stands && !self.quorum.refused.contains(&candidate);
@@ -50,7 +50,7 @@ impl Election {
         insists
     }
 
-    /// The pledge has run out that kept this voter from supporting somebody.
+    /// The pledge has expired that kept this voter from supporting a candidate.
     pub(in crate::core::election) fn answer_postponed(&mut self, now: Time) {
         let Some(request) = self.quorum.postponed.take() else { return };
         let free = self.is_free_to_vote(now, request.from)
@@ -96,8 +96,8 @@ impl Election {
         self.await_leader(now);
     }
 
-    /// Sends the vote that was given, once it is on disk, unless this voter has since pledged
-    /// itself to somebody else.
+    /// Sends the granted vote once it is on disk, unless this voter has since pledged itself to
+    /// another node.
     pub(super) fn pay_vote(&mut self) {
         let Some(request) = self.quorum.owed else { return };
         let (ballot, pledge) = (self.quorum.voter.ballot(), self.quorum.voter.pledge());
@@ -112,8 +112,7 @@ impl Election {
         }
     }
 
-    /// Another node leads, and declares itself to this voter, which pledges itself to it where it
-    /// is free to.
+    /// Another node declares itself the leader. This voter makes its pledge to it, if it may.
     pub(in crate::core::election) fn pledge_to_leader(
         &mut self,
         now: Time,
@@ -148,7 +147,7 @@ impl Election {
         }
     }
 
-    /// What the next heartbeat acknowledges; every declaration once.
+    /// The declaration that the next heartbeat acknowledges; each declaration once.
     pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
         if !self.disk.has_all() {
             return None;
@@ -157,14 +156,14 @@ impl Election {
         (self.leader == Some(request.from.node_id)).then(|| request.datagram())
     }
 
-    /// The leader is gone, and what it declared is not acknowledged any more.
+    /// The leader is lost, and its declaration is not acknowledged any more.
     pub(in crate::core::election) const fn forget_declaration(&mut self) {
         self.quorum.acknowledging = None;
     }
 
-    /// A voter without a memory asks what this one remembers. It is told the term once no pledge of
-    /// an earlier life of it can be in force: one that this voter would be asked for, or was, ended
-    /// by then.
+    /// A voter without its state asks for this one's term. This voter testifies once it has known
+    /// the asking life for as long as the longest pledge can last. By then each pledge of an
+    /// earlier life has expired.
     pub(in crate::core::election) fn handle_inquiry(&mut self, now: Time, message: &Message) {
         if !self.is_voter() || self.is_contested(now) {
             return;
@@ -177,8 +176,8 @@ impl Election {
         self.inquire_where_outdated(now, message);
     }
 
-    /// Whether this voter hears a leader other than `node_id`, or is one: then it tells a candidate
-    /// nothing, because the leader does.
+    /// Whether this voter hears a leader other than `life`, or is one. Then it does not answer a
+    /// candidate, because the leader declares itself.
     fn follows_another(&self, life: Life) -> bool {
         !self.own_vote_may_be_asked_for()
             || self.leader.is_some_and(|leader| leader != life.node_id)
@@ -188,9 +187,8 @@ impl Election {
         self.is_voter() && !matches!(self.state, State::Leading | State::Stopped)
     }
 
-    /// Whether this voter may give anybody its support or vote, its pledge left aside: its hooks
-    /// have let go, it remembers its votes, nobody else uses its id, and it is not about to win
-    /// itself.
+    /// Whether this voter may support or vote for a candidate, if its pledge allows that. Its hooks
+    /// have let go, it is enrolled, its id is unique, and it does not ask for votes itself.
     fn is_free_to_vote(&self, now: Time, candidate: Life) -> bool {
         let asks_for_support =
             self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Support);
@@ -201,7 +199,7 @@ impl Election {
             && self.may_vote(now)
     }
 
-    /// Whether this node may give anybody a vote, itself included, as soon as its pledge allows it.
+    /// Whether this node may vote for any node, itself included, if its pledge allows that.
     pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
         self.own_vote_counts(now) && self.hooks.have_let_go()
     }
