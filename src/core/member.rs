@@ -73,7 +73,7 @@ pub(crate) struct Member {
     /// The newest datagram of a life that still starts under this id.
     newcomer: Option<DatagramId>,
     /// The last term of this member's leadership that this node, leading, has got above.
-    settled: Option<Term>,
+    outbid: Option<Term>,
     /// Another life that was heard under its id while this one had not said farewell.
     other_life: Option<OtherLife>,
     /// Whether it was reported that it names other voters.
@@ -114,7 +114,7 @@ impl Member {
             recent: Recent::since(message.sequence),
             doubted: false,
             newcomer: None,
-            settled: None,
+            outbid: None,
             other_life: None,
             disagreement_reported: false,
             reported: MemberState::Alive,
@@ -285,7 +285,7 @@ impl Member {
             met_at: self.met_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
             newcomer: self.newcomer,
-            settled: self.settled,
+            outbid: self.outbid,
             other_life: self.other_life,
             disagreement_reported: self.disagreement_reported,
             ..Member::new(now, from, message)
@@ -345,8 +345,8 @@ impl Member {
     }
 
     /// This node, leading, gets above the member's term; false if it has before.
-    pub(crate) fn settle(&mut self, term: Term) -> bool {
-        self.settled.replace(term) != Some(term)
+    pub(crate) fn note_outbid(&mut self, term: Term) -> bool {
+        self.outbid.replace(term) != Some(term)
     }
 
     /// Takes in that it stopped.

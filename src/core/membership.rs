@@ -279,8 +279,8 @@ impl Members {
     }
 
     /// This node, leading, gets above a member's term; false if it has before.
-    pub(crate) fn settle(&mut self, node_id: &NodeId, term: Term) -> bool {
-        self.table.get_mut(node_id).is_some_and(|member| member.settle(term))
+    pub(crate) fn note_outbid(&mut self, node_id: &NodeId, term: Term) -> bool {
+        self.table.get_mut(node_id).is_some_and(|member| member.note_outbid(term))
     }
 
     /// Takes in that a member stopped.

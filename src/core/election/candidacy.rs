@@ -1,8 +1,8 @@
-//! Standing for leadership: propose, leave it to anybody better, or declare.
+//! Standing for leadership: propose, defer to a better candidate, or declare.
 //!
-//! The best candidate is not made to wait: it declares as soon as everyone who could be better has
-//! had the time to answer, and at once where nobody else is there. A candidate that knows of a
-//! better one which is alive but silent waits the whole election out.
+//! The best candidate does not wait: it declares as soon as every better node has had the time to
+//! answer, and at once if no other node is visible. A candidate that knows of a better one that is
+//! alive but silent waits for the whole election time.
 
 use super::{Election, State};
 use crate::core::hook::Reason;
@@ -14,7 +14,7 @@ use crate::time::Time;
 use crate::types::NodeId;
 
 impl Election {
-    /// Opens an election, unless a leader has turned up or this node may not lead.
+    /// Opens an election, unless there is a leader by now or this node may not lead.
     pub(super) fn stand(&mut self, now: Time) {
         if self.state != State::Following || !self.is_eligible() {
             return;
@@ -31,8 +31,7 @@ impl Election {
         self.open_candidacy(now);
     }
 
-    /// Tells the group that this node stands, and again as long as the election lasts, in case it
-    /// was lost.
+    /// Announces the candidacy, and repeats that during the election, in case a datagram was lost.
     pub(super) fn propose(&mut self, now: Time) {
         if self.state == State::Standing {
             self.repeat_proposal(now);
@@ -56,7 +55,7 @@ impl Election {
         }
     }
 
-    /// Leaves the leadership to a better candidate, for as long as it takes to win it twice.
+    /// Leaves the leadership to a better candidate, for twice the time that an election takes.
     fn defer_to(&mut self, now: Time, candidate: NodeId) {
         if !self.makes_way_for(candidate) {
             return;
@@ -71,7 +70,7 @@ impl Election {
         self.await_leader_for(now, self.params.deference() + turn);
     }
 
-    /// A worse candidate stands: whoever is better does so too, the best one at once.
+    /// A worse candidate stands. Every better node then stands in its turn, the best one at once.
     fn stand_in_turn(&mut self, now: Time) {
         let turn = now + self.turn(now);
         if self.timers.get(Timer::Candidacy).is_some_and(|set| turn < set) {
@@ -79,8 +78,8 @@ impl Election {
         }
     }
 
-    /// A worse candidate has not heard this node's proposal: it gets it again, though no more often
-    /// than it can answer.
+    /// A worse candidate has missed this node's proposal. This node repeats it, but leaves time for
+    /// an answer.
     fn answer_proposal(&mut self, now: Time) {
         let gap = self.params.answer_time();
         if self.sent.proposed.is_none_or(|last| now.since(last) >= gap) {
@@ -88,7 +87,7 @@ impl Election {
         }
     }
 
-    /// No longer stands, where it did.
+    /// Ends the candidacy, if there is one.
     pub(super) fn abandon_candidacy(&mut self) {
         if self.state == State::Standing {
             self.state = State::Following;
@@ -99,7 +98,7 @@ impl Election {
         self.drop_question();
     }
 
-    /// Whether `min_candidates` are visible; says so where that changes.
+    /// Whether `min_candidates` are visible. Reports each change to too few.
     pub(super) fn sees_enough_candidates(&mut self, now: Time) -> bool {
         let missing = self.missing_candidates(now);
         if let Some((visible, needed)) = missing.filter(|_| !self.outbox.reported_short) {
@@ -109,8 +108,8 @@ impl Election {
         missing.is_none()
     }
 
-    /// How many candidates are visible, this node counted, and how many are needed, where that is
-    /// more. A static leader needs nobody's company.
+    /// How many candidates are visible, including this node, and how many are needed, if that is
+    /// more. A static leader needs no others.
     pub(super) fn missing_candidates(&self, now: Time) -> Option<(usize, usize)> {
         let visible = self.members.visible_candidates(now) + usize::from(self.params.candidate);
         let needed = usize::from(self.params.min_candidates);
@@ -118,7 +117,7 @@ impl Election {
         (visible < needed && !alone).then_some((visible, needed))
     }
 
-    /// A leader that has lost sight of too many steps down.
+    /// A leader that sees too few candidates hands over.
     pub(super) fn check_visible_candidates(&mut self, now: Time) {
         if self.state == State::Leading && !self.sees_enough_candidates(now) {
             self.hand_over(now, Reason::TooFewCandidates, None);

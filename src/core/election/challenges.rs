@@ -1,5 +1,5 @@
-//! Challenges: asking an unproven node for proof that it is alive, and answering such a challenge.
-//! What counts as proof is up to `core/replay`.
+//! Challenges: asking an unproven node for a proof of liveness, and answering such a challenge.
+//! `core/replay` decides what counts as a proof.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::wire::echo::{Echo, Echoes};
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Whether the sender of `message` is known to be alive: what it says is no recording that is
-    /// sent again. Always without a key.
+    /// Whether the sender of `message` is known to be alive, so that the message is no replay.
+    /// Always true without a key.
     pub fn is_proven(&self, now: Time, message: &Message) -> bool {
         !self.was_held(now) && self.replay.is_proven(message, &self.members)
     }
 
-    /// What was received while this daemon was held, for longer than a member may be silent, is too
-    /// old: an attacker may have kept it. Every node has to prove anew that it is alive.
+    /// After a pause of the daemon longer than a member's patience, the received datagrams may be
+    /// replays. Every node must prove again that it is alive.
     pub(super) fn doubt_after_pause(&mut self, now: Time) {
         if self.was_held(now) {
             self.doubt_everyone();
@@ -28,19 +28,19 @@ impl Election {
         self.expect_to_wake(now);
     }
 
-    /// Whether this daemon was held since it last looked at the time.
+    /// Whether this daemon was stopped since the last call.
     fn was_held(&self, now: Time) -> bool {
         self.params.authenticated && self.wakes_by.unwrap_or(self.next_wake(Time::ZERO)) < now
     }
 
-    /// This daemon looks at the time.
+    /// Notes when this daemon should wake at the latest.
     pub(super) fn expect_to_wake(&mut self, now: Time) {
         if self.params.authenticated {
             self.wakes_by = Some(self.next_wake(now));
         }
     }
 
-    /// By when the next look at the members is over, which may be due already.
+    /// When the next sweep is overdue.
     fn next_wake(&self, now: Time) -> Time {
         let sweep = self.timers.get(Timer::Sweep).unwrap_or(now);
         sweep.max(now) + self.params.member_patience()
@@ -51,8 +51,8 @@ impl Election {
         self.replay.forget_own(self.sent.newest);
     }
 
-    /// Datagrams are authenticated from now on, or no longer. A node that was believed without a
-    /// key is not believed with one.
+    /// Authentication is now on, or off. A node that was believed without a key is not believed
+    /// with one.
     pub(super) fn begin_anew(&mut self) {
         let own = Recent::after(self.sent.newest);
         self.replay = ReplayProtection::new(self.life, self.params.authenticated, own);
@@ -61,7 +61,7 @@ impl Election {
         self.members.doubt_all();
     }
 
-    /// Remembers what was heard, as long as there is no leader.
+    /// Keeps the datagrams received while there is no leader, to echo them later.
     pub(super) fn overhear(&mut self, message: &Message) {
         if self.leader.is_none() {
             self.replay.overhear(message, &self.members);
@@ -105,10 +105,9 @@ impl Election {
         }
     }
 
-    /// How long this node leaves it to others to challenge `life`. It challenges a daemon with its
-    /// own id at once: until that has had the time to answer, this node's own vote does not count.
-    /// An earlier life than the known one is unproven to each node, so all have the same chance to
-    /// be first.
+    /// How long this node leaves the challenge of `life` to others. It challenges a daemon with its
+    /// own id at once, because its own vote does not count before the answer. A former life is
+    /// unproven to every node, so each waits for a random time.
     fn wait_to_challenge(&mut self, life: Life) -> Duration {
         let slot = self.params.candidacy_slot();
         let is_former = self.members.later_life_met_at(life).is_some();
@@ -144,7 +143,6 @@ impl Election {
         Patience { least, most }
     }
 
-    /// Another node challenges the nodes that it echoes.
     pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
         let patience = self.patience_for_proof();
         for echo in challenge.echoes.iter() {
@@ -161,7 +159,7 @@ impl Election {
         }
     }
 
-    /// Nodes that start together take their time, so that one datagram answers many.
+    /// Nodes that start together wait, so that one datagram answers many challenges.
     fn answer_soon(&mut self, now: Time, challenge: &Message) {
         self.replay.owe_echo(challenge);
         let both_start = matches!(self.state, State::Starting { .. })
@@ -176,7 +174,7 @@ impl Election {
         }
     }
 
-    /// Says what this node has to say at present, unless it has since it was asked.
+    /// Sends what this node would send next anyway, unless it has sent since the challenge.
     pub(super) fn answer_challenge(&mut self, now: Time) {
         if !self.replay.owes_answer() {
             return;
@@ -201,7 +199,7 @@ impl Election {
         self.replay.take_echoes(self.leader.is_some(), self.leader.and_then(newest))
     }
 
-    /// Time has passed: the replay protection looks at what it remembers.
+    /// Removes expired entries of the replay protection.
     pub(super) fn sweep_replay_protection(&mut self, now: Time) {
         self.replay.sweep(now, self.sent.newest, self.params.member_patience() * 2);
         if !self.replay.hears_own_id() {

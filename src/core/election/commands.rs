@@ -1,4 +1,4 @@
-//! What operators and the host ask of an election.
+//! Commands of the operator, and inputs from the host.
 
 use super::{Election, State};
 use crate::core::health::Health;
@@ -8,19 +8,19 @@ use crate::core::params::{Params, StaticRole};
 use crate::core::timers::Timer;
 use crate::time::Time;
 
-/// A yield that was taken up.
+/// A yield that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Yielding {
     /// The leader began to hand over.
     Began,
-    /// It was handing over or staying out already; nothing changed.
+    /// The leader was already handing over or staying out; nothing changed.
     Already,
 }
 
-/// A yield that was not taken up; nothing changed.
+/// A yield that was refused; nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum YieldError {
-    /// This node does not lead. Normal: leadership may have moved meanwhile.
+    /// This node does not lead, perhaps because the leadership has moved meanwhile.
     #[error("this node does not lead")]
     NotLeader,
     /// This node leads by `static_role`.
@@ -29,18 +29,19 @@ pub enum YieldError {
 }
 
 impl Election {
-    /// Gives leadership up, and stays out until another leader declares or the yield time is over.
+    /// Yields the leadership, and stays out until another leader declares or the yield time is
+    /// over.
     ///
     /// # Errors
     ///
-    /// Where this node does not lead, or leads by `static_role`.
+    /// If this node does not lead, or leads by `static_role`.
     pub fn yield_leadership(&mut self, now: Time) -> Result<Yielding, YieldError> {
         self.act(now, |election| election.begin_yielding(now))
     }
 
     fn begin_yielding(&mut self, now: Time) -> Result<Yielding, YieldError> {
         if matches!(self.state, State::HandingOver { .. }) {
-            // Whatever it hands over for, it is to stay out afterwards.
+            // The node stays out afterwards, whatever it hands over for.
             self.exclusions.yielding = true;
             return Ok(Yielding::Already);
         }
@@ -57,7 +58,7 @@ impl Election {
         Ok(Yielding::Began)
     }
 
-    /// Takes the node out of service, or back in. Outlives a restart.
+    /// Takes the node out of service, or back in. A restart does not change that.
     pub fn set_maintenance(&mut self, now: Time, on: bool) {
         if self.exclusions.maintenance == on || self.state == State::Stopped {
             return;
@@ -85,7 +86,7 @@ impl Election {
         });
     }
 
-    /// The health check has passed or failed once more. Means nothing where there is none.
+    /// The health check has passed or failed. Ignored without a health check.
     pub fn handle_check(&mut self, now: Time, passed: bool) {
         if self.exclusions.health.is_none() || self.state == State::Stopped {
             return;
@@ -99,8 +100,8 @@ impl Election {
         });
     }
 
-    /// The hook-runner has said whether it runs by this node's configuration. Where nobody says so,
-    /// it does.
+    /// The hook-runner has reported whether it uses this node's configuration. Without a report,
+    /// the election assumes that it does.
     pub fn handle_hook_runner(&mut self, now: Time, agrees: bool) {
         if self.state == State::Stopped {
             return;
@@ -112,23 +113,23 @@ impl Election {
         });
     }
 
-    /// Goes on under new settings, without giving up leadership unless they forbid it. The mode and
-    /// the voters stay what they were when it started.
+    /// Continues under new settings. A leader keeps its leadership unless they forbid it. The mode
+    /// and the voters do not change before a restart.
     pub fn reconfigure(&mut self, now: Time, params: Params) {
         if self.state != State::Stopped {
             self.act(now, |election| election.take_params(now, params));
         }
     }
 
-    /// Other hooks are to run from now on. Those that have taken over let go first: a leader
-    /// hands over.
+    /// The hooks change. If they hold a leadership, the leader hands over first, so that the old
+    /// hooks let go.
     pub fn replace_hook(&mut self, now: Time) {
         if self.hooks.schedule.hold() {
             self.act(now, |election| election.hand_over(now, Reason::Reconfigured, None));
         }
     }
 
-    /// Ends in an orderly way: hands over, waits for the hooks, says farewell.
+    /// Ends in an orderly way: hands over, waits for the hooks, sends a farewell.
     pub fn stop(&mut self, now: Time) {
         self.act(now, |election| election.stop_because(now, StopCause::Requested));
     }
@@ -166,7 +167,7 @@ impl Election {
         self.apply_intervals(now);
     }
 
-    /// Makes new intervals count from now on rather than after the old ones have run out.
+    /// Applies new intervals at once, and not only after the old ones have expired.
     fn apply_intervals(&mut self, now: Time) {
         match self.state {
             State::Leading | State::HandingOver { .. } => {

@@ -10,7 +10,7 @@ use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing};
 
 impl Election {
-    /// What is to be done in this node's name if its daemon ends now; none where nothing is.
+    /// The plan for `post-stop` if the daemon dies now; none if there is nothing to do.
     pub fn crash_plan(&self) -> Option<CrashPlan> {
         let basis = self.crash_plan_basis()?;
         Some(CrashPlan {
@@ -21,7 +21,7 @@ impl Election {
         })
     }
 
-    /// Asks for a new crash plan to be kept where this node's has changed.
+    /// Requests an update of the stored crash plan if it has changed.
     pub(super) fn update_crash_plan(&mut self) {
         let basis = self.crash_plan_basis();
         if basis != self.outbox.crash_plan_basis {
@@ -30,7 +30,7 @@ impl Election {
         }
     }
 
-    /// Chooses whom the crash plan names. A leader looks as often as it declares.
+    /// Chooses the successor that the crash plan names, with each declaration.
     pub(super) fn plan_successor(&mut self, now: Time) {
         self.outbox.planned_successor = self.choose_successor(now, None);
         self.update_crash_plan();
@@ -69,7 +69,7 @@ impl Election {
         }
     }
 
-    /// A dead node does not stand: the others do not wait for it.
+    /// The message does not announce this node as eligible, so that no node waits for a dead one.
     fn last_words(&self, basis: &Basis) -> Message {
         let standing = Standing {
             role: Role::Follower,

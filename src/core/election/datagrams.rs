@@ -1,5 +1,5 @@
-//! How a datagram goes through the election: is it to be believed, is its sender a member, and what
-//! does it change. What each kind of datagram changes is up to the mode.
+//! The path of a datagram: is it proven, is its sender a member, and what does it change. The mode
+//! decides what each kind of datagram changes.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -56,14 +56,15 @@ impl Election {
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);
                 if self.params.authenticated {
-                    // It may have asked for the leader before, when nothing that it said counted.
+                    // This node ignored an earlier question of the newcomer, because it had no
+                    // proof yet.
                     self.declare_soon(now);
                 }
             }
         }
     }
 
-    /// Takes in a datagram that is news.
+    /// Applies a datagram that is newer than the sender's earlier ones.
     fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
         let agrees = self.agrees_on_voters(message);
         if message.body == Body::Challenge {
@@ -75,13 +76,13 @@ impl Election {
     pub(super) fn handle_heartbeat(&mut self, now: Time, message: &Message, interval_us: u32) {
         self.members.note_report(&message.sender, Duration::from_micros(interval_us.into()));
         if message.standing.role == Role::Starting {
-            // It asks who leads.
+            // A starting node asks who leads.
             self.declare_soon(now);
         }
     }
 
-    /// A leader that is heard in another role leads no more, whatever else it says, and one that is
-    /// heard in another life has yet to declare. One that says so names its successor too.
+    /// A leader that announces another role leads no more. A leader in a new life has yet to
+    /// declare. A resignation names a successor, so its own handler takes it.
     pub(super) fn notice_fall(&mut self, now: Time, message: &Message) {
         let sender = message.sender;
         let resigns = matches!(message.body, Body::Resignation { .. } | Body::Farewell { .. });

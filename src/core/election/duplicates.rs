@@ -1,7 +1,7 @@
 //! Duplicate node ids: another daemon runs under the id of this node.
 //!
-//! It has a life of its own, if two hosts were given one name. It is in this very life, if a
-//! virtual machine was copied together with its memory.
+//! The other daemon has its own life if two hosts were given one name. It has this very life if a
+//! virtual machine was copied with its memory.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,33 +12,32 @@ use crate::time::Time;
 use crate::types::{Incarnation, Role};
 use crate::wire::message::{Body, Message};
 
-/// The shortest time between two doubts, in times of a member's patience.
+/// The shortest time between two doubts, in multiples of a member's patience.
 const DOUBT_PAUSE: u32 = 4;
 
 /// What this node knows of other daemons with its id.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct Duplicates {
-    /// When the last datagram of one was received.
+    /// When the last proven datagram of another daemon was received.
     heard: Option<Time>,
-    /// A datagram of one was received that may be replayed.
+    /// An unproven datagram of another daemon, which may be replayed.
     doubt: Option<Doubt>,
     /// When this node last sent an objection, and to which life.
     objected: Option<(Time, Incarnation)>,
 }
 
 impl Duplicates {
-    /// Forgets that one may run.
     pub(super) const fn forget_doubt(&mut self) {
         self.doubt = None;
     }
 
-    /// Whether a datagram of another daemon was received that has not had the time to answer yet.
+    /// Whether another daemon may run that has not yet had the time to answer.
     pub(super) fn is_in_doubt(&self, now: Time) -> bool {
         self.doubt.is_some_and(|doubt| doubt.until.is_none_or(|until| now < until))
     }
 
-    /// Another daemon may run under this node's id. An attacker may replay one former life of this
-    /// node after the other, so the next doubt has to wait. A daemon that runs will answer.
+    /// Another daemon may run under this node's id. The next doubt has to wait, because an attacker
+    /// may replay one former life of this node after the other. A running daemon will answer.
     pub(super) fn begin_doubt(&mut self, now: Time, patience: Duration) {
         let pause = patience * DOUBT_PAUSE;
         if self.doubt.is_none_or(|last| last.since + pause <= now) {
@@ -54,20 +53,20 @@ impl Duplicates {
     }
 }
 
-/// A datagram with this node's id may come from a daemon that runs, or may be replayed. This node's
-/// own vote does not count until that is known.
+/// A datagram with this node's id may come from a running daemon, or may be replayed. Until that is
+/// known, this node's own vote does not count.
 #[derive(Debug, Clone, Copy, Hash)]
 struct Doubt {
     since: Time,
-    /// When its time to answer ends; none if it was not challenged yet.
+    /// When its time to answer ends; none before the challenge.
     until: Option<Time>,
 }
 
 impl Election {
-    /// Receives a datagram of this very life. Multicast loopback brings back what this node sent.
+    /// Receives a datagram of this very life. Multicast loopback returns this node's own datagrams.
     /// If this node never used the sequence number, another daemon has a copy of its memory. The
-    /// group cannot tell the two apart, so the one that notices sends nothing more and stops. After
-    /// its next start it has a life of its own.
+    /// group cannot tell the two apart, so this daemon sends nothing more and stops. Its next start
+    /// begins a new life.
     pub(super) fn receive_from_own_life(&mut self, now: Time, from: IpAddr, message: &Message) {
         if message.sequence > self.sent.newest && !self.shares_life() {
             let cause = StopCause::LifeShared { with: from };
@@ -76,15 +75,14 @@ impl Election {
         }
     }
 
-    /// Whether another daemon runs in this very life.
+    /// Whether another daemon uses this very life.
     pub(super) const fn shares_life(&self) -> bool {
         matches!(self.stop_cause, Some(StopCause::LifeShared { .. }))
     }
 
-    /// Receives a datagram of another daemon with this node's id. The one that is past its start-up
-    /// stays; of two in the same state, the one whose life began first. It sends the other an
-    /// objection that names that life. Two that start at once may send each other one. There, too,
-    /// the life stays that began first.
+    /// Receives a datagram of another daemon with this node's id. The one past its start-up stays;
+    /// in the same state, the older life stays. The one that stays sends an objection that names
+    /// the other's life. If both send one, the older life stays.
     pub(super) fn receive_from_duplicate(&mut self, now: Time, from: IpAddr, message: &Message) {
         self.duplicates.heard = Some(now);
         if message.body == Body::Challenge {
@@ -92,9 +90,9 @@ impl Election {
         }
         if let Body::Objection { newcomer } = message.body {
             let began_first = self.life.incarnation < message.incarnation;
-            let told_it =
-                self.duplicates.objected.is_some_and(|(_, told)| told == message.incarnation);
-            if newcomer == self.life.incarnation && !(began_first && told_it) {
+            let objected_to_it =
+                self.duplicates.objected.is_some_and(|(_, life)| life == message.incarnation);
+            if newcomer == self.life.incarnation && !(began_first && objected_to_it) {
                 self.stop_because(now, StopCause::NodeIdTaken { holder: from });
             }
             return;

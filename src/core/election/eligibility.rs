@@ -10,7 +10,7 @@ use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::NodeId;
 
-/// What keeps a node from standing. Any of them is enough.
+/// Reasons why a node is not eligible. Any of them is enough.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Exclusions {
     pub(super) observer: bool,
@@ -18,9 +18,9 @@ pub(super) struct Exclusions {
     pub(super) stopping: bool,
     pub(super) maintenance: bool,
     pub(super) interface_down: bool,
-    /// The hook-runner has not agreed to run by the same configuration.
+    /// The hook-runner has not confirmed that it uses the same configuration.
     pub(super) no_hook_runner: bool,
-    /// None where there is no check.
+    /// None without a health check.
     pub(super) health: Option<Health>,
     pub(super) held_off: bool,
     pub(super) yielding: bool,
@@ -52,7 +52,7 @@ impl Exclusions {
         }
     }
 
-    /// The first that holds, in the order in which they are reported.
+    /// The first reason that holds, in the order in which they are reported.
     pub(super) fn first(&self) -> Option<Ineligible> {
         [
             self.stopping.then_some(Ineligible::Stopping),
@@ -73,7 +73,7 @@ impl Exclusions {
     }
 }
 
-/// Why a node of this health must not lead; none where it may.
+/// Why a node of this health must not lead; none if it may.
 const fn unhealthy(health: Health) -> Option<Ineligible> {
     match health.state() {
         HealthState::Pending => Some(Ineligible::CheckPending),
@@ -88,14 +88,13 @@ impl Election {
         self.exclusions.first().is_none()
     }
 
-    /// What the health check says of this node; none where there is no check.
+    /// The state of the health check; none without one.
     pub const fn health(&self) -> Option<Health> {
         self.exclusions.health
     }
 
-    /// Applies `change` to what keeps this node from standing, and acts on the outcome: a leader
-    /// hands over for `reason`, a candidate withdraws, a node that may stand again does when its
-    /// turn comes.
+    /// Applies `change` to the exclusions. If this node is no longer eligible, a leader hands over
+    /// for `reason` and a candidate withdraws. If it is eligible again, it stands in its turn.
     pub(super) fn change_exclusions(
         &mut self,
         now: Time,
@@ -115,7 +114,7 @@ impl Election {
             self.withdraw(now, reason);
         }
         if was_following {
-            // Those who rank this node learn of it now rather than with the next heartbeat.
+            // The other nodes rank this one, so they learn of it before the next heartbeat is due.
             self.send_heartbeat(now);
         }
     }
@@ -133,8 +132,8 @@ impl Election {
         self.resume_static_leadership(now);
     }
 
-    /// A node that was cut off starts listening anew, or gives the others' leader the time to be
-    /// heard.
+    /// After all interfaces were down, a starting node listens anew. Any other node waits to hear
+    /// the others' leader first.
     pub(super) fn relink(&mut self, now: Time) {
         if matches!(self.state, State::Starting { .. }) {
             return self.begin_startup(now);
@@ -146,7 +145,7 @@ impl Election {
         self.await_leader_for(now, self.params.leader_alive_threshold + turn);
     }
 
-    /// A yield counts from the end of the leadership on, however that ends.
+    /// The yield time starts at the end of the leadership, whatever ended it.
     pub(super) fn begin_yield_time(&mut self, now: Time) {
         if self.exclusions.yielding {
             let end = now + self.params.yield_time();
@@ -155,12 +154,12 @@ impl Election {
         }
     }
 
-    /// Nobody else has taken the leadership: this node may have it back.
+    /// No other node has taken the leadership, so this node may take it again.
     pub(super) fn end_yield(&mut self, now: Time) {
         self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = false);
     }
 
-    /// Another leader is there, so a yield has done what it was for.
+    /// Another node leads, so the yield has served its purpose.
     pub(super) fn finish_yield(&mut self, now: Time) {
         self.timers.clear(Timer::YieldEnd);
         self.end_yield(now);

@@ -1,4 +1,4 @@
-//! Following a leader, losing it, and telling the group that one is there.
+//! Following a leader, losing it, and the heartbeats of a follower.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::time::Time;
 use crate::types::NodeId;
 use crate::wire::message::Body;
 
-/// A heartbeat comes up to this part of the interval late, so that followers do not fall into step.
+/// A heartbeat is delayed by up to this part of the interval, so that followers do not synchronise.
 const HEARTBEAT_JITTER_PART: u32 = 10;
 
 impl Election {
@@ -36,7 +36,7 @@ impl Election {
         self.resume_static_leadership(now);
     }
 
-    /// The leader has been silent for too long, and did not answer either.
+    /// The leader has been silent for too long, and did not answer the probes.
     pub(super) fn give_leader_up(&mut self, now: Time) {
         let Some(leader) = self.leader.filter(|_| self.state == State::Following) else { return };
         if !self.was_asked(now) {
@@ -54,7 +54,7 @@ impl Election {
         self.await_leader(now);
     }
 
-    /// The leader is gone; another that declares is followed, the best-ranked one first.
+    /// The leader is lost. Follows the best-ranked other leader that declares, if there is one.
     pub(super) fn lose_leader(&mut self, now: Time, leader: NodeId) {
         self.members.note_resigned(&leader);
         self.note_ended(self.terms.current);
@@ -63,14 +63,14 @@ impl Election {
         self.replace_leader(now);
     }
 
-    /// With no leader in sight, this node stands when its turn comes: the best candidate at once,
-    /// each worse one a slot later, by when it has heard of the better one.
+    /// Without a leader, this node stands when its turn comes: the best candidate at once, each
+    /// worse one a slot later. By then it has heard of the better one.
     pub(super) fn await_leader(&mut self, now: Time) {
         let turn = self.turn(now);
         self.await_leader_for(now, turn);
     }
 
-    /// With no leader in sight, this node stands after `patience`.
+    /// Without a leader, this node stands after `patience`.
     pub(super) fn await_leader_for(&mut self, now: Time, patience: Duration) {
         if self.state == State::Following && self.leader.is_none() && self.is_eligible() {
             let free = self.quorum.voter.bound_until(now, self.life).unwrap_or(now);
@@ -78,8 +78,8 @@ impl Election {
         }
     }
 
-    /// How long this node lets better candidates go first: a slot for each of the best ones, and
-    /// those after them some at random.
+    /// How long this node lets better candidates go first: one slot for each of the best ones.
+    /// Behind those, the wait is random.
     pub(super) fn turn(&mut self, now: Time) -> Duration {
         if self.params.static_role == Some(StaticRole::Leader) {
             return Duration::ZERO;
@@ -99,7 +99,7 @@ impl Election {
         self.send(Body::Heartbeat { interval_us, leader: self.leader, conceded, acknowledged });
     }
 
-    /// Sets the time of the next heartbeat, and returns how long it may take at the most.
+    /// Sets the time of the next heartbeat, and returns the longest time until then.
     pub(super) fn schedule_heartbeat(&mut self, now: Time) -> Duration {
         let interval = self.report_interval(now);
         let jitter = interval / HEARTBEAT_JITTER_PART;
@@ -108,8 +108,8 @@ impl Election {
         interval + jitter
     }
 
-    /// Tells the group that this node is past its start-up: at once, or in a large group, whose
-    /// hosts may all have started together, in the time that heartbeats of that many take.
+    /// Announces the end of this node's start-up. In a large group, whose hosts may all have
+    /// started together, the announcements spread over one report interval.
     pub(super) fn report_soon(&mut self, now: Time) {
         let interval = self.report_interval(now);
         if interval <= self.params.shortest_report_interval() {
@@ -120,8 +120,8 @@ impl Election {
         }
     }
 
-    /// Between this node's heartbeats. A voter's are as frequent as the declarations it
-    /// acknowledges, and a leader is to hear soon of a leadership that it has missed.
+    /// The time between this node's heartbeats. A voter's are as frequent as the declarations that
+    /// it acknowledges. A concession is urgent too.
     pub(super) fn report_interval(&self, now: Time) -> Duration {
         let interval = if self.is_voter() || self.concession().is_some() {
             self.params.heartbeat_interval
@@ -131,14 +131,14 @@ impl Election {
         at_least_a_millisecond(interval)
     }
 
-    /// The leader hears soon where it has missed a leadership.
+    /// Reports soon to the leader that it has missed a leadership.
     pub(super) fn concede_soon(&mut self, now: Time) {
         if self.concession().is_some() {
             self.report_soon(now);
         }
     }
 
-    /// A better candidate under a worse leader asks for the leadership, once it may.
+    /// A better candidate under a worse leader claims the leadership as soon as it may.
     pub(super) fn consider_claim(&mut self, now: Time) {
         if !self.may_claim(now) {
             self.timers.clear(Timer::Claim);
@@ -150,11 +150,11 @@ impl Election {
         }
     }
 
-    /// Asks the leader to hand over, and asks again a heartbeat later unless it has.
+    /// Asks the leader to hand over, and repeats that every interval until it does.
     pub(super) fn claim(&mut self, now: Time) {
         if self.may_claim(now) {
-            // Otherwise it would not hear the leader resign either, and the others would wait for
-            // it.
+            // If this node did not hear the leader, it would miss the resignation too, and the
+            // others would wait for it.
             if self.hears_leader() {
                 self.send(Body::Claim);
             }
@@ -173,13 +173,12 @@ impl Election {
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 
-    /// Whether it is the leader itself that was heard last, and not others who told of it.
+    /// Whether this node heard the leader itself last, and not a probe reply about it.
     fn hears_leader(&self) -> bool {
         self.leader.and_then(|id| self.members.get(&id)).is_some_and(|leader| !leader.is_told_of)
     }
 
-    /// Does what would be due before the next declaration anyway: every wake costs more than what
-    /// is done in it.
+    /// Does what is due before the next declaration: waking up costs more than the work.
     pub(super) fn use_the_wake(&mut self, now: Time) {
         let soon = now + self.params.heartbeat_interval;
         let due_soon = |timer| self.timers.get(timer).is_some_and(|at| at <= soon);
@@ -192,7 +191,7 @@ impl Election {
         }
     }
 
-    /// Looks the members over.
+    /// Updates the members' states.
     pub(super) fn sweep(&mut self, now: Time) {
         self.timers.set(Timer::Sweep, now + self.sweep_interval());
         self.sweep_replay_protection(now);
@@ -207,8 +206,8 @@ impl Election {
         self.check_visible_candidates(now);
     }
 
-    /// Often enough to notice a silent member before its patience has run out twice, also where it
-    /// is done an interval early.
+    /// Often enough to notice a silent member before twice its patience is over, even if
+    /// `use_the_wake` sweeps an interval early.
     pub(super) fn sweep_interval(&self) -> Duration {
         at_least_a_millisecond(self.params.member_patience())
     }

@@ -1,5 +1,5 @@
-//! Giving leadership up in an orderly way: the demote hook first, then the resignation, so that
-//! the successor's `elected` never starts before this node's `demoted` has ended.
+//! Orderly handover: the demote hook first, then the resignation. So the successor's `elected`
+//! never starts before this node's `demoted` has ended.
 
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
@@ -10,18 +10,18 @@ use crate::time::Time;
 use crate::types::NodeId;
 use crate::wire::message::{Body, Message};
 
-/// What this node waits for after a leadership of its own.
+/// The times that this node keeps after its own leadership.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Handover {
-    /// A better candidate that yielded leaves the successor alone until then.
+    /// A better candidate that yielded makes no claim before this time.
     pub(super) no_claim_before: Time,
-    /// When it resigned, as long as it repeats that.
+    /// When this node resigned, as long as it repeats the resignation.
     pub(super) resigned_at: Option<Time>,
 }
 
 impl Election {
-    /// Begins to hand over. Until the demote hook has ended this node keeps declaring, so that
-    /// nobody takes over early.
+    /// Begins to hand over. This node keeps declaring until the demote hook has ended, so that no
+    /// other node takes over early.
     pub(super) fn hand_over(&mut self, now: Time, reason: Reason, successor: Option<NodeId>) {
         if self.state != State::Leading {
             return;
@@ -43,16 +43,16 @@ impl Election {
             return;
         }
         if self.others_wait_for_hooks() && self.hooks.schedule.hold() {
-            // It stops. The voters hold still for as long as they promised, and `post-stop` goes
-            // on.
+            // This node stops while its hooks still hold. The voters keep their pledges, and
+            // `post-stop` continues.
             self.leave_office(now);
         } else {
             self.resign(now, successor);
         }
     }
 
-    /// Names the successor and goes back to following. A leader whose lease has run out names
-    /// nobody: around it there may be no majority to elect one.
+    /// Names the successor and follows again. A leader whose lease has expired names none, because
+    /// a majority that could elect one may be out of reach.
     fn resign(&mut self, now: Time, asked_for_it: Option<NodeId>) {
         let may_name = self.holds_leadership();
         self.leave_office(now);
@@ -64,9 +64,9 @@ impl Election {
         self.await_successor(now, successor);
     }
 
-    /// Resigns once more: a voter that missed it is bound for as long as it promised, and in
-    /// available mode a follower waits until the leader counts as gone. It names nobody, so that
-    /// the successor asks only once.
+    /// Resigns again. A voter that missed it keeps its pledge until that expires, and in available
+    /// mode a follower waits until its patience ends. The repetition names no successor, so that
+    /// the successor asks for votes only once.
     pub(super) fn resign_again(&mut self, now: Time) {
         let Some(resigned_at) = self.handover.resigned_at else { return };
         let in_doubt = self.params.declaration_hold().max(self.params.leader_alive_threshold);
@@ -74,20 +74,20 @@ impl Election {
             self.handover.resigned_at = None;
             return;
         }
-        // A candidate asks the same voters for votes, which it would set free.
+        // A candidate must not release the voters whose votes it asks for.
         if self.state == State::Following {
             self.send(Body::Resignation { successor: None });
         }
         self.pause_before_resigning_again(now, resigned_at);
     }
 
-    /// Each pause is as long as all before it.
+    /// Each pause is as long as all earlier ones together.
     fn pause_before_resigning_again(&mut self, now: Time, resigned_at: Time) {
         let gap = at_least_a_millisecond(self.params.repetition_gap());
         self.timers.set(Timer::Resignation, now + now.since(resigned_at).max(gap));
     }
 
-    /// No longer acts as the leader, for whatever reason.
+    /// Stops acting as the leader.
     pub(super) fn leave_office(&mut self, now: Time) {
         self.note_ended(self.terms.current);
         self.begin_yield_time(now);
@@ -99,7 +99,7 @@ impl Election {
         self.learn_term(self.conflicts.heard);
     }
 
-    /// The candidate that asked for the leadership, if it is still there, or else the best one.
+    /// The candidate that claimed the leadership, if it is still visible, or else the best one.
     pub(super) fn choose_successor(
         &self,
         now: Time,
@@ -150,7 +150,7 @@ impl Election {
         }
     }
 
-    /// The successor has one election's time to declare before this node stands in its turn.
+    /// The successor gets one election time to declare before this node stands in its turn.
     fn await_successor(&mut self, now: Time, successor: Option<NodeId>) {
         let head_start = successor.map(|_| self.params.leader_election_duration);
         let turn = self.turn(now);
@@ -164,8 +164,8 @@ impl Election {
         }
     }
 
-    /// Falls silent for good, once leadership is handed over and no hook runs any more. A newcomer
-    /// whose id is taken does so at once: whatever it sent would speak for the holder of the id.
+    /// Stops once the leadership is handed over and no hook runs. A starting node whose id is taken
+    /// stops at once: its datagrams would speak for the holder of the id.
     pub(super) fn advance_stop(&mut self, now: Time) {
         let Some(cause) = self.stop_cause else { return };
         let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
@@ -182,7 +182,7 @@ impl Election {
         self.fall_silent(now);
     }
 
-    /// Reports the end, after everything else has been.
+    /// Reports the end, after every other output.
     pub(super) fn report_end(&mut self) {
         if self.state == State::Stopped && self.hooks.schedule.is_idle() {
             let stopped = self.stop_cause.take().map(Output::Stopped);
@@ -190,7 +190,7 @@ impl Election {
         }
     }
 
-    /// From now on nothing is sent, and nothing is listened to.
+    /// Sends nothing and ignores every datagram from now on.
     fn fall_silent(&mut self, now: Time) {
         if self.state == State::Stopped {
             return;

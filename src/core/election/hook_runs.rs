@@ -1,9 +1,9 @@
-//! Which hook runs when, what becomes of a run that fails, and until when the hooks must have let
+//! The hook runs: which hook runs when, what follows a failed run, and when the hooks must have let
 //! go.
 //!
-//! The order of the runs is [`HookSchedule`]'s. Here a leadership is announced once it may be, a
-//! run is judged by how it ended, and in quorum mode the grace begins in which the hooks have to
-//! let go; `core/fencing` has what follows if they do not.
+//! [`HookSchedule`] keeps the order of the runs. This file announces a leadership to the hooks,
+//! judges each run by its outcome, and in quorum mode begins the grace. `core/fencing` takes over
+//! if the hooks have not let go by its end.
 
 use std::time::Duration;
 
@@ -17,47 +17,47 @@ use crate::core::timers::Timer;
 use crate::time::{Time, doubled};
 use crate::types::{Role, Term};
 
-/// The time out after a failed hook doubles up to this, or is as long as configured.
+/// The holdoff after a failed `elected` hook doubles up to this, or to the configured one if
+/// longer.
 const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
 
-/// How long to wait before a hook that could not be started is tried again. After a run that failed
-/// or was lost the pause doubles with every further one, up to [`HOOK_RETRY_MAX`].
+/// Pause before a hook that could not be started is tried again. After a failed or lost run it
+/// doubles each time, up to [`HOOK_RETRY_MAX`].
 const HOOK_RETRY: Duration = Duration::from_secs(1);
 
-/// Longest pause before a hook that failed is run again.
 const HOOK_RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// The hook runs of this node, and what it expects of them.
+/// The hook runs of this node, and their failures.
 #[derive(Debug, Clone, Hash, Default)]
 pub(super) struct HookRuns {
     pub(super) schedule: HookSchedule,
-    /// What is to announce this leadership, once it may.
-    untold: Option<(HookEvent, Reason)>,
-    /// `elected` hooks that failed since one last succeeded.
+    /// The announcement of this leadership, until its hook may run.
+    unannounced: Option<(HookEvent, Reason)>,
+    /// `elected` hooks that failed since the last success.
     failures_in_a_row: u32,
-    /// Runs that failed or were lost, and are repeated, since one last ended as it should.
+    /// Failed or lost runs that were repeated since the last success.
     repeated: u32,
     pub(super) fencing: Fencing,
 }
 
 impl HookRuns {
-    /// This node leads, or leads on in a higher term, and its hooks are to be told so.
+    /// This node leads, or continues in a higher term, and its hooks must learn that.
     pub(super) fn announce(&mut self, event: HookEvent, reason: Reason) {
-        // Of a leadership that is not announced yet it is enough to announce the beginning.
-        if event == HookEvent::Elected || self.untold.is_none() {
-            self.untold = Some((event, reason));
+        // Before `elected` has run, no other announcement is needed.
+        if event == HookEvent::Elected || self.unannounced.is_none() {
+            self.unannounced = Some((event, reason));
         }
     }
 
-    /// Whether the hooks hold nothing of a leadership, and no fence command runs: it would hit the
-    /// next leadership of this node as well.
+    /// Whether the hooks have let go, and no fence command runs, which would also hit this node's
+    /// next leadership.
     pub(super) fn have_let_go(&self) -> bool {
         self.schedule.have_let_go() && !self.fencing.is_running()
     }
 
-    /// Whether the hooks have been told that this node leads; forgets it where they have not.
+    /// Whether the hooks know that this node leads. Drops the announcement if they do not.
     pub(super) fn retract_elected(&mut self) -> bool {
-        !matches!(self.untold.take(), Some((HookEvent::Elected, _)))
+        !matches!(self.unannounced.take(), Some((HookEvent::Elected, _)))
     }
 }
 
@@ -81,7 +81,7 @@ impl Election {
             return;
         }
         if let Some(run) = self.hooks.schedule.start_next() {
-            // Before the hooks take over: nothing that they hold is without a crash plan.
+            // Comes first: the hooks hold nothing without a crash plan.
             self.update_crash_plan();
             self.outbox.push(Output::RunHook(run));
         }
@@ -95,19 +95,18 @@ impl Election {
         self.advance_stop(now);
     }
 
-    /// Runs the hook that tells of this leadership, once it may.
+    /// Runs the hook that announces this leadership, as soon as it may.
     pub(super) fn run_elected_hook(&mut self) {
         if !self.is_confirmed() || !self.term_is_kept() {
             return;
         }
-        if let Some((event, reason)) = self.hooks.untold.take() {
+        if let Some((event, reason)) = self.hooks.unannounced.take() {
             self.schedule_hook(event, reason);
         }
     }
 
-    /// Takes in how `run` ended, by which the hooks may have let go. A run that is missing is
-    /// repeated; only a daemon that stops does not wait for it. `held` says whether the hooks
-    /// held anything until then.
+    /// Judges how `run` ended. A run that is missing is repeated, unless the daemon stops. `held`
+    /// says whether the hooks held anything until then.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
         if !self.is_missing(&run, outcome, held) {
             self.hooks.repeated = 0;
@@ -121,13 +120,13 @@ impl Election {
         }
     }
 
-    /// Whether the hooks miss a run that ended so. They miss each that never started. What lets
-    /// go they miss where it may not have ended, because it is done twice rather than not; and in
-    /// quorum mode, where others rely on it, until it succeeds.
+    /// Whether a run with this outcome is missing. A run that never started is, unless the hooks
+    /// need it no more. A lost run that lets go is, because it may not have ended, and running it
+    /// twice does no harm. In quorum mode a failed one is too, because other nodes rely on it.
     fn is_missing(&self, run: &HookRun, outcome: HookOutcome, held: bool) -> bool {
         let lets_go = match run.event {
             HookEvent::Started => true,
-            // Where the fence command has succeeded meanwhile, there is nothing left to let go of.
+            // If the fence command has succeeded meanwhile, the hooks have let go already.
             HookEvent::Demoted => held,
             HookEvent::Elected | HookEvent::Reaffirmed => false,
         };
@@ -155,7 +154,7 @@ impl Election {
         }
     }
 
-    /// A leader whose hook failed for `elected` is no use: it stays out, for longer every time.
+    /// A leader whose `elected` hook failed steps down and stays out, for longer each time.
     fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
         match outcome {
             HookOutcome::Succeeded => self.hooks.failures_in_a_row = 0,
@@ -181,8 +180,8 @@ impl Election {
         holdoff.min(HOLDOFF_MAX.max(base))
     }
 
-    /// A run by which the hooks were to let go has not done so. They have the grace to do it
-    /// after all, also where this node still has its lease: it does not resign before.
+    /// A run that should make the hooks let go has not. They get the grace for it, even if this
+    /// node still has its lease, because it does not resign before.
     pub(super) fn begin_grace(&mut self, now: Time) {
         if !self.hooks.schedule.hold() {
             return;
@@ -193,7 +192,8 @@ impl Election {
         }
     }
 
-    /// The grace is over. Where the lease is too, another node may take by now what the hooks hold.
+    /// The grace is over. If the lease is over too, another node may by now take over what the
+    /// hooks hold.
     pub(super) fn end_grace(&mut self) {
         let Some((term, is_first)) = self.hooks.fencing.start() else { return };
         if is_first {
@@ -202,7 +202,7 @@ impl Election {
         self.outbox.push(Output::Fence { term });
     }
 
-    /// Takes in how the fence command ended.
+    /// Judges how the fence command ended.
     pub(super) fn judge_fence(&mut self, now: Time, outcome: HookOutcome) {
         match self.hooks.fencing.finish(outcome) {
             Fenced::Released => {
@@ -216,12 +216,12 @@ impl Election {
         }
     }
 
-    /// The term that this node's hooks have not let go of in spite of `demoted`, or in time.
+    /// The term whose hooks have not let go although `demoted` ran, or have not in time.
     pub fn overdue_term(&self) -> Option<Term> {
         self.hooks.fencing.overdue_term()
     }
 
-    /// Takes in that the hooks have let go, where they have.
+    /// Ends the grace if the hooks have let go.
     pub(super) fn note_hooks_let_go(&mut self) {
         if !self.hooks.schedule.hold() {
             self.hooks.fencing.clear();

@@ -1,4 +1,4 @@
-//! Leading: take office, and declare.
+//! Leading: becoming the leader, and declaring.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::time::Time;
 use crate::wire::message::Body;
 
 impl Election {
-    /// Leads in a new term, unless this node may not lead after all.
+    /// Leads in a new term, if this node still may.
     pub(super) fn become_leader(&mut self, now: Time, reason: Reason) {
         if self.may_take_office(now) {
             self.take_next_term();
@@ -19,7 +19,7 @@ impl Election {
         }
     }
 
-    /// Ends the candidacy, and says whether this node may still lead.
+    /// Ends the candidacy, and returns whether this node may still lead.
     pub(super) fn may_take_office(&mut self, now: Time) -> bool {
         self.leave_startup();
         self.abandon_candidacy();
@@ -47,7 +47,7 @@ impl Election {
         self.open_leadership(now);
     }
 
-    /// Tells the group and the hooks of a leadership whose term is on disk.
+    /// Announces a leadership whose term is on disk to the group and the hooks.
     pub(super) fn open_leadership(&mut self, now: Time) {
         if self.begins_next_term() || self.timers.get(Timer::Declare).is_none() {
             self.declare_soon(now);
@@ -55,9 +55,8 @@ impl Election {
         self.run_elected_hook();
     }
 
-    /// Tells the group who leads, and again an interval later. A leadership whose first term is not
-    /// on disk yet is told of once it is; one that is to get a higher term goes on in its old one
-    /// until then.
+    /// Declares, and again an interval later. The first declaration waits until its term is on
+    /// disk. A leader that takes a higher term declares in the old one until then.
     pub(super) fn declare(&mut self, now: Time) {
         if !self.holds_leadership() || self.disk.written().term < self.terms.current {
             return self.timers.clear(Timer::Declare);
@@ -74,7 +73,7 @@ impl Election {
         self.use_the_wake(now);
     }
 
-    /// A leader that was not heard, or that does not hear, tries again before long.
+    /// A leader that was probed repeats its declaration soon, because datagrams were lost.
     fn time_to_next_declaration(&mut self) -> Duration {
         if self.probing.answers_owed == 0 {
             return self.declaration_interval();
@@ -84,7 +83,7 @@ impl Election {
         at_least_a_millisecond(gap)
     }
 
-    /// The last declaration was heard: the next one is due an interval after it.
+    /// Enough voters acknowledged the last declaration: the next one is due an interval after it.
     pub(super) fn rest_until_due(&mut self) {
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         if let Some(declared) = self.sent.declared.filter(|_| self.probing.answers_owed == 0) {
@@ -92,8 +91,8 @@ impl Election {
         }
     }
 
-    /// Declares at once, or as soon as the last declaration is a gap ago: one declaration answers
-    /// everyone who asks meanwhile. Does nothing where this node is not seen as the leader.
+    /// Declares at once, or as soon as the last declaration is a gap ago. So one declaration
+    /// answers all nodes that ask meanwhile. Does nothing if this node is not the announced leader.
     pub(super) fn declare_soon(&mut self, now: Time) {
         if !self.holds_leadership() {
             return;
@@ -106,12 +105,12 @@ impl Election {
         }
     }
 
-    /// Whether the group is to see this node as its leader.
+    /// Whether this node announces itself as the leader.
     pub(super) const fn holds_leadership(&self) -> bool {
         self.may_act() && matches!(self.state, State::Leading | State::HandingOver { .. })
     }
 
-    /// A static leader that may lead does, whoever else leads.
+    /// A static leader that may lead does so, even if another node leads.
     pub(super) fn resume_static_leadership(&mut self, now: Time) {
         let fixed = self.params.static_role == Some(StaticRole::Leader);
         if fixed && self.state == State::Following && self.is_eligible() {

@@ -1,7 +1,7 @@
 //! One node's election.
 //!
 //! ```text
-//!                 membership stable, or nobody heard for the grace period
+//!                 membership stable, or grace period over
 //!   ┌──────────┐ ──────────────────────────────────────────────▶ ┌──────────┐
 //!   │ Starting │      declaration heard                           │ Following│◀──┐
 //!   └──────────┘ ───────────────────────────────────────────────▶└──────────┘   │
@@ -10,7 +10,7 @@
 //!                                                             ┌──────────┐ or a leader
 //!                                                             │ Standing │      │
 //!                                                             └──────────┘      │
-//!                     nobody better, or named as successor        │             │
+//!                     no better candidate, or named as successor  │             │
 //!                                                                 ▼             │
 //!   ┌──────────────┐  yield, preempted, stop, ineligible      ┌─────────┐       │
 //!   │ HandingOver  │ ◀──────────────────────────────────────── │ Leading │ ──────┤
@@ -18,10 +18,9 @@
 //!          └──────────── demote hook ended: resign ─────────────────────────────┘
 //! ```
 //!
-//! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`;
-//! `datagrams` says what each kind of datagram does, `replay` which of them are believed,
-//! `duplicates` what becomes of other daemons under the same id, `hook_runs` when hooks run and
-//! what is expected of them.
+//! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`.
+//! `datagrams` handles each kind of datagram, `challenges` replay protection, `duplicates` other
+//! daemons with the same id, and `hook_runs` the hooks.
 
 mod available;
 mod candidacy;
@@ -79,9 +78,9 @@ use terms::Terms;
 pub struct Setup {
     /// This node's id.
     pub node_id: NodeId,
-    /// This life's number; above every earlier one's.
+    /// This life's number. It is higher than every earlier life's.
     pub incarnation: Incarnation,
-    /// What an earlier life persisted; the default where there was none.
+    /// What an earlier life persisted; the default if there was none.
     pub persisted: PersistentState,
     /// The settings.
     pub params: Params,
@@ -91,14 +90,14 @@ pub struct Setup {
     pub seed: u64,
 }
 
-/// Datagrams that were handed in and meant nothing.
+/// Counts of datagrams that were ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ignored {
     /// Of an earlier life, out of order, or seen before.
     pub stale: u64,
     /// From a node beyond [`MEMBERS_MAX`](crate::core::membership::MEMBERS_MAX).
     pub table_full: u64,
-    /// From a node that had not shown that it is there.
+    /// From a node without a proof of liveness.
     pub unproven: u64,
     /// Under a term that is absurdly far above the highest known one.
     pub absurd_term: u64,
@@ -109,13 +108,13 @@ pub struct Ignored {
 enum State {
     /// Listens; `sampled` is the membership's state at the last of so many `samples`.
     Starting { sampled: Option<u64>, samples: u32 },
-    /// Follows `Election::leader`, or waits for a leader where that is none.
+    /// Follows `Election::leader`, or waits for a leader if there is none.
     Following,
     /// Has proposed itself and collects proposals.
     Standing,
     /// Leads.
     Leading,
-    /// Led, and keeps the group informed until its demote hook has ended.
+    /// Led, and keeps declaring until its demote hook has ended.
     HandingOver { reason: Reason, successor: Option<NodeId> },
     /// Over.
     Stopped,
@@ -140,7 +139,7 @@ struct Sent {
 ///   none and `Timer::Candidacy` is set; or the node is not eligible.
 /// * In quorum mode this node acts as the leader only while it has a lease.
 ///
-/// Those of the terms are in `terms.rs`.
+/// `terms.rs` has the invariants of the terms.
 #[derive(Debug, Clone, Hash)]
 pub struct Election {
     /// This node in this life.
@@ -155,8 +154,8 @@ pub struct Election {
     quorum: Quorum,
     members: Members,
     replay: ReplayProtection,
-    /// By when this daemon looks at its members, unless it is held; none until it has looked at the
-    /// time.
+    /// The time of the next look at the members, at the latest. If it passes, the daemon was
+    /// stopped for a while. None until the first call with a time.
     wakes_by: Option<Time>,
     duplicates: Duplicates,
     timers: Timers,
@@ -164,18 +163,18 @@ pub struct Election {
     handover: Handover,
     probing: Probing,
     sent: Sent,
-    /// Why it stops, until that is reported.
+    /// Why this node stops; none once that is reported.
     stop_cause: Option<StopCause>,
     chance: Chance,
     outbox: Outbox,
 }
 
 impl Election {
-    /// Starts listening at `now`. The first outputs persist the new incarnation, say hello, and
-    /// run the hook for `started`.
+    /// Starts to listen at `now`. The first outputs persist the new incarnation, send a heartbeat,
+    /// and run the hook for `started`.
     pub fn new(setup: Setup, now: Time) -> Self {
         let Setup { node_id, incarnation, persisted, params, links_up, seed } = setup;
-        // What this node promised itself ended with the life that led or stood.
+        // A pledge to itself ended with the life that led or stood.
         let pledge = persisted.pledge.filter(|pledge| pledge.to.node_id != node_id);
         let voter = Voter::restored(now, persisted.enrolment, persisted.ballot, pledge);
         let life = Life { node_id, incarnation };
@@ -206,7 +205,7 @@ impl Election {
             chance: Chance::seeded(seed),
             outbox: Outbox::new(now),
         };
-        // It may have led in that term.
+        // The earlier life may have led in that term.
         election.note_ended(persisted.term);
         election.persist();
         election.schedule_hook(HookEvent::Started, Reason::Startup);
@@ -220,8 +219,8 @@ impl Election {
         self.life.node_id
     }
 
-    /// What this node does. One that hands over is a follower already: its hooks are being told
-    /// to let go.
+    /// What this node does. A node that hands over is a follower already, because its `demoted`
+    /// hook runs.
     pub const fn role(&self) -> Role {
         match self.state {
             State::Starting { .. } => Role::Starting,
@@ -231,13 +230,13 @@ impl Election {
         }
     }
 
-    /// Whether this node leads, as of the last call that told it the time.
+    /// Whether this node leads, as of the last call with a time.
     pub const fn is_leader(&self) -> bool {
         matches!(self.state, State::Leading)
     }
 
-    /// Whether this node leads at `now`, also where nothing has told it the time since its lease
-    /// ran out.
+    /// Whether this node leads at `now`. False after the lease has expired, even before a call
+    /// reports that time.
     pub fn is_leader_at(&self, now: Time) -> bool {
         self.is_leader() && self.may_act_at(now)
     }
@@ -257,12 +256,12 @@ impl Election {
         &self.params
     }
 
-    /// Whether the node is out of service by the operator's order.
+    /// Whether the operator took the node out of service.
     pub const fn in_maintenance(&self) -> bool {
         self.exclusions.maintenance
     }
 
-    /// Datagrams that meant nothing.
+    /// Counts of datagrams that were ignored.
     pub const fn ignored(&self) -> Ignored {
         self.outbox.ignored
     }
@@ -282,8 +281,8 @@ impl Election {
         self.act(now, |election| election.receive(now, from, message));
     }
 
-    /// Time has passed. Does at most one thing per [`Timer`]; whatever is still due then shows in
-    /// [`poll_timeout`](Self::poll_timeout).
+    /// Time has passed. Handles at most one expiry of each [`Timer`];
+    /// [`poll_timeout`](Self::poll_timeout) then shows what is still due.
     pub fn handle_timeout(&mut self, now: Time) {
         self.act(now, |_| ());
         for _ in 0..Timer::COUNT {
@@ -292,7 +291,7 @@ impl Election {
         }
     }
 
-    /// The hook run that was asked for last has ended.
+    /// The last requested hook run has ended.
     pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             let held = election.hooks.schedule.hold();
@@ -303,8 +302,8 @@ impl Election {
         });
     }
 
-    /// The fence command that was asked for last has ended. Where it succeeded, the hooks hold
-    /// nothing any more; otherwise it runs again.
+    /// The last requested fence command has ended. If it succeeded, the hooks have let go;
+    /// otherwise it runs again.
     pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             election.judge_fence(now, outcome);
@@ -312,10 +311,10 @@ impl Election {
         });
     }
 
-    /// `state`, which was asked for, or a newer one, is on disk.
+    /// `state`, which was requested, or a newer one, is on disk.
     pub fn handle_persisted(&mut self, now: Time, state: PersistentState) {
         if self.state == State::Stopped {
-            // Nothing rests on it any more, and what is left to be done is told.
+            // No later step depends on the disk, and the end is already reported.
             return;
         }
         self.act(now, |election| {
@@ -329,8 +328,8 @@ impl Election {
         });
     }
 
-    /// Does `what` to this election, at `now`: under a lease that still holds, believing nobody who
-    /// may have died during a pause, and telling what changed.
+    /// Runs `what` at `now`. An expired lease ends first, members that may have failed during a
+    /// pause must prove themselves again, and changes are reported.
     fn act<T>(&mut self, now: Time, what: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.snapshot();
         self.check_lease(now);
@@ -372,15 +371,15 @@ impl Election {
         }
     }
 
-    /// Nothing is sent once the election is over, nor before this life's number is on disk: a later
-    /// life might take it again. Nor is anything if another daemon speaks in this life.
+    /// Sends nothing once the election is over, or if another daemon uses this life. Nor before
+    /// this life's number is on disk, because a later life might use the number again.
     fn may_send(&self) -> bool {
         self.state != State::Stopped
             && self.disk.written().incarnation == self.life.incarnation
             && !self.shares_life()
     }
 
-    /// Sends `body` with the next sequence number, where anything may be sent.
+    /// Sends `body` with the next sequence number, if this node may send.
     fn send(&mut self, body: Body) {
         if self.may_send() {
             let echoes = self.take_echoes();
@@ -401,7 +400,7 @@ impl Election {
         }));
     }
 
-    /// What this node tells about itself.
+    /// This node's role, rank and flags, as its datagrams announce them.
     fn standing(&self) -> Standing {
         let handing_over = matches!(self.state, State::HandingOver { .. });
         let role = if self.holds_leadership() { Role::Leader } else { self.role() };
@@ -421,7 +420,7 @@ impl Election {
         Rank::new(self.life.node_id, &self.standing())
     }
 
-    /// Asks for what must be remembered to be put on disk, where it is not.
+    /// Requests a write of the persistent state if it has changed.
     fn persist(&mut self) {
         let state = PersistentState {
             revision: 0,
@@ -453,7 +452,7 @@ impl Election {
         Snapshot { role: self.role(), leader: self.leader, term: self.terms.known }
     }
 
-    /// Tells what the call that began at `before` changed.
+    /// Reports what the call that began at `before` changed.
     fn report_transition(&mut self, now: Time, before: Snapshot) {
         let after = self.snapshot();
         let reason = self.outbox.cause.take();
@@ -483,7 +482,7 @@ struct Snapshot {
     term: Term,
 }
 
-/// `part` of an interval as announced or waited for: never zero, so that no timer spins.
+/// `interval`, but never zero: a timer of zero would spin.
 fn at_least_a_millisecond(interval: Duration) -> Duration {
     interval.max(Duration::from_millis(1))
 }

@@ -1,14 +1,14 @@
-//! Where the two modes differ. The rest of the election is the same in both.
+//! The differences between the two modes. The rest of the election is the same in both.
 //!
 //! | | available mode | quorum mode |
 //! |---|---|---|
-//! | what makes a leader | no better candidate is visible | the votes of a majority of the voters |
-//! | how long it is one | until it hears a better leader | until its lease expires |
+//! | why a node leads | no better candidate is visible | a majority of the voters voted for it |
+//! | how long it leads | until it hears a better leader | until its lease expires |
 //! | who may be elected | every candidate | a voter that may vote for itself |
-//! | what a leader may leave behind | its hook may still hold | nothing before another one leads |
+//! | hooks of an old leader | may still hold | have let go before the next leader's hooks run |
 //!
-//! Each function here has one arm for each mode. No other file of the election asks which mode it
-//! is in: `available` is for the one, `quorum` for the other.
+//! Each function here has one arm for each mode. No other file of the election asks for the mode:
+//! `available` serves the one, `quorum` the other.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -24,7 +24,6 @@ use crate::wire::message::Message;
 
 /// Standing for leadership.
 impl Election {
-    /// Opens a candidacy.
     pub(super) fn open_candidacy(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => self.collect_proposals(now),
@@ -32,7 +31,7 @@ impl Election {
         }
     }
 
-    /// Proposes itself once more, or asks the voters once more.
+    /// Proposes itself again, or asks the voters again.
     pub(super) fn repeat_proposal(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => self.send_proposal(now),
@@ -40,8 +39,8 @@ impl Election {
         }
     }
 
-    /// The time of the election is over: no better candidate has proposed itself, or too few voters
-    /// have answered.
+    /// The election time is over: no better candidate has proposed itself, or too few voters have
+    /// granted.
     pub(super) fn end_election(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => self.become_leader(now, Reason::Election),
@@ -49,7 +48,7 @@ impl Election {
         }
     }
 
-    /// New settings come. What a candidate asked of the voters was for other times.
+    /// Settings change. The voters' answers to this candidate were for the old times.
     pub(super) fn interrupt_election(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => {}
@@ -66,7 +65,7 @@ impl Election {
         }
     }
 
-    /// The leader that resigned named this node.
+    /// The leader resigned and named this node.
     pub(super) fn succeed(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => self.become_leader(now, Reason::Handover),
@@ -74,7 +73,7 @@ impl Election {
         }
     }
 
-    /// Whether `node_id` may be elected, as far as the mode has a say.
+    /// Whether the mode allows `node_id` to be elected.
     pub(super) fn may_be_elected(&self, node_id: &NodeId) -> bool {
         match self.params.mode() {
             Mode::Available => true,
@@ -93,7 +92,7 @@ impl Election {
 
 /// Leading.
 impl Election {
-    /// Whether nothing forbids a leader to act, as of the last call that told it the time.
+    /// Whether a leader may act, as of the last call with a time.
     pub(super) const fn may_act(&self) -> bool {
         match self.params.mode() {
             Mode::Available => true,
@@ -101,7 +100,7 @@ impl Election {
         }
     }
 
-    /// Whether nothing forbids a leader to act at `now`.
+    /// Whether a leader may act at `now`.
     pub(super) fn may_act_at(&self, now: Time) -> bool {
         match self.params.mode() {
             Mode::Available => true,
@@ -109,8 +108,8 @@ impl Election {
         }
     }
 
-    /// Whether the `elected` hook may run, as far as the mode has a say. Before a majority has
-    /// acknowledged the leader, the voters' pledges leave no time to undo what the hook does.
+    /// Whether the mode allows the `elected` hook to run. Until a majority has acknowledged the
+    /// leader, the pledges leave no time to undo what the hook does.
     pub(super) fn is_confirmed(&self) -> bool {
         match self.params.mode() {
             Mode::Available => true,
@@ -118,8 +117,8 @@ impl Election {
         }
     }
 
-    /// How long after a declaration the next one comes. In quorum mode it comes sooner if too few
-    /// voters acknowledge this one: it is sent again as often as the lease leaves time to.
+    /// How long after a declaration the next one comes. In quorum mode the leader repeats it
+    /// sooner, as often as the lease allows, until enough voters acknowledge it.
     pub(super) fn declaration_interval(&self) -> Duration {
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
         match self.params.mode() {
@@ -139,9 +138,8 @@ impl Election {
         matches!(self.params.mode(), Mode::Quorum)
     }
 
-    /// Whether a resignation that is repeated can still help: a voter that missed it keeps its
-    /// promise until that expires, and in available mode a follower waits until it gives the leader
-    /// up.
+    /// Whether repeating a resignation can help. A voter that missed it keeps its pledge until that
+    /// expires. In available mode a follower that missed it waits until its patience ends.
     pub(super) const fn resignation_may_help(&self) -> bool {
         match self.params.mode() {
             Mode::Available => self.leader.is_none(),
@@ -150,9 +148,9 @@ impl Election {
     }
 }
 
-/// What is heard, and what is on disk.
+/// Received datagrams, and the state on disk.
 impl Election {
-    /// Takes in what a member says that is news; `agrees` if it names the same voters.
+    /// Applies a new datagram of a member; `agrees` if it names the same voters.
     pub(super) fn take_in_by_mode(
         &mut self,
         now: Time,
@@ -167,7 +165,7 @@ impl Election {
         }
     }
 
-    /// This node knows no leader any more.
+    /// This node has lost its leader.
     pub(super) fn replace_leader(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => self.follow_another_leader(now),
@@ -175,7 +173,7 @@ impl Election {
         }
     }
 
-    /// A leader has heard of `term`. In available mode it remembers that for the time after its
+    /// A leader has heard of `term`. In available mode it keeps that term for the time after its
     /// leadership.
     pub(super) fn note_term_while_leading(&mut self, term: Term) {
         match self.params.mode() {
@@ -184,8 +182,8 @@ impl Election {
         }
     }
 
-    /// A leadership in `term` has ended that this node knew. In available mode the next leader has
-    /// to be above it; in quorum mode each one is.
+    /// This node knows of an ended leadership in `term`. In available mode it makes sure that the
+    /// next leader is above it. In quorum mode every next leader is.
     pub(super) fn note_ended(&mut self, term: Term) {
         match self.params.mode() {
             Mode::Available => self.concede_at_least(term),

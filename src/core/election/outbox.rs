@@ -1,4 +1,4 @@
-//! What goes out of an election and is of no consequence for what it does next.
+//! The outputs of an election, and what was reported. Neither changes what it does next.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -12,11 +12,11 @@ use crate::core::output::{Event, Output};
 use crate::time::Time;
 use crate::types::NodeId;
 
-/// What is to be carried out, and what has been reported.
+/// Outputs that wait, and what was reported.
 ///
-/// Elections that differ in it alone will do the same, but for what they report and for the crash
-/// plan. So it does not count in their hash, by which the model checker can tell where two ways
-/// have met. Outputs are to be taken before.
+/// Elections that differ only in this act alike, except for their reports and the crash plan. So it
+/// is not part of their hash, by which the model checker finds equal states. Take the outputs
+/// before hashing.
 #[derive(Debug, Clone)]
 pub(super) struct Outbox {
     pub(super) outputs: VecDeque<Output>,
@@ -25,15 +25,15 @@ pub(super) struct Outbox {
     /// Why leadership last changed hands here; goes into the next
     /// [`Transition`](crate::core::output::Transition).
     pub(super) cause: Option<Reason>,
-    /// Since when role and leader are what they are.
+    /// Since when the role and the leader have not changed.
     pub(super) since: Time,
     /// Whether it was reported that too few candidates are visible.
     pub(super) reported_short: bool,
     /// The rival leader that was reported last.
     pub(super) reported_rival: Option<NodeId>,
-    /// Who is to lead where this leader dies.
+    /// The successor that the crash plan names.
     pub(super) planned_successor: Option<NodeId>,
-    /// What the crash plan that was asked to be kept depends on.
+    /// The inputs of the crash plan that was last requested.
     pub(super) crash_plan_basis: Option<Basis>,
 }
 
@@ -65,8 +65,8 @@ impl Hash for Outbox {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// The only source of chance. Elections whose generators differ will do the same as long as chance
-/// is the same for them.
+/// The only source of randomness. It is not part of the hash, because it is no state of the
+/// protocol.
 #[derive(Debug, Clone)]
 pub(super) struct Chance(fastrand::Rng);
 
@@ -75,7 +75,7 @@ impl Chance {
         Chance(fastrand::Rng::with_seed(seed))
     }
 
-    /// A time up to `most`.
+    /// A random time up to `most`.
     pub(super) fn up_to(&mut self, most: Duration) -> Duration {
         let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.0.u64(0..=nanos))

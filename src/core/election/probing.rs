@@ -1,4 +1,4 @@
-//! Asking a silent leader before it is given up, and answering for it.
+//! Failure detection: asking a leader that is overdue before it is given up.
 //!
 //! ```text
 //!  declared      due                                      given up
@@ -6,14 +6,14 @@
 //!                    probes, a part of the time between apart
 //! ```
 //!
-//! Between the time at which a declaration is due and the alive threshold, followers that miss it
-//! ask the leader, which declares at once, and once more twice over: whoever asks has lost a
-//! datagram already. A follower that did hear it says so where the leader's answers stay away. So a
-//! short threshold loses no leader to a few lost datagrams.
+//! From the time at which a declaration is due to the alive threshold, followers that miss it probe
+//! the leader. The leader declares at once, and then twice more, because the follower that probes
+//! has already lost a datagram. A follower that did hear it sends a probe reply if the leader's
+//! answers stay away. So a few lost datagrams cost no leader, even with a short threshold.
 //!
-//! Of the followers that would ask, or tell, the best goes first and the others take what it said
-//! for theirs: what it costs does not grow with the group. Whoever is better and was not heard
-//! while the leader was asked is gone too, as far as can be known.
+//! Of the followers that would probe or reply, the best one goes first, and the others count what
+//! it sent as theirs. So the cost does not grow with the group. A better node that was silent while
+//! the leader was probed is presumed failed, too.
 
 use std::time::Duration;
 
@@ -25,54 +25,55 @@ use crate::time::Time;
 use crate::types::{DatagramId, NodeId};
 use crate::wire::message::Body;
 
-/// A leader is not given up before it was asked so often, by whomever: a node that was stopped for
-/// a while finds its leader overdue, but knows nothing yet.
+/// A leader is given up only after this many probes, by any nodes. A node that was stopped for a
+/// while finds its leader overdue, but has not listened.
 const ASKED_AT_LEAST: u32 = 3;
 
-/// How many go first in an order of their own; the others' turn comes after them at random.
+/// This many nodes go first, in the order of their rank. The others follow at random.
 const TURNS: u32 = 8;
 
-/// The times that a leader which was probed declares beyond the first.
+/// How many declarations a probed leader repeats.
 const ANSWERS_REPEATED: u32 = 2;
 
-/// What this node asks of a leader that is overdue, is about to tell of one that it hears, and owes
-/// those who did not hear it as the leader.
+/// What this node knows of an overdue leader that it probes, of a leader that it hears and others
+/// miss, and of probes to itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Probing {
     pub(super) asking: Asking,
-    telling: Telling,
-    /// How often this leader declares again soon, as somebody did not hear it.
+    replying: Replying,
+    /// How many declarations this leader still repeats soon, because a follower missed one.
     pub(super) answers_owed: u32,
 }
 
-/// What a follower knows of a leader that is overdue, and of who asks it.
+/// The probes of an overdue leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Asking {
-    /// Since when, once the leader was asked and did not answer.
+    /// Since when the leader has not answered; none before the first probe.
     pub(super) since: Option<Time>,
     /// The probes that this node sent or heard.
     asked: u32,
-    /// Whether the better ones have had the time to ask before this node does.
+    /// Whether better nodes have had the time to probe first.
     in_turn: bool,
 }
 
-/// What a follower is about to tell of a leader that it hears and somebody else does not.
+/// A probe reply that this follower owes for a leader that it hears and another node misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-struct Telling {
-    /// When somebody last asked.
+struct Replying {
+    /// When a node last asked.
     asked_at: Option<Time>,
-    /// Whether it asked again though the leader had answered: it does not hear the leader at all.
-    in_vain: bool,
-    /// Whether the better ones have had the time to tell before this node does.
+    /// Whether a node asked again after the leader had answered, so that it does not hear the
+    /// leader.
+    is_repeated: bool,
+    /// Whether better nodes have had the time to reply first.
     in_turn: bool,
 }
 
 impl Election {
-    /// Awaits the leader's next declaration: asks for it when it is overdue, and gives the leader
-    /// up in the end.
+    /// Waits for the leader's next declaration. If that is overdue, this node probes the leader,
+    /// and finally gives it up.
     pub(super) fn watch_leader(&mut self) {
         self.probing.asking = Asking::default();
-        if !self.probing.telling.in_vain {
+        if !self.probing.replying.is_repeated {
             self.timers.clear(Timer::ProbeReply);
         }
         let Some(Awaited { due, until }) = self.awaited() else { return };
@@ -80,16 +81,16 @@ impl Election {
         self.timers.set(Timer::Probe, due + spacing(due, until));
     }
 
-    /// No longer awaits a declaration.
+    /// Stops waiting for a declaration.
     pub(super) fn forget_leader(&mut self) {
         self.probing.asking = Asking::default();
-        self.probing.telling = Telling::default();
+        self.probing.replying = Replying::default();
         for timer in [Timer::Silence, Timer::Probe, Timer::ProbeReply, Timer::Claim] {
             self.timers.clear(timer);
         }
     }
 
-    /// Asks the leader whether it is still there, unless somebody better does.
+    /// Asks the leader whether it is alive, unless a better follower does.
     pub(super) fn probe(&mut self, now: Time) {
         let Some((leader, Awaited { due, until })) = self.leader_awaited() else { return };
         let spacing = spacing(due, until);
@@ -102,7 +103,7 @@ impl Election {
         self.note_probe(now, due, spacing);
     }
 
-    /// Somebody asks `leader` whether it is still there.
+    /// A node asks `leader` whether it is alive.
     pub(super) fn handle_probe(&mut self, now: Time, leader: NodeId) {
         if self.holds_leadership() {
             return self.answer_probe(now, leader);
@@ -113,9 +114,10 @@ impl Election {
         }
         let spacing = spacing(due, until);
         if now < due {
-            let last = self.probing.telling.asked_at.replace(now);
-            self.probing.telling.in_vain = last.is_some_and(|last| now.since(last) <= spacing * 2);
-            self.probing.telling.in_turn = false;
+            let last = self.probing.replying.asked_at.replace(now);
+            self.probing.replying.is_repeated =
+                last.is_some_and(|last| now.since(last) <= spacing * 2);
+            self.probing.replying.in_turn = false;
             self.timers.set(Timer::ProbeReply, now + spacing / 2);
         } else {
             self.note_probe(now, due, spacing);
@@ -123,8 +125,8 @@ impl Election {
         }
     }
 
-    /// This node leads, and somebody did not hear it; or is about to give another leader up, and
-    /// need not look for a third.
+    /// This node leads, and a follower missed its declaration. Or a node is about to give another
+    /// leader up, and should follow this one.
     fn answer_probe(&mut self, now: Time, asked: NodeId) {
         if asked == self.life.node_id {
             self.probing.answers_owed = ANSWERS_REPEATED;
@@ -132,36 +134,37 @@ impl Election {
         self.declare_soon(now);
     }
 
-    /// The leader did not answer where this node could hear it: tells what was heard of it before.
+    /// The leader did not answer within this node's hearing. Reports the leader's last datagram
+    /// instead.
     pub(super) fn send_probe_reply(&mut self, now: Time) {
         let Some((leader, Awaited { due, until })) = self.leader_awaited() else { return };
         if now >= due {
             return;
         }
-        if !self.probing.telling.in_turn {
-            self.probing.telling.in_turn = true;
+        if !self.probing.replying.in_turn {
+            self.probing.replying.in_turn = true;
             let wait = self.turn_to_speak(now, spacing(due, until));
             return self.timers.set(Timer::ProbeReply, now + wait);
         }
-        self.probing.telling.in_vain = false;
+        self.probing.replying.is_repeated = false;
         if let Some(newest) = self.members.newest(&leader) {
             self.send(Body::ProbeReply { leader, newest });
         }
     }
 
-    /// Somebody has heard `leader`. Where this node has not, it need not ask any more.
+    /// Another node has heard `leader`. If this node has not, it may stop probing.
     pub(super) fn handle_probe_reply(&mut self, now: Time, leader: NodeId, newest: DatagramId) {
         if self.leader != Some(leader) || self.state != State::Following {
             return;
         }
-        self.probing.telling.in_vain = false;
+        self.probing.replying.is_repeated = false;
         self.timers.clear(Timer::ProbeReply);
         if self.members.note_probe_reply(now, &leader, newest) {
             self.watch_leader();
         }
     }
 
-    /// Whether the leader may be given up. Where it was hardly asked, it gets the time for it.
+    /// Whether the leader was probed often enough to give it up. If not, it gets more time.
     pub(super) fn was_asked(&mut self, now: Time) -> bool {
         let Some(Awaited { due, until }) = self.awaited() else { return true };
         let missing = ASKED_AT_LEAST.saturating_sub(self.probing.asking.asked);
@@ -173,21 +176,21 @@ impl Election {
         false
     }
 
-    /// How many of those who live are better. Once a leader was asked in vain, only who was heard
-    /// meanwhile counts.
+    /// How many visible nodes are better. After unanswered probes, a node counts only if it was
+    /// heard meanwhile.
     pub(super) fn better_rivals(&self, now: Time) -> usize {
         let own = self.rank();
         let since = self.probing.asking.since.unwrap_or(Time::ZERO);
         self.members.rivals_since(now, since).filter(|rival| *rival > own).count()
     }
 
-    /// Whether nobody else can be the next leader: the last one did not answer, and of the others
-    /// that could nobody was heard meanwhile.
+    /// Whether no other node can be the next leader: the last one did not answer, and no better
+    /// node was heard meanwhile.
     pub(super) fn succeeds_for_certain(&self, now: Time) -> bool {
         self.probing.asking.since.is_some() && self.better_rivals(now) == 0
     }
 
-    /// Each of the probes that there have to be leaves the leader the time to answer.
+    /// The leader gets the time to answer each of the probes that are required.
     fn note_probe(&mut self, now: Time, due: Time, spacing: Duration) {
         self.probing.asking.asked = self.probing.asking.asked.saturating_add(1);
         self.probing.asking.since.get_or_insert(due.min(now));
@@ -206,7 +209,7 @@ impl Election {
         Some((leader, self.members.awaited(&leader)?))
     }
 
-    /// How long this node lets better ones speak first, of followers that all have the same to say.
+    /// How long this node lets better followers go first, because all of them would send the same.
     fn turn_to_speak(&mut self, now: Time, spacing: Duration) -> Duration {
         let own = self.rank();
         let leader = self.leader;
@@ -222,7 +225,7 @@ impl Election {
     }
 }
 
-/// Between two probes of a leader that was due at `due` and is given up at `until`.
+/// The time between two probes of a leader that was due at `due` and is given up at `until`.
 fn spacing(due: Time, until: Time) -> Duration {
     Params::probe_spacing(until.since(due))
 }

@@ -1,4 +1,4 @@
-//! What an election tells about itself.
+//! The status of an election.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::time::Time;
 use crate::types::NodeId;
 
 impl Election {
-    /// Who leads, at `now`.
+    /// The role, the term and the leader at `now`.
     pub fn headline(&self, now: Time) -> Headline {
         Headline {
             role: self.role(),
@@ -21,7 +21,7 @@ impl Election {
         }
     }
 
-    /// A snapshot at `now`.
+    /// A snapshot of the status at `now`.
     pub fn status(&self, now: Time) -> Status {
         let Headline { role, term, leader } = self.headline(now);
         Status {
@@ -41,7 +41,7 @@ impl Election {
         }
     }
 
-    /// Why this node does not stand for leadership now; none where it does.
+    /// Why this node is not eligible now; none if it is.
     pub fn ineligible(&self, now: Time) -> Option<Ineligible> {
         let short = self.missing_candidates(now).map(|_| Ineligible::TooFewCandidates);
         self.exclusions.first().or(short)

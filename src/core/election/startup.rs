@@ -1,14 +1,14 @@
-//! Start-up: listen before speaking up, as in Hyperledger Fabric's gossip election.
+//! Start-up: a node listens before it takes part, as in Hyperledger Fabric's gossip election.
 //!
-//! A starting node says hello at every sample, and a leader that hears it declares at once. While
-//! a node starts, its datagrams never displace a member that is still visible under the same id,
-//! and the holder of the id, if it lives, objects: the newcomer then refuses to run.
+//! A starting node sends a heartbeat at every sample, and a leader that receives it declares at
+//! once. The datagrams of a starting node never displace a visible member with the same id. If the
+//! holder of the id is alive, it objects, and the starting node stops.
 
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::timers::Timer;
 use crate::time::Time;
 
-/// At so many samples a node that starts says hello, however large the group is.
+/// A starting node sends a heartbeat at this many samples, however large the group is.
 const HELLOS: u32 = 3;
 
 impl Election {
@@ -19,8 +19,8 @@ impl Election {
         self.say_hello(now);
     }
 
-    /// Start-up ends where two samples in a row find the same members, and nobody better among them
-    /// is still starting: of hosts that start together, the best leads.
+    /// Start-up ends when two samples in a row find the same members and no better one is still
+    /// starting. So of hosts that start together, the best one leads.
     pub(super) fn sample_membership(&mut self, now: Time) {
         let State::Starting { sampled, samples } = self.state else { return };
         let seen = Some(self.members.changes());
@@ -37,8 +37,8 @@ impl Election {
         self.is_eligible() && self.members.best_starting(now).is_some_and(|best| best > self.rank())
     }
 
-    /// From now on this node takes part: with no leader in sight, it stands when its turn comes.
-    /// A node that cannot hear anybody goes on starting, however long that takes.
+    /// Takes part from now on: without a leader, this node stands in its turn. Without an
+    /// interface, it stays in start-up.
     pub(super) fn end_startup(&mut self, now: Time) {
         if self.exclusions.interface_down {
             return;
@@ -48,7 +48,7 @@ impl Election {
         self.await_leader(now);
     }
 
-    /// Ends start-up, and tells whether it was not over already.
+    /// Ends start-up, and returns whether it was still on.
     pub(super) fn leave_startup(&mut self) -> bool {
         if !matches!(self.state, State::Starting { .. }) {
             return false;
@@ -59,9 +59,8 @@ impl Election {
         true
     }
 
-    /// Tells the group that this node starts: at first at every sample, so that those that start
-    /// together know each other by the second; then, in a large group, no more often than any
-    /// member tells that it is there.
+    /// Announces that this node starts. It does so at the first samples, so that nodes that start
+    /// together know each other by the second one. Then a large group's report interval applies.
     pub(super) fn say_hello(&mut self, now: Time) {
         match self.state {
             State::Starting { samples, .. } if samples < HELLOS => self.send_heartbeat(now),

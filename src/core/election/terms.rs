@@ -1,31 +1,32 @@
-//! The terms that a node knows, and those that no group has got to.
+//! The terms that a node knows, and absurdly high terms, which no group can have reached.
 
 use super::{Election, State};
 use crate::types::Term;
 use crate::wire::message::Message;
 
-/// Up to here any term is taken, by a node that is new or was away. No group has so many
-/// leaderships: at one a second it would take 136 years.
+/// Any term up to this is believed, even by a node that knows only low ones. No group has so many
+/// leaderships: at one a second they take 136 years.
 const IN_REASON: u64 = 1 << 32;
 
-/// A higher one is taken only if it is not further above the highest known one than this. At 50,000
-/// datagrams a second, which is more than a node judges, the last term is 178 years away.
+/// A higher term is believed only up to this far above the highest known one. At 50,000 datagrams a
+/// second, which is more than a node handles, the last term is 178 years away.
 const STEP: u64 = 1 << 16;
 
-/// The terms that a node knows of.
+/// The terms that a node knows.
 ///
-/// Invariant: `known` never shrinks, and no datagram shows a term that is not on disk.
+/// Invariant: `known` never shrinks, and no datagram carries a term that is not on disk.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Terms {
-    /// The highest one that this node has taken in.
+    /// The highest known term.
     pub(super) known: Term,
-    /// The one that the leader which this node follows, or is, declared last, or will declare
-    /// first; of the last leader where there is none. It may be lower than the highest known one.
+    /// The term of the leader that this node follows or is: the last one it declared, or the first
+    /// one it will declare. Without a leader, that of the last one. It may be below the highest
+    /// known term.
     pub(super) current: Term,
 }
 
 impl Terms {
-    /// Of a node whose earlier life knew of `known`.
+    /// The terms of a node whose earlier life knew `known`.
     pub(super) fn restored(known: Term) -> Self {
         Terms { known, current: Term::default() }
     }
@@ -43,8 +44,7 @@ impl Election {
         self.disk.written().term >= self.terms.known
     }
 
-    /// Takes in a term that another node knows. A leader keeps it for the time after its
-    /// leadership.
+    /// Learns a term that another node knows. A leader keeps it until its leadership ends.
     pub(super) fn learn_term(&mut self, term: Term) {
         if matches!(self.state, State::Leading | State::HandingOver { .. }) {
             self.note_term_while_leading(term);
@@ -54,14 +54,14 @@ impl Election {
         }
     }
 
-    /// Whether `message` announces a term that no group has got to.
+    /// Whether `message` announces an absurdly high term.
     pub(super) fn is_far_ahead(&self, message: &Message) -> bool {
         let known = self.terms.known.max(self.conflicts.heard);
         let most = known.0.saturating_add(STEP).max(IN_REASON);
         message.highest_term() > Term(most)
     }
 
-    /// Takes nothing from `message` but its number, so that it means nothing later either.
+    /// Ignores `message`, but notes its number, so that it is ignored later, too.
     pub(super) fn refuse_term(&mut self, message: &Message) {
         self.outbox.ignored.absurd_term += 1;
         if self.members.knows(message.life()) {

@@ -1,13 +1,13 @@
 //! Conflicts: two leaders that hear each other, and leaderships that a leader has missed.
 //!
-//! Two leaders meet after a partition heals. The better-ranked one stays, takes a term above both
-//! and is `reaffirmed`, because the other's hook may have taken things over meanwhile. The worse
-//! one steps down when it hears a better declaration. Its heartbeats then concede, until the winner
-//! declares in a higher term: the winner may never have heard of it.
+//! After a partition two leaders hear each other. The better-ranked one stays, takes a term above
+//! both and is `reaffirmed`, because the other's hook may have taken over meanwhile. The worse one
+//! steps down when it hears the better one's declaration. Its heartbeats then concede until the
+//! winner declares in a higher term, because the winner may never have heard of it.
 //!
-//! So two things move a leader's term: the first declaration of a worse leader in a term, and a
-//! follower's concession. Both together do so once an interval at the most, whatever others say.
-//! What is heard meanwhile waits for the end of the interval, because it may not be said again.
+//! So two events raise a leader's term: the first declaration of a worse leader in a term, and a
+//! follower's concession. Together they do so at most once an interval. A leader that hears more
+//! meanwhile handles it at the end of the interval, because it may not hear it again.
 
 use std::net::IpAddr;
 
@@ -19,23 +19,22 @@ use crate::time::Time;
 use crate::types::{NodeId, Term};
 use crate::wire::message::{Body, Message};
 
-/// The terms that a leader has to get above.
+/// The terms that a leader must get above.
 ///
-/// A leader does not learn of higher terms. Until it has resigned, the highest term that it knows
-/// is that of its leadership, or the next one, which it takes once that is on disk.
+/// A leader does not learn of higher terms. Until it has resigned, its highest known term is that
+/// of its leadership, or the next one, which it takes once that is on disk.
 #[derive(Debug, Clone, Copy, Default, Hash)]
 pub(in crate::core::election) struct Conflicts {
-    /// The highest term that this node heard of while it led, and does not lead in.
+    /// The highest term of other nodes that this node heard of while it led.
     pub(in crate::core::election) heard: Term,
-    /// A leader in a lower term than this has missed a leadership that has ended, and hears of it
-    /// from this node.
+    /// A leader in a lower term has missed an ended leadership; this node reports that to it.
     conceded: Term,
     /// When this node last took a higher term while it led.
     last_reaffirmed: Option<Time>,
 }
 
 impl Election {
-    /// Another leader, worse than this one, has declared under `term`.
+    /// A worse leader has declared under `term`.
     pub(in crate::core::election) fn defend(
         &mut self,
         now: Time,
@@ -47,13 +46,13 @@ impl Election {
             self.notify(Event::RivalLeader { rival, address });
         }
         self.declare_soon(now);
-        // The look at the members that came with a declaration may have ended the leadership.
-        if self.state == State::Leading && self.members.settle(&rival, term) {
+        // The sweep that came with the declaration may have ended the leadership.
+        if self.state == State::Leading && self.members.note_outbid(&rival, term) {
             self.outdo(now, term);
         }
     }
 
-    /// A leader that this one gives way to has declared under `term`: follow it at once.
+    /// This node gives way to `leader`, which has declared under `term`, and follows it at once.
     pub(in crate::core::election) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
         let led = self.state == State::Leading;
         self.leave_office(now);
@@ -69,7 +68,7 @@ impl Election {
         self.send_heartbeat(now);
     }
 
-    /// Another node leads by `static_role` too. Neither gives way; people have to decide.
+    /// Another node leads by `static_role` too. Neither gives way; the operators must decide.
     pub(in crate::core::election) fn report_static_rival(
         &mut self,
         rival: NodeId,
@@ -80,10 +79,9 @@ impl Election {
         }
     }
 
-    /// A follower of this leader knows of a leadership that has ended and that this one has to be
-    /// above. Nothing else that is heard of higher terms moves a leader: a third node would carry
-    /// the terms of two leaders that do not hear each other from one to the other, and each would
-    /// outbid the other for ever.
+    /// A follower of this leader knows of an ended leadership in a higher term. No other report of
+    /// a higher term moves a leader. Otherwise a third node would carry terms between two leaders
+    /// that do not hear each other, and each would outbid the other for ever.
     pub(super) fn handle_concession(&mut self, now: Time, message: &Message) {
         let Body::Heartbeat { leader: Some(leader), conceded: Some(term), .. } = message.body
         else {
@@ -95,34 +93,34 @@ impl Election {
         }
     }
 
-    /// The winner, which leads in `term`, has to get past both terms, also where this node restarts
-    /// before it has: its hook ran before the hooks of this node let go.
+    /// Makes the winner, which leads in `term`, take a term above both, even if this node restarts
+    /// first. The winner's hook ran before this node's hooks had let go.
     pub(in crate::core::election) fn concede(&mut self, term: Term) {
         self.terms.known = self.terms.known.max(term);
         self.take_next_term();
         self.note_ended(self.terms.known);
     }
 
-    /// The next leader has to be above `term`.
+    /// The next leader must be above `term`.
     pub(in crate::core::election) fn concede_at_least(&mut self, term: Term) {
         self.conflicts.conceded = self.conflicts.conceded.max(term);
     }
 
-    /// The leader that this node follows declares in `term`. It may be another one than
-    /// before, or have lost its disk, and has to be above the term that was followed before.
+    /// The followed leader declares in `term`. It may be another leader than before, or have lost
+    /// its disk, so it must get above the term that was followed before.
     pub(in crate::core::election) fn note_current_term(&mut self, term: Term) {
         self.note_ended(self.terms.current);
         self.terms.current = term;
     }
 
-    /// The term that the leader has yet to get past.
+    /// The term that the leader has yet to get above.
     pub(in crate::core::election) fn concession(&self) -> Option<Term> {
         let is_behind = self.leader.is_some() && self.terms.current < self.conflicts.conceded;
         is_behind.then_some(self.conflicts.conceded)
     }
 
-    /// Another leader leads in `term`, and this one has to get above it: now, or if it took a
-    /// higher term less than an interval ago, when that is over.
+    /// Another leader leads in `term`, and this one must get above it: now, or an interval after it
+    /// last took a higher term.
     pub(in crate::core::election) fn outdo(&mut self, now: Time, term: Term) {
         self.learn_term(term);
         self.reaffirm_when_due(now);
@@ -136,14 +134,14 @@ impl Election {
         }
     }
 
-    /// The disk is done, or other intervals count: what this leader waits for may be due by now.
+    /// The disk is done, or the intervals have changed, so a term that waits may be due.
     pub(in crate::core::election) fn go_on_reaffirming(&mut self, now: Time) {
         if self.timers.get(Timer::Reaffirm).is_some() {
             self.reaffirm_when_due(now);
         }
     }
 
-    /// Leads on, in a term above every one that it heard of, once its last one is on disk.
+    /// Continues to lead, in a term above all that it heard of, once its present term is on disk.
     pub(in crate::core::election) fn reaffirm(&mut self, now: Time) {
         if !self.term_is_kept() {
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);
@@ -158,7 +156,7 @@ impl Election {
         self.open_leadership(now);
     }
 
-    /// A leader that took a higher term leads in it from the time on that it is on disk.
+    /// A leader that took a higher term leads in it as soon as that term is on disk.
     pub(in crate::core::election) fn begins_next_term(&mut self) -> bool {
         let begins = self.state == State::Leading
             && self.term_is_kept()

@@ -1,5 +1,4 @@
-//! What is particular to available mode: the best candidate that is visible leads, without votes,
-//! until it hears a better leader.
+//! Available mode: the best visible candidate leads, without votes, until it hears a better leader.
 //!
 //! `conflicts` is for two leaders that hear each other.
 
@@ -19,7 +18,7 @@ use crate::wire::message::{Body, Message};
 pub(super) use conflicts::Conflicts;
 
 impl Election {
-    /// Takes in what a member says that is news.
+    /// Applies a new datagram of a member.
     pub(super) fn take_in_available(
         &mut self,
         now: Time,
@@ -67,7 +66,7 @@ impl Election {
         }
     }
 
-    /// Sends the proposal, and again as long as the election lasts.
+    /// Sends the proposal, and repeats it until the election ends.
     pub(super) fn send_proposal(&mut self, now: Time) {
         self.send(Body::Proposal);
         self.sent.proposed = Some(now);
@@ -77,14 +76,14 @@ impl Election {
         }
     }
 
-    /// Everyone has had the time to answer. Without a better one alive, the election is won.
+    /// Every candidate has had the time to answer. If none is better, this node has won.
     pub(super) fn declare_if_certain(&mut self, now: Time) {
         if self.better_rivals(now) == 0 {
             self.become_leader(now, Reason::Election);
         }
     }
 
-    /// Another node leads. The best-ranked leader is followed; a worse one is told so.
+    /// Another node leads. The best-ranked leader is followed, and a worse one hears a declaration.
     fn handle_declaration(&mut self, now: Time, from: IpAddr, rank: Rank, message: &Message) {
         let sender = message.sender;
         let better = rank > self.rank();
@@ -94,7 +93,7 @@ impl Election {
             }
             State::Leading if better => self.step_down(now, sender, message.term),
             State::Leading => self.defend(now, sender, from, message.term),
-            // Whoever leads is better than one that is on its way out.
+            // Any leader is better than one that hands over.
             State::HandingOver { .. } => self.step_down(now, sender, message.term),
             State::Starting { .. } | State::Standing | State::Following => {
                 self.learn_term(message.term);
@@ -104,7 +103,7 @@ impl Election {
         }
     }
 
-    /// Of several active leaders the best-ranked one is followed.
+    /// Follows the best-ranked of several active leaders.
     fn follow_the_best(&mut self, now: Time, sender: NodeId, rank: Rank, term: Term) {
         let current =
             self.leader.and_then(|id| Some(Rank::new(id, &self.members.get(&id)?.standing)));
@@ -124,7 +123,7 @@ impl Election {
         }
     }
 
-    /// The leader is gone. Another one that declares is followed, the best first.
+    /// The leader failed or resigned. Follows the best other leader that declares, if there is one.
     pub(super) fn follow_another_leader(&mut self, now: Time) {
         if let Some(active) = self.members.best_active_leader(now) {
             self.follow(now, active.node_id());
