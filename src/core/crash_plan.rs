@@ -1,7 +1,7 @@
-//! A node's crash plan: what remains to be done in its name where its daemon ends without a word.
+//! A node's crash plan: what `post-stop` must do in its name if its daemon dies.
 //!
-//! A daemon that is killed cannot run its demote hook or resign. So it leaves word beforehand, and
-//! renews it whenever that changes. Whoever finds the daemon dead carries it out: `post-stop`.
+//! A killed daemon cannot run its demote hook or resign. So it stores the plan beforehand, and
+//! updates it with each change.
 
 use std::time::Duration;
 
@@ -12,33 +12,33 @@ use crate::time::Time;
 use crate::types::{NodeId, Term};
 use crate::wire::message::Message;
 
-/// What is to be done after the daemon's death, the hook first.
+/// The steps after the daemon's death; the hook comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrashPlan {
-    /// The demote hook; none where the hooks hold nothing.
+    /// The demote hook; none if the hooks hold nothing.
     pub hook: Option<HookRun>,
-    /// How long that may take before another node may lead, at the least where it starts before the
-    /// lease has run out. None in available mode, where nobody waits.
+    /// How long the hook may take before another node may lead, if it starts before the lease has
+    /// expired. None in available mode, in which no node waits.
     pub grace: Option<Duration>,
-    /// When it is over, where it has begun: by the clock that the daemon goes by.
+    /// The end of the grace by the daemon's clock, if it has begun.
     pub grace_end: Option<Time>,
-    /// To be sent once the hook has ended. The last datagram of the daemon's life: none that it
-    /// sent counts as newer.
+    /// The datagram to send once the hook has ended. Its sequence number is above all others of
+    /// this life.
     pub resignation: Message,
 }
 
-/// What a crash plan depends on; a new one is made where this differs.
+/// The inputs of a crash plan; a change of them needs a new plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Basis {
-    /// The term that goes with the hook and the resignation.
+    /// The term of the hook run and the resignation.
     pub(crate) term: Term,
-    /// Whether the hooks have begun to take over and not let go since.
+    /// Whether the hooks have begun to take over and have not let go since.
     pub(crate) hooks_hold: bool,
     /// How long the hook may take before another node may lead.
     pub(crate) grace: Option<Duration>,
-    /// When that is over, where it has begun.
+    /// When that time is over, if it has begun.
     pub(crate) grace_end: Option<Time>,
-    /// Who is named as the successor.
+    /// The successor that the resignation names.
     pub(crate) planned_successor: Option<NodeId>,
 }

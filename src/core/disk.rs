@@ -1,23 +1,22 @@
-//! What must outlive the daemon: what was asked to be kept, and what is known to be on disk.
+//! The persistent state: what was requested, and what is known to be on disk.
 
 use std::hash::Hash;
 use std::hash::Hasher;
 
 use crate::core::persist::PersistentState;
 
-/// A node's disk, as far as the node was told.
+/// The disk, as far as this node knows.
 ///
-/// Writes take their time and overtake each other, so every state that is asked to be kept has a
-/// revision of its own.
+/// Writes take time and may overtake each other, so every requested state has its own revision.
 #[derive(Debug, Clone)]
 pub(crate) struct Disk {
     written: PersistentState,
-    /// What it was asked for last.
+    /// The last requested state.
     asked: Option<PersistentState>,
 }
 
 impl Disk {
-    /// A disk that holds what an earlier life left there.
+    /// A disk with the state of an earlier life.
     pub(crate) const fn holding(written: PersistentState) -> Self {
         Disk { written, asked: None }
     }
@@ -27,8 +26,8 @@ impl Disk {
         &self.written
     }
 
-    /// Takes in what has to be kept from now on. Returns what to ask for; nothing where the same
-    /// was asked for last.
+    /// Notes the state to keep. Returns the state to write, or none if the last request was the
+    /// same.
     pub(crate) fn ask_for(&mut self, state: PersistentState) -> Option<PersistentState> {
         let revision = self.asked.unwrap_or(self.written).revision + 1;
         if self.asked.is_some_and(|last| last.says_the_same_as(&state)) {
@@ -38,20 +37,20 @@ impl Disk {
         self.asked
     }
 
-    /// Takes in that `state` is on disk.
+    /// Notes that `state` is on disk.
     pub(crate) const fn note_written(&mut self, state: PersistentState) {
         self.written = state;
     }
 
-    /// Whether nothing waits for the disk. Before the end of a write is told, what is there may be
-    /// replaced by what was asked for in between. So it is not enough that the last state says the
-    /// same as the one that is known to be there.
+    /// Whether nothing waits for the disk. It is not enough that the last request says the same as
+    /// the known state: a request in between may have replaced that, and its write may not be
+    /// reported yet.
     pub(crate) fn has_all(&self) -> bool {
         self.asked == Some(self.written)
     }
 }
 
-/// By what the states say, which is not all that counts: see [`Disk::has_all`].
+/// The hash ignores the revisions, but not [`Disk::has_all`], which depends on them.
 impl Hash for Disk {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.written, self.asked, self.has_all()).hash(hasher);

@@ -1,5 +1,5 @@
-//! Fencing in quorum mode: until when the hooks have to let go of a leadership that has ended, and
-//! when the fence command runs because they have not.
+//! Fencing in quorum mode: when the hooks must have let go of an ended leadership, and when the
+//! fence command runs because they have not.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::core::hook::HookOutcome;
 use crate::time::{Time, doubled};
 use crate::types::Term;
 
-/// How long to wait before a fence command that failed runs again. Doubles with every further
-/// failure, up to [`FENCE_RETRY_MAX`].
+/// Pause before a failed fence command runs again. Doubles with every further failure, up to
+/// [`FENCE_RETRY_MAX`].
 const FENCE_RETRY: Duration = Duration::from_secs(1);
 
 /// Longest pause before the fence command runs again.
 const FENCE_RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// How long to wait after so many failures of the fence command, and one more.
+/// The pause after `failures` earlier failures of the fence command and one more.
 pub fn pause_before_fencing_again(failures: u32) -> Duration {
     doubled(FENCE_RETRY, failures).min(FENCE_RETRY_MAX)
 }
@@ -27,52 +27,51 @@ pub(crate) struct Fencing {
     running: Option<Term>,
 }
 
-/// Hooks that have to let go of a leadership: until the grace ends. Then the fence command runs,
-/// until it succeeds or the hooks have let go.
+/// A leadership that the hooks must let go of before the grace ends. After that the fence command
+/// runs until it succeeds or the hooks have let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Overdue {
     term: Term,
     grace_end: Time,
-    /// Whether a run by which they were to let go failed, or the grace is over.
+    /// Whether a run that should make the hooks let go failed, or the grace is over.
     is_late: bool,
-    /// Runs of the fence command that failed.
+    /// Failed runs of the fence command.
     failures: u32,
 }
 
-/// What follows from the end of a fence command.
+/// What follows when a fence command has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fenced {
-    /// This host holds nothing of that leadership any more, whatever becomes of the demote hook.
+    /// This host holds nothing of that leadership any more, even if the demote hook fails.
     Released,
     /// The command runs again after this long.
     RetryIn(Duration),
-    /// The hooks had let go meanwhile.
+    /// The hooks have let go meanwhile.
     Moot,
 }
 
 impl Fencing {
-    /// The hooks have until `grace_end` to let go of the leadership in `term`; the sooner end
-    /// counts.
+    /// The hooks must let go of the leadership in `term` by `grace_end`; an earlier end stays.
     pub(crate) fn limit(&mut self, term: Term, grace_end: Time) {
         let overdue = self.overdue.get_or_insert(Overdue::new(term, grace_end));
         overdue.grace_end = overdue.grace_end.min(grace_end);
     }
 
-    /// A run by which the hooks were to let go has failed. They have until `grace_end`, unless
-    /// their time runs already. Returns whether it begins now.
+    /// A run that should make the hooks let go has failed. They get until `grace_end`, unless a
+    /// grace has begun already. Returns whether it begins now.
     pub(crate) fn note_failed(&mut self, term: Term, grace_end: Time) -> bool {
         let begins = self.overdue.is_none();
         self.overdue.get_or_insert(Overdue::new(term, grace_end)).is_late = true;
         begins
     }
 
-    /// The grace, or a pause, is over. Returns the term to run the fence command for, and whether
-    /// this is its first run; none while one runs.
+    /// The grace, or a pause, is over. Returns the term to fence, and whether this is the first
+    /// run. None while a run is on.
     pub(crate) fn start(&mut self) -> Option<(Term, bool)> {
         let overdue = self.overdue.as_mut()?;
         overdue.is_late = true;
         if self.running.is_some() {
-            // One at a time: whether it runs again is decided at its end.
+            // One run at a time: its end decides whether another follows.
             return None;
         }
         self.running = Some(overdue.term);
@@ -97,17 +96,17 @@ impl Fencing {
         self.overdue = None;
     }
 
-    /// When the grace is over; none where it has not begun.
+    /// When the grace is over; none if it has not begun.
     pub(crate) fn grace_end(&self) -> Option<Time> {
         self.overdue.map(|overdue| overdue.grace_end)
     }
 
-    /// The term that the hooks have not let go of in spite of `demoted`, or in time.
+    /// The term whose hooks have not let go although `demoted` ran, or have not in time.
     pub(crate) fn overdue_term(&self) -> Option<Term> {
         self.overdue.filter(|overdue| overdue.is_late).map(|overdue| overdue.term)
     }
 
-    /// Whether a fence command runs. It would hit the next leadership of this node as well.
+    /// Whether a fence command runs. It would also hit this node's next leadership.
     pub(crate) const fn is_running(&self) -> bool {
         self.running.is_some()
     }

@@ -1,10 +1,10 @@
-//! What the results of a health check come to: single ones may be wrong, a few in a row are not.
+//! Health: several results of the health check in a row, because a single one may be wrong.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::params::Thresholds;
 
-/// What a node's check says of it.
+/// The health of a node by its check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HealthState {
@@ -16,8 +16,8 @@ pub enum HealthState {
     Failing,
 }
 
-/// The health of one node. The first result decides by itself, because nothing speaks against it;
-/// afterwards it takes several in a row to change what earlier ones have said.
+/// The health of one node. The first result decides alone; later it takes several in a row to
+/// change the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Health {
     thresholds: Thresholds,
@@ -29,23 +29,24 @@ pub struct Health {
 }
 
 impl Health {
-    /// Of a node that has just started.
+    /// The health of a node that has just started.
     pub const fn pending(thresholds: Thresholds) -> Self {
         Health { thresholds, state: HealthState::Pending, failures: 0, successes: 0 }
     }
 
-    /// Of a node that did without a check until now, and loses nothing by being given one.
+    /// The health of a node that gets its first check by a reload. It stays healthy until the check
+    /// fails.
     pub const fn assumed(thresholds: Thresholds) -> Self {
         Health { state: HealthState::Healthy, ..Health::pending(thresholds) }
     }
 
-    /// The same under other thresholds, which judge from the next result on.
+    /// The same health under other thresholds, which apply from the next result on.
     #[must_use]
     pub const fn under(self, thresholds: Thresholds) -> Self {
         Health { thresholds, ..self }
     }
 
-    /// The check has passed or failed once more.
+    /// The check has passed or failed.
     pub fn note(&mut self, passed: bool) {
         if passed {
             (self.failures, self.successes) = (0, self.successes.saturating_add(1));
@@ -62,22 +63,22 @@ impl Health {
         };
     }
 
-    /// What the check says.
+    /// The state.
     pub const fn state(&self) -> HealthState {
         self.state
     }
 
-    /// How many results it takes.
+    /// The thresholds.
     pub const fn thresholds(&self) -> Thresholds {
         self.thresholds
     }
 
-    /// Failures in a row, up to now.
+    /// Failures in a row.
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Successes in a row, up to now.
+    /// Successes in a row.
     pub const fn successes(&self) -> u32 {
         self.successes
     }
@@ -91,7 +92,7 @@ mod tests {
 
     const FALL_3_RISE_2: Thresholds = Thresholds { fall: 3, rise: 2 };
 
-    /// The states that `results` lead through; `+` is a success, `-` a failure.
+    /// The states after each of `results`; `+` is a success, `-` a failure.
     fn states(mut health: Health, results: &str) -> Vec<HealthState> {
         results
             .chars()
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(stricter.state(), HealthState::Failing);
     }
 
-    /// What the whole history says, read backwards: the newest streak that was long enough, or
+    /// The state by the whole history, read backwards: the newest streak that is long enough, or
     /// else the first result.
     fn judged(history: &[bool], Thresholds { fall, rise }: Thresholds) -> HealthState {
         let state = |passed| if passed { HealthState::Healthy } else { HealthState::Failing };

@@ -1,4 +1,4 @@
-//! What a hook run is: the event, and the facts its environment is made of.
+//! A hook run: its event, and the facts in its environment.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::types::{NodeId, Role, Term};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookEvent {
-    /// The daemon started and does not lead: clean up leftovers of an earlier life.
+    /// The daemon started and does not lead. The hook cleans up after an earlier life.
     Started,
     /// This node became the leader.
     Elected,
@@ -36,15 +36,15 @@ impl fmt::Display for HookEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// The daemon came up.
+    /// The daemon started.
     Startup,
-    /// Won an election.
+    /// This node won an election.
     Election,
-    /// Named as the successor by a leader that handed over.
+    /// The leader handed over and named this node.
     Handover,
-    /// The role is set by hand.
+    /// The operator set the role.
     Static,
-    /// A worse leader declared itself; this one leads on.
+    /// A worse leader declared itself; this one continues.
     Conflict,
     /// A better leader declared itself.
     BetterLeader,
@@ -62,18 +62,18 @@ pub enum Reason {
     CheckFailed,
     /// Fewer than `min_candidates` candidates are visible.
     TooFewCandidates,
-    /// The hook failed for `elected`.
+    /// The `elected` hook failed.
     HookFailed,
-    /// Its daemon ended without a word.
+    /// The daemon died.
     Crashed,
-    /// The configuration no longer lets this node lead.
+    /// The new configuration does not let this node lead.
     Reconfigured,
-    /// A majority of the voters was not heard from in time (quorum mode).
+    /// A majority of the voters did not answer in time (quorum mode).
     LeaseLost,
 }
 
 impl Reason {
-    /// The word that hooks, logs and watchers get.
+    /// The word for hooks, logs and watchers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Reason::Startup => "startup",
@@ -103,7 +103,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One run of the hook that the core asks for, with all that its environment says.
+/// One hook run, with the facts in its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HookRun {
     /// `LANELECT_EVENT`.
@@ -130,8 +130,8 @@ pub enum HookOutcome {
     Succeeded,
     /// It exited otherwise, was killed, or overran its time limit.
     Failed,
-    /// It began, and has not ended as far as is known: even KILL does not end it, or the
-    /// hook-runner is gone.
+    /// It began, and is not known to have ended: SIGKILL does not end it, or the hook-runner is
+    /// gone.
     Lost,
     /// It never started: the hook-runner could not be reached, or the system gave no process.
     NotRun,

@@ -1,25 +1,25 @@
-//! The order in which a host's hooks see the world: one at a time, strictly alternating, and the
-//! last run matching the node's final state, however fast leadership comes and goes meanwhile.
+//! The order of a host's hook runs: one at a time, strictly alternating, and the last one matches
+//! the node's final state.
 
 use std::collections::VecDeque;
 
 use crate::core::hook::{HookEvent, HookRun};
 
-/// What runs, and what runs next.
+/// The running hook and the pending ones.
 ///
-/// Invariant: in the order running, then pending, `elected` and `demoted` alternate, `reaffirmed`
-/// comes only while the hooks are on the leader's side, and `started` only first. What happened
-/// and was undone before its hook could run is left out, so at most three runs are pending.
+/// Invariant: in the order running, then pending, `elected` and `demoted` alternate. `reaffirmed`
+/// comes only while the hooks have taken over, and `started` only first. A change that was undone
+/// before its hook ran is left out, so at most three runs are pending.
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct HookSchedule {
     running: Option<HookRun>,
     pending: VecDeque<HookRun>,
-    /// Whether the hooks have begun to take over, and not let go since.
+    /// Whether the hooks have begun to take over and have not let go since.
     holds: bool,
 }
 
 impl HookSchedule {
-    /// Takes in that `run.event` happened.
+    /// Notes that `run.event` happened.
     pub(crate) fn push(&mut self, run: HookRun) {
         match run.event {
             HookEvent::Started | HookEvent::Elected => self.pending.push_back(run),
@@ -38,15 +38,15 @@ impl HookSchedule {
         self.running
     }
 
-    /// Takes in that the running hook ended, and returns what it was.
+    /// The running hook has ended. Returns its run.
     pub(crate) fn finish(&mut self) -> Option<HookRun> {
         let finished = self.running.take();
         self.holds &= finished.is_none_or(|run| run.event != HookEvent::Demoted);
         finished
     }
 
-    /// Takes back the run that was to be started and never did: it waits again, ahead of what has
-    /// happened since, which may have made it moot.
+    /// Returns a run that has to run again to the queue, ahead of later events, which may have made
+    /// it moot.
     pub(crate) fn put_back(&mut self, run: HookRun) {
         match run.event {
             HookEvent::Elected => self.holds = false,
@@ -58,8 +58,7 @@ impl HookSchedule {
         later.into_iter().for_each(|run| self.push(run));
     }
 
-    /// Takes back the run that was to be started and never did, and does without it and whatever
-    /// it makes moot.
+    /// Drops a run that would have to run again, and every run that this makes moot.
     pub(crate) fn do_without(&mut self, run: HookRun) {
         self.put_back(run);
         if self.pending.front() == Some(&run) {
@@ -67,7 +66,7 @@ impl HookSchedule {
         }
     }
 
-    /// Takes in that the hooks were made to let go: no `demoted` has to.
+    /// The fence command has succeeded, so no `demoted` is needed.
     pub(crate) fn release(&mut self) {
         self.holds = false;
         if self.pending.front().is_some_and(|run| run.event == HookEvent::Demoted) {
@@ -80,24 +79,23 @@ impl HookSchedule {
         self.running.as_ref()
     }
 
-    /// Whether the hooks have begun to take over and not let go since.
+    /// Whether the hooks have begun to take over and have not let go since.
     pub(crate) const fn hold(&self) -> bool {
         self.holds
     }
 
-    /// Whether the hooks are on the follower's side: nothing that they took over is still theirs,
-    /// and what an earlier life left behind is cleaned up.
+    /// Whether the hooks have let go of everything, including what an earlier life left behind.
     pub(crate) fn have_let_go(&self) -> bool {
         let starts = |run: &HookRun| run.event == HookEvent::Started;
         !self.holds && !self.running.iter().chain(&self.pending).any(starts)
     }
 
-    /// Whether nothing runs and nothing waits to.
+    /// Whether no hook runs or waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.pending.is_empty()
     }
 
-    /// An `elected` that has not run yet takes over the new term; an older `reaffirmed` is moot.
+    /// A pending `elected` gets the new term; an older `reaffirmed` is replaced.
     fn push_reaffirmed(&mut self, run: HookRun) {
         match self.pending.back_mut() {
             Some(elected) if elected.event == HookEvent::Elected => elected.term = run.term,
@@ -106,8 +104,8 @@ impl HookSchedule {
         }
     }
 
-    /// An `elected` that has not run yet need not run at all, nor need its `demoted`: the hooks
-    /// are still on the follower's side, or an earlier `demoted` that waits puts them there.
+    /// A pending `elected` is dropped together with this `demoted`, because the hooks have not
+    /// taken over, or an earlier pending `demoted` makes them let go.
     fn push_demoted(&mut self, run: HookRun) {
         match self.pending.back_mut() {
             Some(elected) if elected.event == HookEvent::Elected => {
@@ -235,7 +233,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens while hooks are slow: strict alternation, and the right last state.
+        /// However slow the hooks are, they alternate strictly, and the last one matches the state.
         #[test]
         fn hooks_alternate_and_end_where_the_node_is(steps in prop::collection::vec(0..4u8, 0..60)) {
             let mut schedule = HookSchedule::default();

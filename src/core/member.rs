@@ -1,7 +1,6 @@
-//! One other node, as it last presented itself.
+//! Another node, as its newest datagrams present it.
 //!
-//! It is known by the latest datagram of its latest life. Its state follows from how long it has
-//! been silent; nothing is sent to find it out.
+//! Its state follows from how long it has been silent; this node sends nothing to find it out.
 
 use std::mem;
 use std::net::IpAddr;
@@ -14,34 +13,34 @@ use crate::time::Time;
 use crate::types::{DatagramId, Incarnation, Role, Sequence, Term};
 use crate::wire::message::{Body, Flags, Message, Standing};
 
-/// No announced interval between declarations counts for more than this, so that nobody can make
-/// the group wait for ever.
+/// An announced interval between declarations counts only up to this, so that no node makes the
+/// group wait for ever.
 const ANNOUNCED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// No announced interval between heartbeats counts for more than this.
+/// An announced interval between heartbeats counts only up to this.
 const ANNOUNCED_REPORT_MAX: Duration = Duration::from_secs(600);
 
-/// A member that is silent for this many times its patience is gone.
+/// A member that is silent for this many times its patience has failed.
 const GONE_AFTER_PATIENCES: u32 = 2;
 
-/// What a datagram meant for the membership.
+/// How a datagram affects the membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// News from a member that was visible.
+    /// A new datagram of a visible member.
     Known,
-    /// News from a node that was not visible before: new, back, or in a new life.
+    /// A new datagram of a node that was not visible: it is new, was silent, or has restarted.
     Joined,
-    /// From a node that starts under the id of a member that is still visible: either that member
-    /// has just restarted, or somebody else uses its id. It counts once it is past its start-up,
-    /// in which the holder of the id, if it lives, objects.
+    /// From a node that starts with the id of a visible member. Either that member has restarted,
+    /// or a second daemon uses its id. It becomes the member after its start-up, in which a live
+    /// holder of the id objects.
     Newcomer,
-    /// Old, seen before, or of an earlier life: it means nothing.
+    /// Ignored: old, a duplicate, or of an earlier life.
     Stale,
-    /// The table is full of members that are present: it means nothing.
+    /// Ignored: the table is full of visible members.
     TableFull,
 }
 
-/// One other node, as it last presented itself.
+/// Another node, as its newest datagrams present it.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Member {
     pub(crate) address: IpAddr,
@@ -51,52 +50,50 @@ pub(crate) struct Member {
     pub(crate) last_declared: Option<Time>,
     /// How often it declares.
     declares_every: Duration,
-    /// How often it sends at the least; zero until it has said so.
+    /// How often it sends at least; zero until it has announced that.
     reports_every: Duration,
     /// Whether it was given up as the leader and has not been heard since.
     given_up: bool,
-    /// The newest of its datagrams that others told of, as they heard it lead.
+    /// Its newest datagram in the probe replies of others, which heard it lead.
     seen_by_others: Sequence,
-    /// Whether it was not heard itself since others told of it.
-    pub(crate) is_told_of: bool,
-    /// When this life of it was first heard.
+    /// Whether the last news of it was a probe reply.
+    pub(crate) is_known_by_reply: bool,
+    /// When its present life was first heard.
     since: Time,
-    /// This node's own newest datagram when this life of it, or one that still starts, was first
-    /// heard.
-    met_at: Sequence,
+    /// This node's own newest datagram when it first heard the present life, or a starting one.
+    known_at: Sequence,
     /// Its newest datagram.
     newest: DatagramId,
     /// Which of them are recent.
     recent: Recent,
-    /// Whether it has to show anew that it is there.
+    /// Whether it must prove again that it is alive.
     doubted: bool,
     /// The newest datagram of a life that still starts under this id.
     newcomer: Option<DatagramId>,
-    /// The last term of this member's leadership that this node, leading, has got above.
+    /// The last term of this member's leadership that this leader has outbid.
     outbid: Option<Term>,
-    /// Another life that was heard under its id while this one had not said farewell.
+    /// Another life that was heard under its id before this one said farewell.
     other_life: Option<OtherLife>,
     /// Whether it was reported that it names other voters.
     disagreement_reported: bool,
-    /// The state that was last reported; the true one follows from the silence.
+    /// The state that was last reported; the silence may have changed it since.
     reported: MemberState,
 }
 
-/// A life under the id of a member that is heard in another one.
+/// Another life under the id of a member.
 #[derive(Debug, Clone, Copy, Hash)]
 struct OtherLife {
     /// Its newest datagram.
     newest: DatagramId,
-    /// When that was heard.
+    /// When that datagram was received.
     heard: Time,
     /// Whether the earlier of the two lives was heard after the later one.
     overlaps: bool,
-    /// How often the life speaks that was known when the other came, as it said itself.
+    /// The announced interval of the life that was known when the other one was first heard.
     speaks_every: Duration,
 }
 
 impl Member {
-    /// As its first datagram presents it.
     pub(crate) fn new(now: Time, from: IpAddr, message: &Message) -> Self {
         Member {
             address: from,
@@ -107,9 +104,9 @@ impl Member {
             reports_every: Duration::ZERO,
             given_up: false,
             seen_by_others: Sequence::default(),
-            is_told_of: false,
+            is_known_by_reply: false,
             since: now,
-            met_at: Sequence::default(),
+            known_at: Sequence::default(),
             newest: message.id(),
             recent: Recent::since(message.sequence),
             doubted: false,
@@ -121,7 +118,7 @@ impl Member {
         }
     }
 
-    /// Its state at `now`, where one that has not told its interval gets `least` patience.
+    /// Its state at `now`. Its patience is `least` until it has announced its interval.
     pub(crate) fn state(&self, now: Time, least: Duration) -> MemberState {
         let silence = now.since(self.last_heard);
         let patience = self.patience(least);
@@ -145,9 +142,8 @@ impl Member {
         self.standing.flags.contains(Flags::CANDIDATE)
     }
 
-    /// Whether two daemons may be there under its id: then nobody knows which of them is meant. One
-    /// that restarted is silent in its earlier life as soon as the later one is heard, and a daemon
-    /// that is there is silent for no longer than it said.
+    /// Whether two daemons may use its id, so that its votes do not count. After a restart the
+    /// earlier life is silent; a live one would send again within its announced interval.
     pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
         let patience = self.patience(least);
         self.other_life.is_some_and(|other| {
@@ -160,7 +156,7 @@ impl Member {
         })
     }
 
-    /// Whether it stands for leadership now.
+    /// Whether it announced that it may stand for leadership now.
     pub(crate) const fn is_eligible(&self) -> bool {
         self.standing.flags.contains(Flags::ELIGIBLE)
     }
@@ -170,13 +166,13 @@ impl Member {
         self.newest
     }
 
-    /// Whether it is there, as of the last sweep, so that its next datagram is known to be new by
-    /// its number.
-    pub(crate) const fn is_known_to_be_there(&self) -> bool {
+    /// Whether it is known to be alive, as of the last sweep. Then a higher number proves that a
+    /// datagram is new.
+    pub(crate) const fn is_proven_alive(&self) -> bool {
         self.reported.is_visible() && !self.doubted
     }
 
-    /// Whether this datagram of it was sent lately.
+    /// Whether this datagram of it is recent.
     pub(crate) fn sent_lately(&self, datagram: DatagramId) -> bool {
         self.newest.incarnation == datagram.incarnation && self.recent.covers(datagram.sequence)
     }
@@ -186,32 +182,32 @@ impl Member {
         self.newest.incarnation == datagram.incarnation && datagram <= self.newest
     }
 
-    /// Where it has a later life than this, be it one that still starts: the newest datagram of
-    /// this node when it came to know that.
-    pub(crate) fn later_life_met_at(&self, life: Incarnation) -> Option<Sequence> {
+    /// If a later life than `life` is known, even a starting one: this node's own newest datagram
+    /// when it first heard that.
+    pub(crate) fn later_life_known_at(&self, life: Incarnation) -> Option<Sequence> {
         let newcomer_is_later = self.newcomer.is_some_and(|newcomer| newcomer.incarnation > life);
-        (newcomer_is_later || self.newest.incarnation > life).then_some(self.met_at)
+        (newcomer_is_later || self.newest.incarnation > life).then_some(self.known_at)
     }
 
-    /// For how long it has been known in its present life.
+    /// For how long its present life has been known.
     pub(crate) const fn known_for(&self, now: Time) -> Duration {
         now.since(self.since)
     }
 
-    /// When its next declaration is due; none where it does not lead.
+    /// When its next declaration is due; none if it does not lead.
     pub(crate) fn declaration_due(&self) -> Option<Time> {
         self.last_declared.map(|at| at + self.declares_every)
     }
 
-    /// When it counts as gone as a leader unless it declares, where one is gone after `threshold`.
-    /// Who announces a longer interval than this node expects, as happens while a new interval is
-    /// rolled out, is given a quarter more than its own.
+    /// When it is given up as the leader unless it declares, with a patience of `threshold`. A
+    /// member may announce a longer interval, as while a new one is rolled out. Then it gets a
+    /// quarter more than that.
     pub(crate) fn silence_ends(&self, threshold: Duration) -> Option<Time> {
         let patience = threshold.max(self.declares_every * 5 / 4);
         self.last_declared.map(|at| at + patience)
     }
 
-    /// Takes in a datagram of it. One that has not told its interval gets `least` patience.
+    /// Receives a datagram of it. Its patience is `least` until it has announced its interval.
     pub(crate) fn hear(
         &mut self,
         now: Time,
@@ -224,7 +220,7 @@ impl Member {
             self.compare_lives(now, message);
         }
         let restarted = message.incarnation > self.newest.incarnation;
-        // The newcomer's life and the known one each have numbers of their own.
+        // The starting life and the known one number their datagrams separately.
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             message.incarnation == newcomer.incarnation && message.id() <= newcomer
         });
@@ -250,7 +246,7 @@ impl Member {
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
     }
 
-    /// Takes in which lives are heard under its id, and in which order.
+    /// Notes which lives send under its id, and in which order.
     fn compare_lives(&mut self, now: Time, message: &Message) {
         let (known, heard) = (self.newest, message.id());
         if heard.incarnation == known.incarnation {
@@ -262,7 +258,7 @@ impl Member {
         }
         let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
         if before.is_some_and(|before| heard <= before.newest) {
-            // What was under way when that life ended says nothing of its being there.
+            // A datagram that was in flight when that life ended does not prove it alive.
             return;
         }
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
@@ -272,9 +268,9 @@ impl Member {
         self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
     }
 
-    /// It as a newer datagram presents it, in the same life unless it `restarted`.
+    /// This member with the contents of a newer datagram, in the same life unless it `restarted`.
     fn renewed(&self, now: Time, from: IpAddr, message: &Message, restarted: bool) -> Self {
-        let anew = restarted || !self.is_known_to_be_there();
+        let anew = restarted || !self.is_proven_alive();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         Member {
             last_declared: self.last_declared.filter(|_| declares),
@@ -282,7 +278,7 @@ impl Member {
             reports_every: self.reports_every,
             seen_by_others: if restarted { Sequence::default() } else { self.seen_by_others },
             since: if restarted { now } else { self.since },
-            met_at: self.met_at,
+            known_at: self.known_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
             newcomer: self.newcomer,
             outbid: self.outbid,
@@ -292,35 +288,35 @@ impl Member {
         }
     }
 
-    /// From now on it has to show anew that it is there.
+    /// It must prove again that it is alive.
     pub(crate) const fn doubt(&mut self) {
         self.doubted = true;
     }
 
-    /// Takes in that its datagrams were heard up to this one, and meant nothing.
+    /// Notes that its datagrams up to `newest` were received and ignored.
     pub(crate) fn note_heard(&mut self, newest: Sequence) {
         self.newest.sequence = self.newest.sequence.max(newest);
     }
 
-    /// Takes in which datagram of this node was its newest when it came to know this member's life.
-    pub(crate) const fn note_met(&mut self, own_newest: Sequence) {
-        self.met_at = own_newest;
+    /// Notes this node's own newest datagram when it first heard this member's life.
+    pub(crate) const fn note_known_at(&mut self, own_newest: Sequence) {
+        self.known_at = own_newest;
     }
 
-    /// Takes in that it declared, and how often it will.
+    /// Notes that it declared, and its announced interval.
     pub(crate) fn note_declaration(&mut self, now: Time, interval: Duration) {
         self.last_declared = Some(now);
         self.declares_every = interval.min(ANNOUNCED_INTERVAL_MAX);
         self.reports_every = self.declares_every;
     }
 
-    /// Takes in how often it sends heartbeats.
+    /// Notes the announced interval of its heartbeats.
     pub(crate) fn note_report(&mut self, interval: Duration) {
         self.reports_every = interval.min(ANNOUNCED_REPORT_MAX);
     }
 
-    /// Takes in that somebody else heard its datagram `newest` while it leads: then it has declared
-    /// when it was due to. True where that is news; each datagram is so once.
+    /// Notes that another node heard its datagram `newest` while it leads, so that it has declared
+    /// in time. True if that is new; each datagram counts once.
     pub(crate) fn note_probe_reply(&mut self, now: Time, newest: DatagramId) -> bool {
         let known = self.newest.sequence.max(self.seen_by_others);
         let Some(due) = self.declaration_due() else { return false };
@@ -328,48 +324,47 @@ impl Member {
             return false;
         }
         self.seen_by_others = newest.sequence;
-        self.is_told_of = true;
+        self.is_known_by_reply = true;
         self.last_declared = Some(now.min(due));
         true
     }
 
-    /// Takes in that it was given up as the leader because of its silence.
+    /// Notes that it was given up as the leader.
     pub(crate) const fn note_given_up(&mut self) {
         self.last_declared = None;
         self.given_up = true;
     }
 
-    /// Takes in that it no longer leads, or counts as silent.
+    /// Notes that it no longer leads, or was given up.
     pub(crate) const fn note_resigned(&mut self) {
         self.last_declared = None;
     }
 
-    /// This node, leading, gets above the member's term; false if it has before.
+    /// This leader takes a term above the member's. False if it already has.
     pub(crate) fn note_outbid(&mut self, term: Term) -> bool {
         self.outbid.replace(term) != Some(term)
     }
 
-    /// Takes in that it stopped.
+    /// Notes that it stopped.
     pub(crate) const fn note_farewell(&mut self) {
         self.reported = MemberState::Left;
     }
 
-    /// Remembers that its disagreement about the voters was reported, or is over; true where that
-    /// is news.
+    /// Notes that its disagreement about the voters was reported, or is over. True if that changed.
     pub(crate) const fn note_disagreement(&mut self, disagrees: bool) -> bool {
         mem::replace(&mut self.disagreement_reported, disagrees) != disagrees
     }
 
-    /// Remembers its state as reported; returns the one that was reported before, and the state.
-    /// Which of its datagrams are recent moves on.
+    /// Updates the reported state and the recent datagrams. Returns the state that was reported
+    /// before, and the new one.
     pub(crate) fn look(&mut self, now: Time, least: Duration) -> (MemberState, MemberState) {
         self.recent.move_on(self.newest.sequence);
         let state = self.state(now, least);
         (mem::replace(&mut self.reported, state), state)
     }
 
-    /// Whether another life under this id counts in place of the known one, though it began
-    /// earlier: the known one has fallen silent, or its own id's holder tells it to stop.
+    /// Whether an earlier life under this id replaces the known one: because the known one is
+    /// silent, or because the holder of the id objects to it.
     fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
         let another = message.incarnation < self.newest.incarnation;
         let objects = matches!(

@@ -1,6 +1,4 @@
-//! Who is there, inferred from what is heard.
-//!
-//! The table of the members, which this node keeps for itself: nothing is sent to find it out.
+//! The table of the members. Each node keeps its own, from the datagrams that it receives.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,18 +13,18 @@ use crate::types::{DatagramId, Life, NodeId, Role, Sequence, Term};
 use crate::wire::echo::Echo;
 use crate::wire::message::{Flags, Message, VotersDigest};
 
-/// Most members that are remembered, this node not counted. At the bound, one that left or is gone
-/// makes room for a new one; where all are present, the newcomer is not counted.
+/// Most members in the table, not counting this node. In a full table, a new member replaces one
+/// that left or failed; without one, the new node is ignored.
 pub const MEMBERS_MAX: usize = 8192;
 
-/// How long a member that left or is gone stays in the table, so that operators see it.
+/// How long a member that left or failed stays in the table, for operators to see.
 pub const FORGET_AFTER: Duration = Duration::from_secs(600);
 
-/// A full table is looked through for room not more often than so many times in a member's
-/// patience: it takes a while, and anybody may cause it.
+/// A full table is searched for room at most this many times in a member's patience. The search is
+/// slow, and any node may cause it.
 const LOOKS_FOR_ROOM: u32 = 16;
 
-/// A member whose state changed by its silence.
+/// A member whose state changed because it is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fading {
     pub(crate) node_id: NodeId,
@@ -34,12 +32,12 @@ pub(crate) struct Fading {
     pub(crate) silence: Duration,
 }
 
-/// What is expected of a leader.
+/// The times that a leader must keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Awaited {
     /// When its next declaration is due.
     pub(crate) due: Time,
-    /// When it counts as gone unless it has declared.
+    /// When it is given up unless it has declared.
     pub(crate) until: Time,
 }
 
@@ -47,68 +45,66 @@ pub(crate) struct Awaited {
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Members {
     table: BTreeMap<NodeId, Member>,
-    /// Silence after which a leader is gone.
+    /// Silence after which a leader is given up.
     alive_threshold: Duration,
-    /// The least silence after which a member is in doubt.
+    /// The least silence after which a member is suspected.
     patience: Duration,
-    /// Grows whenever a member becomes visible or stops being so.
+    /// Grows whenever a member becomes visible or invisible.
     changes: u64,
-    /// When the full table was last looked through for room in vain.
+    /// When the last search found no room.
     found_full: Option<Time>,
 }
 
 impl Members {
-    /// An empty table.
     pub(crate) fn new(params: &Params) -> Self {
         let (alive_threshold, patience) = (params.leader_alive_threshold, params.member_patience());
         Members { table: BTreeMap::new(), alive_threshold, patience, changes: 0, found_full: None }
     }
 
-    /// The member with this id, present or not.
+    /// The member with this id, visible or not.
     pub(crate) fn get(&self, node_id: &NodeId) -> Option<&Member> {
         self.table.get(node_id)
     }
 
-    /// Its newest datagram.
     pub(crate) fn newest(&self, node_id: &NodeId) -> Option<DatagramId> {
         self.table.get(node_id).map(Member::newest)
     }
 
-    /// Whether this life is there, as of the last sweep, so that its next datagram is known to be
-    /// new by its number.
+    /// Whether this life is known to be alive, as of the last sweep. Then a higher number proves
+    /// that a datagram is new.
     pub(crate) fn knows(&self, life: Life) -> bool {
         let present = self.present(&life.node_id);
         present.is_some_and(|member| member.newest().incarnation == life.incarnation)
     }
 
-    /// Whether this datagram is one of a member that is there, and was sent lately.
+    /// Whether this datagram is recent, and its sender is known to be alive.
     pub(crate) fn sent_lately(&self, Echo { node_id, datagram }: &Echo) -> bool {
         self.present(node_id).is_some_and(|member| member.sent_lately(*datagram))
     }
 
     fn present(&self, node_id: &NodeId) -> Option<&Member> {
-        self.table.get(node_id).filter(|member| member.is_known_to_be_there())
+        self.table.get(node_id).filter(|member| member.is_proven_alive())
     }
 
-    /// Where a later life than this is known of its node, be it one that still starts: the newest
-    /// datagram of this node when it came to know that.
-    pub(crate) fn later_life_met_at(&self, life: Life) -> Option<Sequence> {
-        self.table.get(&life.node_id)?.later_life_met_at(life.incarnation)
+    /// If a later life than `life` is known, even a starting one: this node's own newest datagram
+    /// when it first heard that.
+    pub(crate) fn later_life_known_at(&self, life: Life) -> Option<Sequence> {
+        self.table.get(&life.node_id)?.later_life_known_at(life.incarnation)
     }
 
-    /// Takes in which datagram of this node was its newest when it came to know a member's life.
-    pub(crate) fn note_met(&mut self, node_id: &NodeId, own_newest: Sequence) {
+    /// Notes this node's own newest datagram when it first heard a member's life.
+    pub(crate) fn note_known_at(&mut self, node_id: &NodeId, own_newest: Sequence) {
         if let Some(member) = self.table.get_mut(node_id) {
-            member.note_met(own_newest);
+            member.note_known_at(own_newest);
         }
     }
 
-    /// Whether this datagram, or a newer one of its life, was heard.
+    /// Whether this datagram, or a newer one of its life, was received.
     pub(crate) fn has_heard(&self, message: &Message) -> bool {
         self.table.get(&message.sender).is_some_and(|member| member.has_heard(message.id()))
     }
 
-    /// From now on every member has to show anew that it is there.
+    /// Every member must prove again that it is alive.
     pub(crate) fn doubt_all(&mut self) {
         self.table.values_mut().for_each(Member::doubt);
     }
@@ -130,29 +126,29 @@ impl Members {
             .count()
     }
 
-    /// How many others are visible.
+    /// How many other nodes are visible.
     pub(crate) fn visible(&self, now: Time) -> usize {
         self.iter(now).filter(|(_, _, state)| state.is_visible()).count()
     }
 
-    /// Whether anybody else is visible.
+    /// Whether another node is visible.
     pub(crate) fn any_visible(&self, now: Time) -> bool {
         self.iter(now).any(|(_, _, state)| state.is_visible())
     }
 
-    /// Those who would stand if there were no leader, alive without doubt, with their ranks.
+    /// The ranks of the members that are alive and would stand if there were no leader.
     pub(crate) fn rivals(&self, now: Time) -> impl Iterator<Item = Rank> {
         self.rivals_since(now, Time::ZERO)
     }
 
-    /// Those of them that were heard since.
+    /// Those of them that were heard since `since`.
     pub(crate) fn rivals_since(&self, now: Time, since: Time) -> impl Iterator<Item = Rank> {
         self.present_rivals(now)
             .filter(move |(_, member)| member.last_heard >= since)
             .map(|(id, member)| Rank::new(*id, &member.standing))
     }
 
-    /// The best of those that are starting and would stand.
+    /// The best starting member that would stand.
     pub(crate) fn best_starting(&self, now: Time) -> Option<Rank> {
         self.present_rivals(now)
             .filter(|(_, member)| member.standing.role == Role::Starting)
@@ -173,7 +169,7 @@ impl Members {
         member.is_eligible() && member.state(now, self.patience) == MemberState::Alive
     }
 
-    /// Whether the vote of this member counts now; none of one that is not known.
+    /// Whether the vote of this member counts now. An unknown one counts as silent.
     pub(crate) fn voter_standing(
         &self,
         now: Time,
@@ -194,18 +190,18 @@ impl Members {
         }
     }
 
-    /// For how long the member has been known in its present life; zero where it is not.
+    /// For how long the member's present life has been known; zero if it is unknown.
     pub(crate) fn known_for(&self, now: Time, node_id: &NodeId) -> Duration {
         self.table.get(node_id).map_or(Duration::ZERO, |member| member.known_for(now))
     }
 
-    /// Remembers that a member's disagreement about the voters was reported, or is over; true where
-    /// that is news.
+    /// Notes that a member's disagreement about the voters was reported, or is over. True if that
+    /// changed.
     pub(crate) fn note_disagreement(&mut self, node_id: &NodeId, disagrees: bool) -> bool {
         self.table.get_mut(node_id).is_some_and(|member| member.note_disagreement(disagrees))
     }
 
-    /// The best-ranked member that has declared within the time that its declarations may take.
+    /// The best-ranked member whose declarations are not overdue by too much.
     pub(crate) fn best_active_leader(&self, now: Time) -> Option<Rank> {
         self.table
             .iter()
@@ -216,14 +212,14 @@ impl Members {
             .max()
     }
 
-    /// What is expected of a member; none where it does not lead.
+    /// The times that a leader must keep; none for a member that does not lead.
     pub(crate) fn awaited(&self, node_id: &NodeId) -> Option<Awaited> {
         let member = self.table.get(node_id)?;
         let until = member.silence_ends(self.alive_threshold)?;
         Some(Awaited { due: member.declaration_due()?, until })
     }
 
-    /// Takes in a datagram from another node.
+    /// Receives a datagram of another node.
     pub(crate) fn hear(&mut self, now: Time, from: IpAddr, message: &Message) -> Heard {
         let heard = if let Some(member) = self.table.get_mut(&message.sender) {
             member.hear(now, from, message, self.patience)
@@ -239,29 +235,29 @@ impl Members {
         heard
     }
 
-    /// Takes in that a member's datagrams were heard up to this one, and meant nothing.
+    /// Notes that a member's datagrams up to `newest` were received and ignored.
     pub(crate) fn note_heard(&mut self, node_id: &NodeId, newest: Sequence) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.note_heard(newest);
         }
     }
 
-    /// Takes in that a member declared, and how often it will.
+    /// Notes that a member declared, and its announced interval.
     pub(crate) fn note_declaration(&mut self, now: Time, node_id: &NodeId, interval: Duration) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.note_declaration(now, interval);
         }
     }
 
-    /// Takes in how often a member sends heartbeats.
+    /// Notes the announced interval of a member's heartbeats.
     pub(crate) fn note_report(&mut self, node_id: &NodeId, interval: Duration) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.note_report(interval);
         }
     }
 
-    /// Takes in that somebody else heard the datagram `newest` of a member that leads: then it has
-    /// declared when it was due to. True where that is news; each datagram is so once.
+    /// Notes that another node heard the datagram `newest` of a leader, so that it has declared in
+    /// time. True if that is new; each datagram counts once.
     pub(crate) fn note_probe_reply(
         &mut self,
         now: Time,
@@ -271,19 +267,19 @@ impl Members {
         self.table.get_mut(node_id).is_some_and(|member| member.note_probe_reply(now, newest))
     }
 
-    /// Takes in that a leader was given up because of its silence.
+    /// Notes that a leader was given up.
     pub(crate) fn note_given_up(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.note_given_up();
         }
     }
 
-    /// This node, leading, gets above a member's term; false if it has before.
+    /// This leader takes a term above the member's. False if it already has.
     pub(crate) fn note_outbid(&mut self, node_id: &NodeId, term: Term) -> bool {
         self.table.get_mut(node_id).is_some_and(|member| member.note_outbid(term))
     }
 
-    /// Takes in that a member stopped.
+    /// Notes that a member stopped.
     pub(crate) fn note_farewell(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.note_farewell();
@@ -292,16 +288,16 @@ impl Members {
         }
     }
 
-    /// Takes in that a member no longer leads, or counts as silent.
+    /// Notes that a member no longer leads, or was given up.
     pub(crate) fn note_resigned(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {
             member.note_resigned();
         }
     }
 
-    /// Looks for members that fell silent since the last sweep, and forgets those long gone. Not so
-    /// `leader`, as long as it is followed: others may hear it and tell of it, and a node that was
-    /// held for long asks it before it gives it up.
+    /// Reports members that have become silent since the last sweep, and removes those that have
+    /// been silent for long. It keeps the followed `leader`: others may hear it and reply for it,
+    /// and a node that was stopped for long probes it before it gives it up.
     pub(crate) fn sweep(
         &mut self,
         now: Time,
@@ -323,13 +319,14 @@ impl Members {
         self.changes = changes;
     }
 
-    /// Silence is measured against new settings from now on.
+    /// New settings apply to the present silence, too.
     pub(crate) fn set_params(&mut self, params: &Params) {
         self.alive_threshold = params.leader_alive_threshold;
         self.patience = params.member_patience();
     }
 
-    /// Whether there is room for one more, at the cost of the one that has been away the longest.
+    /// Makes room for one more member. In a full table it removes the one that has been silent for
+    /// longest.
     fn make_room(&mut self, now: Time) -> bool {
         if self.table.len() < MEMBERS_MAX {
             return true;
@@ -537,7 +534,7 @@ mod tests {
         assert!(members.get(&id("a")).unwrap().is_contested(START, THRESHOLD));
     }
 
-    /// Both tell that they send every second.
+    /// Both announce that they send every second.
     #[test]
     fn an_id_is_contested_where_its_earlier_life_is_heard_after_a_later_one() {
         let contested = |members: &Members, after: u64| {
@@ -561,7 +558,7 @@ mod tests {
         assert!(!contested(&members, 5001));
     }
 
-    /// The later life may run by other settings.
+    /// The later life may have other settings.
     #[test]
     fn how_long_an_earlier_life_is_waited_for_is_for_itself_to_say() {
         let mut members = with_a();

@@ -1,4 +1,4 @@
-//! What an election asks of its caller.
+//! The outputs of an election: what its caller must carry out.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,40 +9,39 @@ use crate::time::Time;
 use crate::types::{NodeId, Role, Term};
 use crate::wire::message::Message;
 
-/// One thing to do. They are done in the order in which they come.
+/// One output. The caller carries them out in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a few at a time, each carried out at once: boxing would cost an allocation a datagram"
 )]
 pub enum Output {
-    /// Write this to disk, and tell
-    /// [`handle_persisted`](crate::core::Election::handle_persisted) when it is there. A newer one
-    /// replaces an older one that is still to be written.
+    /// Write this to disk, then call [`handle_persisted`](crate::core::Election::handle_persisted).
+    /// A newer state replaces an older one that is still to be written.
     Persist(PersistentState),
     /// Multicast this to the group.
     Transmit(Message),
-    /// Start the hook; its end is reported by
+    /// Start the hook, and report its end to
     /// [`handle_hook_finished`](crate::core::Election::handle_hook_finished). No other run is
-    /// asked for before.
+    /// requested before that.
     RunHook(HookRun),
-    /// End the hook that runs, by force where it does not by `by`: leadership is lost, and the
-    /// demote hook waits for its turn. Its end is reported as any other.
+    /// End the running hook, by force after `by`: the lease has expired, and the demote hook waits.
+    /// Its end is reported as any other.
     CutHookShort {
         /// When to end it by force.
         by: Time,
     },
-    /// Run the fence command: this node's hooks have not let go within the grace. Its end is
-    /// reported by [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No
-    /// other run of it is asked for before.
+    /// Run the fence command, because the hooks have not let go within the grace. Report its end to
+    /// [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No other run of it
+    /// is requested before that.
     Fence {
-        /// The term of the leadership whose end the hooks overran.
+        /// The term of the leadership that the hooks still hold.
         term: Term,
     },
-    /// Keep [`crash_plan`](crate::core::Election::crash_plan), or that there is none any more,
-    /// where it outlives the daemon but not the machine's boot.
+    /// Store the present [`crash_plan`](crate::core::Election::crash_plan), or that there is none,
+    /// so that it survives the daemon but not a reboot.
     UpdateCrashPlan,
-    /// Tell the log, or the watchers.
+    /// Log this event, and send it to the watchers.
     Notify(Event),
     /// The election is over; nothing follows.
     Stopped(StopCause),
@@ -51,16 +50,16 @@ pub enum Output {
 /// Why an election ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StopCause {
-    /// It was asked to.
+    /// A stop was requested.
     Requested,
-    /// Another node has this node's id, and was here first.
+    /// Another node had this node's id first.
     NodeIdTaken {
-        /// Where the holder of the id is.
+        /// The address of that node.
         holder: IpAddr,
     },
-    /// Another daemon runs in this very life, with a copy of this one's memory.
+    /// Another daemon uses this very life, with a copy of this one's memory.
     LifeShared {
-        /// Where the other one is.
+        /// The address of that daemon.
         with: IpAddr,
     },
 }
@@ -70,120 +69,120 @@ pub enum StopCause {
 pub enum Event {
     /// The role, the leader or the leadership changed.
     Transition(Transition),
-    /// A node that was not there before is.
+    /// A node became visible.
     MemberJoined {
-        /// Who.
+        /// The member.
         node_id: NodeId,
-        /// From where.
+        /// Its address.
         address: IpAddr,
     },
     /// A member has been silent for longer than its patience.
     MemberSuspect {
-        /// Who.
+        /// The member.
         node_id: NodeId,
-        /// For how long.
+        /// How long it has been silent.
         silence: Duration,
     },
-    /// A member has been silent for twice as long and no longer counts.
+    /// A member has been silent for twice its patience and counts no more.
     MemberGone {
-        /// Who.
+        /// The member.
         node_id: NodeId,
-        /// For how long.
+        /// How long it has been silent.
         silence: Duration,
     },
-    /// A member said that it stops.
+    /// A member sent a farewell.
     MemberLeft {
-        /// Who.
+        /// The member.
         node_id: NodeId,
     },
-    /// The leader's declarations stayed out for longer than the alive threshold.
+    /// The leader sent no declaration for longer than the alive threshold.
     LeaderSilent {
-        /// Who led.
+        /// The former leader.
         leader: NodeId,
-        /// For how long.
+        /// How long it has been silent.
         silence: Duration,
     },
-    /// The leader said that it no longer leads, or was heard in another role.
+    /// The leader resigned, or announced another role.
     LeaderResigned {
-        /// Who led.
+        /// The former leader.
         leader: NodeId,
     },
     /// This node left the leadership to a better candidate.
     DeferredTo {
-        /// To whom.
+        /// The better candidate.
         candidate: NodeId,
     },
     /// A worse leader declared itself while this node leads.
     RivalLeader {
-        /// Who.
+        /// The rival.
         rival: NodeId,
-        /// From where.
+        /// Its address.
         address: IpAddr,
     },
     /// Another node leads by `static_role` too; neither gives way.
     RivalStaticLeader {
-        /// Who.
+        /// The rival.
         rival: NodeId,
-        /// From where.
+        /// Its address.
         address: IpAddr,
     },
-    /// A node that started later uses this node's id; it is told to stop.
+    /// A node that started later uses this node's id, and receives an objection.
     NodeIdContested {
-        /// Where it is.
+        /// Its address.
         newcomer: IpAddr,
     },
-    /// Datagrams come under a node's name, and nobody answers a challenge by that name: they are
-    /// replayed, or it does not hear this node.
+    /// Datagrams arrive with a node's id, but challenges to it stay without an answer. They are
+    /// replayed, or the node does not hear this one.
     NoProof {
-        /// Who is said to have sent them.
+        /// The node that the datagrams name.
         node_id: NodeId,
     },
     /// This node would lead, but sees too few candidates.
     TooFewCandidates {
-        /// Visible, this node included.
+        /// How many are visible, this node included.
         visible: usize,
         /// `min_candidates`.
         needed: usize,
     },
-    /// A member names other voters than this node does, or runs in the other mode; their votes do
-    /// not count for each other.
+    /// A member names other voters than this node, or runs in the other mode. Their votes do not
+    /// count for each other.
     VotersDisagree {
-        /// Who.
+        /// The member.
         node_id: NodeId,
-        /// Whether it runs in quorum mode at all.
+        /// Whether it runs in quorum mode.
         in_quorum_mode: bool,
     },
-    /// This voter has no memory of its votes, and votes once it has asked a majority which has, or,
-    /// in a new group, once it has seen every voter.
+    /// This voter is without its state. It votes after a majority of voters has testified, or, in a
+    /// new group, after it has heard every voter.
     AwaitingEnrolment {
-        /// Voters that are not heard.
+        /// Voters that are silent.
         silent: usize,
-        /// Voters that are heard and remember their votes.
+        /// Voters that are heard and enrolled.
         enrolled: usize,
     },
     /// This voter's votes count from now on.
     Enrolled {
-        /// No vote is given in this term or an earlier one.
+        /// The voter gives no vote in this term or an earlier one.
         above: Term,
     },
     /// The hooks had not let go when the demote grace ended.
     GraceOverrun {
-        /// The term of the leadership that was to be over.
+        /// The term of the ended leadership.
         term: Term,
     },
-    /// A run by which the hooks were to let go has failed or was lost (quorum mode). It is
+    /// A run that should make the hooks let go has failed or was lost (quorum mode). It is
     /// repeated.
     NotLetGo {
-        /// What the hook ran for.
+        /// The event of the run.
         event: HookEvent,
-        /// The term that it ran for.
+        /// The term of the run.
         term: Term,
-        /// When it is run again.
+        /// When the run is repeated.
         retry_in: Duration,
     },
-    /// The hook failed for `elected`, and this node stays out for a while.
+    /// The `elected` hook failed, and this node stays out for a while.
     HeldOff {
-        /// How long.
+        /// For how long.
         holdoff: Duration,
     },
 }
@@ -191,9 +190,9 @@ pub enum Event {
 /// A change of role, of leader, or of the term that this node leads in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// What this node now does.
+    /// The role of this node.
     pub role: Role,
-    /// What it did before.
+    /// Its role before.
     pub previous_role: Role,
     /// The highest term it knows.
     pub term: Term,
@@ -201,6 +200,6 @@ pub struct Transition {
     pub leader: Option<NodeId>,
     /// The leader it followed or was before.
     pub previous_leader: Option<NodeId>,
-    /// What caused it, where this node's own leadership changed.
+    /// The cause, if this node's own leadership changed.
     pub reason: Option<Reason>,
 }

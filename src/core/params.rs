@@ -1,4 +1,4 @@
-//! What one node's election is set to: the checked half of the configuration that the core reads.
+//! The settings of one node's election: the part of the checked configuration that the core reads.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use crate::core::quorum::Voters;
 use crate::core::quorum::lease::hold_for;
 use crate::types::Priority;
 
-/// What a group gives up where it is split.
+/// What a group gives up while it is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// That there is one leader: each side has one.
+    /// A single leader: each side has one.
     Available,
-    /// That there is always a leader: only the side with a majority of voters has one.
+    /// A leader at all times: only a side with a majority of the voters has one.
     Quorum,
 }
 
@@ -26,26 +26,26 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A role that is set by hand, without any election.
+/// A role that the operator sets, without any election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StaticRole {
-    /// Leads whenever it can, and outranks everyone.
+    /// Leads whenever it can, and outranks every other node.
     Leader,
-    /// Never stands; follows whoever declares.
+    /// Never stands, and follows any leader.
     Follower,
 }
 
-/// What a leader does when its hook fails for `elected`.
+/// What a leader does when its `elected` hook fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnElectedFailure {
     /// Hands leadership over and stays out for [`Params::failure_holdoff`].
     #[default]
     Resign,
-    /// Leads on.
+    /// Continues to lead.
     Ignore,
 }
 
-/// How many results of the health check in a row it takes.
+/// How many health check results in a row change the health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Thresholds {
     /// Failures until a healthy node counts as failing; at least 1.
@@ -63,72 +63,71 @@ impl Default for Thresholds {
 /// Settings of quorum mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QuorumParams {
-    /// Who votes; the same on every node.
+    /// The voters; the same on every node.
     pub voters: Voters,
-    /// How long the demote hook may take after the lease has run out, before anyone else may lead.
+    /// How long the demote hook may take after the lease has expired, before another node may lead.
     pub demote_grace: Duration,
 }
 
 /// The election's settings. [`Params::new`] derives every default from the heartbeat interval.
 ///
-/// What must hold between them is checked where the configuration is read; the core works with
-/// any values, though not every choice elects well.
+/// The configuration is validated when it is read. The core accepts any values, though not every
+/// choice elects well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Params {
-    /// The highest leads; ties go to the lowest node id.
+    /// The highest priority leads; ties go to the lowest node id.
     pub priority: Priority,
     /// Whether this node may lead. An observer follows but never stands.
     pub candidate: bool,
     /// A role set by hand.
     pub static_role: Option<StaticRole>,
-    /// Between a leader's declarations; followers' heartbeats come at this interval or more
-    /// rarely. Sensible: 20 ms to 10 s.
+    /// The time between a leader's declarations. Followers' heartbeats come at this interval or
+    /// more rarely. Sensible: 20 ms to 10 s.
     pub heartbeat_interval: Duration,
-    /// Silence after which the leader counts as gone. Longer than the heartbeat interval: it is
-    /// asked in between.
+    /// Silence after which the leader is given up. Longer than the heartbeat interval, so that
+    /// followers can probe it before.
     pub leader_alive_threshold: Duration,
-    /// How long an election collects proposals at the most.
+    /// How long an election collects proposals at most.
     pub leader_election_duration: Duration,
     /// Longest wait for a stable membership at start.
     pub startup_grace_period: Duration,
     /// How often start-up samples the membership.
     pub membership_sample_interval: Duration,
-    /// No leader unless this many candidates, this node included, are visible.
+    /// No node leads unless this many candidates, this node included, are visible.
     pub min_candidates: u16,
     /// Whether this node takes over from a worse leader.
     pub preempt: bool,
     /// How long a worse leader must have been seen before this node takes over.
     pub preempt_delay: Duration,
-    /// What to do when the hook fails for `elected`.
+    /// What to do when the `elected` hook fails.
     pub on_elected_failure: OnElectedFailure,
     /// How long to stay out after that; doubles with every failure in a row.
     pub failure_holdoff: Duration,
-    /// How the results of the health check count; none where there is no check.
+    /// How the results of the health check count; none without a check.
     pub check: Option<Thresholds>,
-    /// Whether datagrams are authenticated. Then a sender has to show that it is there before
-    /// anything it says counts: what it once sent may be sent again by others.
+    /// Whether datagrams are authenticated. If so, a sender must prove that it is alive before its
+    /// datagrams count, because an attacker may replay them.
     pub authenticated: bool,
     /// Quorum mode: only a majority of voters makes a leader. None in available mode.
     pub quorum: Option<QuorumParams>,
 }
 
-/// How often a silent leader is asked before it is given up: the time between its overdue
+/// How often followers probe a silent leader before they give it up. The time between its overdue
 /// declaration and the alive threshold has one part more than that.
 pub const PROBES: u32 = 7;
 
-/// The shortest stop of its daemon for which a leader in quorum mode is ended, where there is a
-/// choice.
+/// The shortest watchdog time of a leader in quorum mode, if the grace allows it.
 const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
 
-/// Heartbeats of followers that a member is to receive in one heartbeat interval, whatever the size
-/// of the group (as RTCP bounds its reports, RFC 3550, section 6.2).
+/// Heartbeats of followers that a member should receive in one heartbeat interval, whatever the
+/// size of the group (as RTCP bounds its reports, RFC 3550, section 6.2).
 const REPORTS_PER_INTERVAL: u32 = 32;
 
-/// A follower's heartbeats are not closer together: who is there is for people and for the next
-/// election, and neither needs it sooner.
+/// The shortest time between a follower's heartbeats. The list of members serves people and the
+/// next election, and neither needs it sooner.
 const REPORT_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// No follower's heartbeats are further apart, so that a group of any size knows its members.
+/// The longest time between a follower's heartbeats, so that a group of any size knows its members.
 const REPORT_INTERVAL_MAX: Duration = Duration::from_secs(300);
 
 impl Params {
@@ -154,8 +153,8 @@ impl Params {
         }
     }
 
-    /// The default of [`Params::leader_alive_threshold`] in quorum mode, where a leader has to hear
-    /// a majority within it and not only be heard.
+    /// The default of [`Params::leader_alive_threshold`] in quorum mode, in which a leader must
+    /// also receive answers from a majority within that time.
     pub fn quorum_alive_threshold(heartbeat_interval: Duration) -> Duration {
         heartbeat_interval * 2
     }
@@ -163,14 +162,13 @@ impl Params {
 
 /// What follows from the settings.
 impl Params {
-    /// Which promise is kept.
+    /// Which of its promises the group keeps in a split.
     pub const fn mode(&self) -> Mode {
         if self.quorum.is_some() { Mode::Quorum } else { Mode::Available }
     }
 
-    /// What of these settings applies to a node that runs under `old`, without a restart. The mode
-    /// and the voters stay: a node that changed its voters in the middle of a leadership would
-    /// count votes that were given for another set.
+    /// The part of these settings that a node under `old` may apply without a restart. The mode and
+    /// the voters stay: otherwise a leader would count votes that were given for another set.
     pub(crate) fn without_restart(self, old: &Params) -> Params {
         let quorum = match (&old.quorum, &self.quorum) {
             (Some(old), Some(new)) => {
@@ -181,17 +179,18 @@ impl Params {
         if quorum.is_none() {
             return Params { quorum, ..self };
         }
-        // Settings of available mode wait for the restart into it: a static leader needs no votes.
+        // A static leader needs no votes, so settings of available mode wait for the restart into
+        // it.
         Params { quorum, static_role: None, min_candidates: 1, ..self }
     }
 
-    /// How long the leader, or a better candidate, has to answer a proposal before its silence
-    /// says that it is not there: a quarter of the election.
+    /// How long the leader, or a better candidate, has to answer a proposal before it is presumed
+    /// failed: a quarter of the election.
     pub fn answer_time(&self) -> Duration {
         self.leader_election_duration / 4
     }
 
-    /// The least time between two declarations, however many ask for one.
+    /// The least time between two declarations, however many nodes ask for one.
     pub fn declaration_gap(&self) -> Duration {
         self.heartbeat_interval / 40
     }
@@ -201,13 +200,14 @@ impl Params {
         self.heartbeat_interval / 10
     }
 
-    /// Between two probes of a leader whose declaration was due `window` before it is given up.
+    /// The time between two probes of a leader whose declaration was due `window` before it is
+    /// given up.
     pub fn probe_spacing(window: Duration) -> Duration {
         window / (PROBES + 1)
     }
 
-    /// Between the heartbeats of a follower that sees `others` besides itself: two intervals, or a
-    /// second, and longer in a large group.
+    /// The time between the heartbeats of a follower that sees `others` besides itself: two
+    /// intervals, or a second, and longer in a large group.
     pub fn report_interval(&self, others: usize) -> Duration {
         let group = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
         let shared = self.heartbeat_interval.saturating_mul(group) / REPORTS_PER_INTERVAL;
@@ -215,8 +215,8 @@ impl Params {
         shared.min(REPORT_INTERVAL_MAX).max(least)
     }
 
-    /// Between the heartbeats of a follower in a small group; where candidates are counted, a
-    /// leader is to notice soon that too few are left.
+    /// The time between the heartbeats of a follower in a small group. It is shorter if candidates
+    /// are counted, because a leader must notice soon that too few are left.
     pub fn shortest_report_interval(&self) -> Duration {
         if self.min_candidates > 1 {
             self.heartbeat_interval
@@ -225,14 +225,14 @@ impl Params {
         }
     }
 
-    /// Silence after which a member that has not told how often it sends is in doubt.
+    /// Silence after which a member that has not announced its interval is suspected.
     pub fn member_patience(&self) -> Duration {
         self.leader_alive_threshold.max(patience_for(self.heartbeat_interval))
     }
 
-    /// How long nodes that start together take at random to ask each other whether they are there,
-    /// and again to answer: with both they know each other before the first sample.
-    pub fn time_to_meet(&self) -> Duration {
+    /// Nodes that start together challenge each other after a random time up to this, and answer
+    /// after another one. So they know each other before the first sample.
+    pub fn introduction_time(&self) -> Duration {
         self.membership_sample_interval / 4
     }
 
@@ -242,13 +242,13 @@ impl Params {
         self.leader_election_duration / 8
     }
 
-    /// The worst candidates share the last of so many slots.
+    /// The number of slots; the worst candidates share the last one.
     pub const fn candidacy_slots(&self) -> u32 {
         8
     }
 
-    /// How long a candidate leaves the leadership to a better one that has proposed, before it
-    /// stands itself after all.
+    /// How long a candidate defers to a better one that has proposed itself, before it stands after
+    /// all.
     pub fn deference(&self) -> Duration {
         self.leader_election_duration * 2
     }
@@ -258,13 +258,15 @@ impl Params {
         self.leader_alive_threshold * 6
     }
 
-    /// How long a connected group of running nodes may take to have exactly one leader, known to
-    /// all, from the last disturbance on: nodes that start, yield, are held off or wait for a hook
-    /// add their own times. At the worst a leader's silence has to be noticed (one alive
-    /// threshold, and twice the time for probes where too few were sent), a node that defers waits
-    /// for a better one in vain (two elections), waits for its turn (one) and collects proposals
-    /// (one), and a conflict of two leaders needs a declaration to be noticed (two heartbeats, with
-    /// the jitter).
+    /// How long a connected group may take, after the last disturbance, until all nodes know one
+    /// leader. Nodes that start, yield, are held off or wait for a hook add their own times. In the
+    /// worst case:
+    ///
+    /// * followers notice the leader's silence: one alive threshold, and twice the time for probes
+    ///   if too few were sent;
+    /// * a node defers to a better one that does not win: two elections;
+    /// * it waits for its turn and collects proposals: one election each;
+    /// * two leaders notice their conflict by a declaration: two heartbeats, with the jitter.
     pub fn settling_time(&self) -> Duration {
         self.leader_alive_threshold
             + self.leader_alive_threshold.saturating_sub(self.heartbeat_interval) * 2
@@ -272,34 +274,34 @@ impl Params {
             + self.heartbeat_interval * 2
     }
 
-    /// How long a leader may act on what voters granted or acknowledged, from when it asked
-    /// (quorum mode): as long as followers bear with its silence.
+    /// How long a leader may act after a request that voters granted or acknowledged (quorum mode):
+    /// as long as followers tolerate its silence.
     pub fn lease_term(&self) -> Duration {
         self.leader_alive_threshold
     }
 
-    /// The time kept free for the demote hook after a lease has run out.
+    /// The time reserved for the demote hook after a lease has expired.
     pub fn demote_grace(&self) -> Duration {
         self.quorum.as_ref().map_or(Duration::ZERO, |quorum| quorum.demote_grace)
     }
 
-    /// After how long a stop of its daemon the host of a leader in quorum mode is to end it, so
-    /// that its hooks let go before another node may lead: half a lease, and where the grace
-    /// allows not so short that a busy host does it. None in available mode, where another leads by
-    /// then anyway.
+    /// The watchdog time of a leader's daemon in quorum mode. If the daemon is stopped for this
+    /// long, its host ends it, so that its hooks let go before another node may lead. It is half a
+    /// lease, but long enough for a busy host if the grace allows. None in available mode, in which
+    /// another node leads by then anyway.
     pub fn leader_watchdog(&self) -> Option<Duration> {
         let grace = self.quorum.as_ref()?.demote_grace;
         let latest = self.lease_term().saturating_add(grace) / 2;
         Some((self.lease_term() / 2).max(WATCHDOG_LEAST.min(latest)))
     }
 
-    /// How long a voter holds still for a candidate that it votes for: no hook has run yet.
+    /// How long a voter's pledge to a candidate lasts: without a grace, because no hook has run
+    /// yet.
     pub fn vote_hold(&self) -> Duration {
         hold_for(self.lease_term())
     }
 
-    /// How long a voter holds still for a leader that it acknowledges; zero in available mode,
-    /// where nobody is asked to.
+    /// How long a voter's pledge to a leader lasts; zero in available mode, which has no pledges.
     pub fn declaration_hold(&self) -> Duration {
         match &self.quorum {
             Some(quorum) => hold_for(self.lease_term().saturating_add(quorum.demote_grace)),
@@ -315,7 +317,7 @@ impl Default for Params {
     }
 }
 
-/// Silence after which a member that sends every `interval` is in doubt: one datagram may be lost.
+/// Silence after which a member that sends every `interval` is suspected: one datagram may be lost.
 pub(crate) fn patience_for(interval: Duration) -> Duration {
     interval.saturating_mul(5) / 2
 }
@@ -324,7 +326,7 @@ pub(crate) fn patience_for(interval: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    /// Every default but the time out after a failed hook, as a multiple of the heartbeat.
+    /// Every default but the holdoff after a failed hook, as a multiple of the heartbeat.
     fn in_heartbeats(params: &Params) -> [f64; 10] {
         [
             params.leader_alive_threshold,

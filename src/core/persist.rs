@@ -1,4 +1,4 @@
-//! What must outlive the daemon.
+//! The state that must outlive the daemon.
 
 use std::hash::Hash;
 use std::hash::Hasher;
@@ -9,16 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::types::{Incarnation, Life, Term};
 use crate::wire::message::Flags;
 
-/// What a node must know in its next life. It is on disk before any datagram that rests on it
-/// leaves, and changes rarely: never per heartbeat.
+/// The state that a node needs in its next life. It is on disk before any datagram that depends on
+/// it is sent, and changes rarely, never with each heartbeat.
 ///
-/// A field that an earlier version did not write reads as its default; one that a later version
-/// wrote is refused, because forgetting it could break a promise.
+/// A field that an earlier version did not write gets its default. A field of a later version is an
+/// error, because dropping it could break a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersistentState {
-    /// Tells this state from others that the same life asked to be kept and that may say the same.
-    /// Not on disk.
+    /// Distinguishes this state from an equal one that the same life requested. Not on disk.
     #[serde(skip)]
     pub revision: u64,
     /// The highest term that this node has known.
@@ -27,7 +26,7 @@ pub struct PersistentState {
     pub incarnation: Incarnation,
     /// Whether the operator took the node out of service.
     pub maintenance: bool,
-    /// Whether this is all that the node ever promised.
+    /// Whether the state holds all promises of this node.
     pub enrolment: Enrolment,
     /// The last vote.
     pub ballot: Option<Ballot>,
@@ -36,13 +35,13 @@ pub struct PersistentState {
 }
 
 impl PersistentState {
-    /// Whether the two are alike on disk.
+    /// Whether both are equal on disk.
     pub fn says_the_same_as(&self, other: &PersistentState) -> bool {
         PersistentState { revision: other.revision, ..*self } == *other
     }
 }
 
-/// By what it says.
+/// The hash ignores the revision.
 impl Hash for PersistentState {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let PersistentState {
@@ -58,22 +57,22 @@ impl Hash for PersistentState {
     }
 }
 
-/// How far a node's memory of its votes is whole (quorum mode). A disk that was lost looks like one
-/// that never was written, so a voter starts with none and does not vote until it may.
+/// Whether a voter's state holds all of its votes (quorum mode). A lost disk looks like one that
+/// was never written, so a voter without a state must not vote yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Enrolment {
-    /// It remembers nothing: its first start, or its disk was lost.
+    /// The voter is without its state: its first start, or its disk was lost.
     #[default]
     None,
-    /// It has seen every voter in this state: the group is new.
+    /// It has seen every voter without a state, so the group is new.
     Founding,
-    /// It remembers every vote that it may have given.
+    /// Its state holds every vote that it may have given.
     Enrolled,
 }
 
 impl Enrolment {
-    /// What a voter's flags say of its memory.
+    /// The enrolment that a voter's flags announce.
     pub const fn told_by(flags: Flags) -> Self {
         if flags.contains(Flags::ENROLLED) {
             Enrolment::Enrolled
@@ -89,22 +88,22 @@ impl Enrolment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ballot {
-    /// In which term.
+    /// The term of the vote.
     pub term: Term,
-    /// For whom.
+    /// The candidate that it is for.
     pub candidate: Life,
 }
 
-/// A promise to give nobody else a vote for a while. When it began is not kept: after a restart it
-/// counts anew.
+/// A promise to give no other node a vote for a while. Its start is not kept: after a restart it
+/// begins anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pledge {
     /// The highest term in which that life led, or stood, when it asked for the pledge.
     pub term: Term,
-    /// For how long at the most, in microseconds, rounded up.
+    /// The longest time it lasts, in microseconds, rounded up.
     hold_us: u64,
-    /// To whom.
+    /// The holder of the pledge.
     pub to: Life,
 }
 
@@ -125,7 +124,7 @@ impl Pledge {
         }
     }
 
-    /// For how long it holds.
+    /// How long it lasts.
     pub const fn hold(&self) -> Duration {
         Duration::from_micros(self.hold_us)
     }

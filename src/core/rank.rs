@@ -1,4 +1,4 @@
-//! Who is better: the one comparison that every election and every conflict is decided by.
+//! Which node is better: the one comparison that decides every election and every conflict.
 
 use std::cmp::Ordering;
 
@@ -7,9 +7,9 @@ use crate::wire::message::{Flags, Standing};
 
 /// A node's claim to leadership. The greater one is better.
 ///
-/// Whoever may lead is better than one that may not, as one that is handing over; a static leader
-/// is better than every elected node; then the higher priority wins; then the lower id, in byte
-/// order. Ids are unique in a group, so the order is total.
+/// A node that may lead is better than one that may not, or that hands over. Among those, a static
+/// leader is better than any elected node. Then the higher priority wins, and then the lower id, in
+/// byte order. Ids are unique in a group, so the order is total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
     eligible: bool,
@@ -19,7 +19,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// The rank of `node_id`, going by what it says of itself.
+    /// The rank of `node_id` by the standing that it announces.
     pub const fn new(node_id: NodeId, standing: &Standing) -> Self {
         Rank {
             eligible: standing.flags.contains(Flags::ELIGIBLE),
@@ -29,12 +29,12 @@ impl Rank {
         }
     }
 
-    /// Whose rank it is.
+    /// The id of the ranked node.
     pub const fn node_id(self) -> NodeId {
         self.node_id
     }
 
-    /// Whether it is a static leader's.
+    /// Whether the node is a static leader.
     pub const fn is_fixed(self) -> bool {
         self.fixed
     }
@@ -68,7 +68,7 @@ mod tests {
         Rank::new(id.parse().unwrap(), &standing)
     }
 
-    /// Each row beats the next, though everything after the deciding field speaks against it.
+    /// Each row beats the next, though all later fields favour the other.
     #[test]
     fn the_first_field_that_differs_decides() {
         let best_first = [

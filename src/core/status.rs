@@ -1,4 +1,4 @@
-//! What the core tells about itself and its group.
+//! The status of a node and its group.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,28 +8,28 @@ pub use crate::core::health::HealthState;
 use crate::core::hook::Reason;
 use crate::types::{NodeId, Priority, Role, Term};
 
-/// Whether a member can be counted on.
+/// The state of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberState {
     /// Heard within its patience: two and a half of the intervals at which it sends.
     Alive,
-    /// Silent for longer, or given up as a silent leader; still counted.
+    /// Silent for longer, or given up as a silent leader; it still counts.
     Suspect,
-    /// Said that it stops.
+    /// It sent a farewell.
     Left,
-    /// Silent for more than twice its patience; no longer counted.
+    /// Silent for more than twice its patience; it counts no more.
     Gone,
 }
 
 impl MemberState {
-    /// Whether it counts as being there.
+    /// Whether the member still counts.
     pub const fn is_visible(self) -> bool {
         matches!(self, MemberState::Alive | MemberState::Suspect)
     }
 }
 
-/// Why a node does not stand for leadership now, in the order in which they are reported.
+/// Why a node is not eligible now, in the order in which the reasons are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ineligible {
@@ -41,21 +41,21 @@ pub enum Ineligible {
     NotVoter,
     /// `static_role = "follower"`.
     StaticFollower,
-    /// Out of service by the operator's order.
+    /// The operator took the node out of service.
     Maintenance,
     /// No interface can reach the group.
     InterfaceDown,
-    /// The hook-runner has not said that it runs by the same configuration.
+    /// The hook-runner has not confirmed that it uses the same configuration.
     NoHookRunner,
     /// The health check fails.
     CheckFailed,
     /// The health check has no result yet.
     CheckPending,
-    /// The hook failed for `elected`, and the hold-off runs.
+    /// The `elected` hook failed, and the holdoff is not over.
     HookFailed,
-    /// Gave leadership up on request, and waits for another leader.
+    /// It yielded the leadership, and waits for another leader.
     Yielding,
-    /// A voter that does not know how it voted before: its first start, or its state was lost.
+    /// A voter without its state: its first start, or its state was lost.
     Unenrolled,
     /// Fewer than `min_candidates` candidates are visible.
     TooFewCandidates,
@@ -64,11 +64,11 @@ pub enum Ineligible {
 /// The leader as this node sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaderStatus {
-    /// Its id; this node's own where it leads.
+    /// Its id; this node's own if it leads.
     pub node_id: NodeId,
-    /// Where its declarations come from; none for this node itself.
+    /// The address of its declarations; none for this node itself.
     pub address: Option<IpAddr>,
-    /// Since its last declaration; zero where this node leads.
+    /// The time since its last declaration; zero if this node leads.
     pub last_heard: Duration,
 }
 
@@ -77,26 +77,26 @@ pub struct LeaderStatus {
 pub struct MemberStatus {
     /// Its id.
     pub node_id: NodeId,
-    /// Where its last datagram came from; none for this node itself.
+    /// The address of its last datagram; none for this node itself.
     pub address: Option<IpAddr>,
-    /// What it last said it does.
+    /// The role that it last announced.
     pub role: Role,
     /// Its priority.
     pub priority: Priority,
     /// Whether it may lead at all.
     pub candidate: bool,
-    /// Whether it stands now.
+    /// Whether it is eligible now.
     pub eligible: bool,
-    /// Whether it can be counted on.
+    /// Its state.
     pub state: MemberState,
-    /// Since its last datagram; zero for this node itself.
+    /// The time since its last datagram; zero for this node itself.
     pub last_heard: Duration,
 }
 
-/// Who leads, without the members: cheap, however many there are.
+/// Who leads, without the members: cheap in a group of any size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// What this node does.
+    /// The role of this node.
     pub role: Role,
     /// The highest term it knows.
     pub term: Term,
@@ -109,23 +109,23 @@ pub struct Headline {
 pub struct Status {
     /// This node's id.
     pub node_id: NodeId,
-    /// What it does.
+    /// Its role.
     pub role: Role,
-    /// Why it does not stand now; none where it does.
+    /// Why it is not eligible now; none if it is.
     pub ineligible: Option<Ineligible>,
-    /// What its health check says of it; none where there is none.
+    /// The state of its health check; none without one.
     pub health: Option<Health>,
     /// The highest term it knows.
     pub term: Term,
     /// The leader it follows or is.
     pub leader: Option<LeaderStatus>,
-    /// Since its role or its leader last changed.
+    /// The time since its role or its leader last changed.
     pub since: Duration,
-    /// Why it is handing leadership over, where it is.
+    /// Why it hands the leadership over; none if it does not.
     pub handing_over: Option<Reason>,
     /// Every member it knows, itself included, ordered by id.
     pub members: Vec<MemberStatus>,
-    /// How the voters stand; none in available mode.
+    /// The voters; none in available mode.
     pub quorum: Option<QuorumStatus>,
 }
 
@@ -136,9 +136,9 @@ pub struct QuorumStatus {
     pub voters: Vec<VoterStatus>,
     /// How many make a majority.
     pub needed: usize,
-    /// What is left of this node's lease; none where it does not lead.
+    /// How much of this node's lease is left; none if it does not lead.
     pub lease: Option<Duration>,
-    /// To whom this node holds still with its vote, and for how much longer.
+    /// The node to which this voter is pledged, and for how much longer.
     pub pledged: Option<(NodeId, Duration)>,
     /// Members that name other voters, or that run in available mode.
     pub disagreeing: Vec<NodeId>,
@@ -149,7 +149,7 @@ pub struct QuorumStatus {
 pub struct VoterStatus {
     /// Its id.
     pub node_id: NodeId,
-    /// Whether its vote counts now, and why not where it does not.
+    /// Whether its vote counts now, and if not, why.
     pub standing: VoterStanding,
 }
 
@@ -157,13 +157,13 @@ pub struct VoterStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VoterStanding {
-    /// It does.
+    /// The vote counts.
     Counts,
-    /// It is not heard.
+    /// The voter is silent.
     Silent,
     /// It names other voters, or runs in available mode.
     Disagrees,
-    /// It does not know how it voted before.
+    /// It is without its state.
     Unenrolled,
     /// Two daemons use its id.
     Contested,

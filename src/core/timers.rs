@@ -1,4 +1,4 @@
-//! One table of absolute deadlines, one next wake.
+//! All deadlines of an election in one table.
 
 use crate::time::Time;
 
@@ -11,73 +11,73 @@ macro_rules! listed {
         impl $name {
             const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// How many there are.
+            /// How many variants there are.
             pub const COUNT: usize = $name::ALL.len();
         }
     };
 }
 
 listed! {
-    /// What a deadline is for; an election has at most one of each.
+    /// The purpose of a deadline; an election has at most one deadline for each.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Timer {
         /// Start-up samples the membership.
         Sample,
-        /// Start-up waits no longer.
+        /// Start-up ends.
         Grace,
-        /// The leader counts as gone.
+        /// The leader is given up.
         Silence,
         /// This node stands for leadership.
         Candidacy,
         /// A proposal is repeated, in case it was lost.
         Repropose,
-        /// Everyone better who lives has had the time to answer a proposal.
+        /// Every better node has had the time to answer a proposal.
         Certainty,
-        /// Proposals are no longer collected.
+        /// The election ends.
         ElectionEnd,
         /// The leader declares.
         Declare,
-        /// A follower tells that it is there.
+        /// A follower sends its heartbeat.
         Heartbeat,
         /// A better candidate asks a worse leader to hand over.
         Claim,
-        /// A yield has lasted long enough.
+        /// The yield time is over.
         YieldEnd,
-        /// The time out after a failed hook is over.
+        /// The holdoff after a failed hook is over.
         HoldoffEnd,
-        /// Members are looked over for silent ones.
+        /// Members are checked for silence.
         Sweep,
         /// A hook that could not be started is tried again.
         HookRetry,
-        /// The lease runs out.
+        /// The lease expires.
         Lease,
-        /// The hooks should have let go by now.
+        /// The grace is over, in which the hooks should have let go.
         GraceEnd,
-        /// This voter's pledge runs out while a candidate waits for its answer.
+        /// The pledge that keeps this voter from supporting a candidate expires.
         PledgeEnd,
-        /// A voter without a memory asks for the term.
+        /// A voter without its state asks for the term.
         Inquiry,
-        /// The leader's declaration is overdue, and it is asked for one.
+        /// A leader whose declaration is overdue is probed.
         Probe,
-        /// The leader has not answered somebody who asked, and this follower has heard it.
+        /// The leader has not answered a probe, and this follower replies for it.
         ProbeReply,
         /// Unproven nodes are challenged.
         Challenge,
-        /// This node shows that it is there, to whoever asked.
+        /// This node answers a challenge.
         Answer,
         /// A resignation is repeated, in case it was lost.
         Resignation,
-        /// A leader gets above the leaderships that it heard of since it last took a higher term.
+        /// A leader takes a term above those it has heard of since it last took one.
         Reaffirm,
     }
 }
 
-/// When the election wants to be woken, and why.
+/// When to wake the election, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// Why.
+    /// The purpose.
     pub timer: Timer,
 }
 
@@ -86,29 +86,27 @@ pub struct Deadline {
 pub(crate) struct Timers([Option<Time>; Timer::COUNT]);
 
 impl Timers {
-    /// Sets `timer` to fire at `at`, instead of when it was set to before.
+    /// Sets `timer` to `at`, whatever it was set to before.
     pub(crate) const fn set(&mut self, timer: Timer, at: Time) {
         self.0[timer as usize] = Some(at);
     }
 
-    /// Sets `timer` to fire at `at`, unless it fires earlier anyway.
+    /// Sets `timer` to `at`, unless it is set to an earlier time.
     pub(crate) fn set_no_later(&mut self, timer: Timer, at: Time) {
         let slot = &mut self.0[timer as usize];
         *slot = Some(slot.map_or(at, |set| set.min(at)));
     }
 
-    /// Sets `timer` to fire at `at`, unless it fires later anyway.
+    /// Sets `timer` to `at`, unless it is set to a later time.
     pub(crate) fn set_no_earlier(&mut self, timer: Timer, at: Time) {
         let slot = &mut self.0[timer as usize];
         *slot = (*slot).max(Some(at));
     }
 
-    /// Keeps `timer` from firing.
     pub(crate) const fn clear(&mut self, timer: Timer) {
         self.0[timer as usize] = None;
     }
 
-    /// Keeps every timer from firing.
     pub(crate) fn clear_all(&mut self) {
         *self = Timers::default();
     }
@@ -120,7 +118,7 @@ impl Timers {
 
     /// The earliest deadline; of equal ones, the first in the order of [`Timer`].
     pub(crate) fn next(&self) -> Option<Deadline> {
-        // It is asked for with every datagram, so the times are gone through before the names.
+        // This runs with every datagram, so it searches the times before the names.
         let at = self.0.iter().flatten().min().copied()?;
         let timer = *Timer::ALL.iter().find(|timer| self.get(**timer) == Some(at))?;
         Some(Deadline { at, timer })

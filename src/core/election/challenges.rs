@@ -79,9 +79,9 @@ impl Election {
             Encounter::Stale => self.outbox.ignored.stale += 1,
             Encounter::Full => self.outbox.ignored.table_full += 1,
             Encounter::Asked => self.outbox.ignored.unproven += 1,
-            Encounter::Due { in_vain } => {
+            Encounter::Due { report } => {
                 self.outbox.ignored.unproven += 1;
-                if in_vain {
+                if report {
                     self.notify(Event::NoProof { node_id: message.sender });
                 }
                 if message.sender == self.life.node_id {
@@ -110,12 +110,12 @@ impl Election {
     /// unproven to every node, so each waits for a random time.
     fn wait_to_challenge(&mut self, life: Life) -> Duration {
         let slot = self.params.candidacy_slot();
-        let is_former = self.members.later_life_met_at(life).is_some();
+        let is_former = self.members.later_life_known_at(life).is_some();
         match self.state {
             _ if life.node_id == self.life.node_id => Duration::ZERO,
             _ if is_former => self.chance.up_to(self.params.heartbeat_interval),
             State::Leading | State::HandingOver { .. } => Duration::ZERO,
-            State::Starting { .. } => self.chance.up_to(self.params.time_to_meet()),
+            State::Starting { .. } => self.chance.up_to(self.params.introduction_time()),
             State::Following if self.leader.is_some() => slot + self.chance.up_to(slot),
             State::Following | State::Standing | State::Stopped => self.chance.up_to(slot),
         }
@@ -164,7 +164,7 @@ impl Election {
         self.replay.owe_echo(challenge);
         let both_start = matches!(self.state, State::Starting { .. })
             && challenge.standing.role == Role::Starting;
-        let most = if both_start { self.params.time_to_meet() } else { Duration::ZERO };
+        let most = if both_start { self.params.introduction_time() } else { Duration::ZERO };
         let wait = self.chance.up_to(most);
         let at = self.replay.next_answer(now + wait, self.params.declaration_gap());
         if at <= now {

@@ -43,7 +43,7 @@ impl Election {
             Heard::Stale => self.outbox.ignored.stale += 1,
             Heard::TableFull => self.outbox.ignored.table_full += 1,
             Heard::Newcomer => {
-                self.members.note_met(&message.sender, self.sent.newest);
+                self.members.note_known_at(&message.sender, self.sent.newest);
                 self.declare_soon(now);
             }
             Heard::Known => {
@@ -51,7 +51,7 @@ impl Election {
                 self.take_in(now, from, message);
             }
             Heard::Joined => {
-                self.members.note_met(&message.sender, self.sent.newest);
+                self.members.note_known_at(&message.sender, self.sent.newest);
                 self.replay.note_member(message.life());
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);

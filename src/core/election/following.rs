@@ -175,7 +175,9 @@ impl Election {
 
     /// Whether this node heard the leader itself last, and not a probe reply about it.
     fn hears_leader(&self) -> bool {
-        self.leader.and_then(|id| self.members.get(&id)).is_some_and(|leader| !leader.is_told_of)
+        self.leader
+            .and_then(|id| self.members.get(&id))
+            .is_some_and(|leader| !leader.is_known_by_reply)
     }
 
     /// Does what is due before the next declaration: waking up costs more than the work.

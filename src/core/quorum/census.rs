@@ -1,4 +1,4 @@
-//! What the other voters have answered to one without a memory.
+//! The other voters' answers to a voter without its state.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::requests::Requests;
 use crate::core::persist::Enrolment;
 use crate::types::{NodeId, Sequence};
 
-/// What another voter says about its own memory.
+/// Another voter's answer about its own state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Answer {
-    /// How far it is whole.
-    pub memory: Enrolment,
-    /// Whether the datagram's term is the highest that it knows, and it has voted in none that it
-    /// has forgotten. It does not say so as long as a pledge that the voter which asks has
-    /// forgotten could still be in force.
+    /// How far that state holds its votes.
+    pub enrolment: Enrolment,
+    /// Whether the datagram's term is the highest that it knows, and it has forgotten no vote. It
+    /// does not testify while a pledge that the asking voter may have forgotten can still be in
+    /// force.
     pub testifies: bool,
 }
 
-/// The answers to the inquiries of one life, each voter's newest. Only answers count, because an
-/// answer was given after the question: other datagrams may be from before, however late they come.
+/// The answers to the inquiries of one life, the newest of each voter. Only answers count, because
+/// other datagrams may have been sent before the inquiry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Census {
     /// The datagrams that asked.
@@ -27,17 +27,17 @@ pub struct Census {
 }
 
 impl Census {
-    /// Begins with the datagram `inquiry`.
+    /// A census that begins with the datagram `inquiry`.
     pub const fn new(inquiry: Sequence) -> Self {
         Census { requests: Requests::from(inquiry), answers: BTreeMap::new() }
     }
 
-    /// Takes in what `voter` answered.
+    /// Notes the answer of `voter`.
     pub fn note(&mut self, voter: NodeId, answer: Answer) {
         self.answers.insert(voter, answer);
     }
 
-    /// What `voter` answered last.
+    /// The newest answer of `voter`.
     pub fn answer(&self, voter: &NodeId) -> Option<Answer> {
         self.answers.get(voter).copied()
     }
@@ -47,13 +47,13 @@ impl Census {
         self.answers.values().filter(|answer| answer.testifies).count()
     }
 
-    /// Whether each of `voters` has answered that it has a memory that `fits`.
+    /// Whether each of `voters` has answered with an enrolment that `fits`.
     pub fn all(
         &self,
         mut voters: impl Iterator<Item = NodeId>,
         fits: impl Fn(Enrolment) -> bool,
     ) -> bool {
-        voters.all(|voter| self.answers.get(&voter).is_some_and(|answer| fits(answer.memory)))
+        voters.all(|voter| self.answers.get(&voter).is_some_and(|answer| fits(answer.enrolment)))
     }
 }
 
@@ -65,8 +65,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    const NOTHING: Answer = Answer { memory: Enrolment::None, testifies: false };
-    const TESTIMONY: Answer = Answer { memory: Enrolment::Founding, testifies: true };
+    const NOTHING: Answer = Answer { enrolment: Enrolment::None, testifies: false };
+    const TESTIMONY: Answer = Answer { enrolment: Enrolment::Founding, testifies: true };
 
     #[test]
     fn the_newest_answer_of_each_voter_counts() {
@@ -76,7 +76,7 @@ mod tests {
         census.note(id("a"), NOTHING);
         census.note(id("b"), TESTIMONY);
         assert!(census.all(both(), |_| true));
-        assert!(!census.all(both(), |memory| memory == Enrolment::None));
+        assert!(!census.all(both(), |enrolment| enrolment == Enrolment::None));
         assert_eq!(census.testimonies(), 1);
         census.note(id("a"), TESTIMONY);
         census.note(id("a"), TESTIMONY);

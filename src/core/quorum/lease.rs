@@ -1,15 +1,15 @@
-//! The time in which a leader may act, and what voters promise so that it may.
+//! The lease: the time in which a leader may act, and the pledges that it depends on.
 //!
 //! ```text
-//!           s: the declaration is sent                      r: a voter takes it in
+//!           s: the declaration is sent                      r: a voter receives it
 //!   leader  ├────────── term of lease L ──────────┤── demote grace G ──┤
 //!   voter      ├───────────────── hold: (L + G) × 101/99 ────────────────────┤  may vote again
 //!              r
 //! ```
 //!
-//! The lease counts from the moment at which the acknowledged declaration was sent, by the leader's
-//! clock; the voter's pledge from when it was taken in, which is later, by the voter's. In true
-//! time the lease and the grace take at most `(L + G) / 0.99`, the pledge at least `hold / 1.01`.
+//! The lease counts from the sending of the acknowledged declaration, by the leader's clock. The
+//! voter's pledge counts from the receipt, which is later, by the voter's clock. In true time the
+//! lease and the grace last at most `(L + G) / 0.99`, and the pledge at least `hold / 1.01`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,18 +17,17 @@ use std::time::Duration;
 use crate::time::Time;
 use crate::types::{NodeId, Sequence};
 
-/// The clocks run up to this part of a hundred too fast or too slow.
+/// The most by which a clock may be fast or slow, in percent.
 const DRIFT_PERCENT: u32 = 1;
 
-/// No pledge may be asked for that lasts longer: a broken node must not bind the voters for ever.
+/// The longest pledge that a node may ask for. A broken node must not bind the voters for ever.
 pub const HOLD_MAX: Duration = Duration::from_secs(3600);
 
-/// Declarations whose acknowledgements are waited for. They come a fortieth of an interval apart at
-/// the closest, and a lease is rarely longer than three intervals; of more, the oldest do not
-/// count.
+/// Declarations that may still be acknowledged. They are at least a fortieth of an interval apart,
+/// and a lease is rarely longer than three intervals. Above this number the oldest do not count.
 const OUTSTANDING_MAX: usize = 128;
 
-/// How long a voter has to hold still for a leader that relies on it for `reliance`, whichever of
+/// How long a voter's pledge must last for a leader that relies on it for `reliance`, whichever of
 /// the two clocks is the fast one.
 pub fn hold_for(reliance: Duration) -> Duration {
     let nanos = reliance.as_nanos() * u128::from(100 + DRIFT_PERCENT);
@@ -36,17 +35,17 @@ pub fn hold_for(reliance: Duration) -> Duration {
     u64::try_from(nanos).map_or(Duration::MAX, Duration::from_nanos)
 }
 
-/// Until when a datagram that asks voters for a pledge lets its sender act, by the sender's clock.
+/// How long a datagram that asks for pledges lets its sender act, by the sender's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cover {
-    /// From then on the sender is no leader.
+    /// When the sender stops being the leader.
     pub lease_end: Time,
-    /// By then its hooks have let go.
+    /// When its hooks must have let go.
     pub grace_end: Time,
 }
 
 impl Cover {
-    /// What a datagram sent at `sent` covers: a lease of `term`, and `grace` after it.
+    /// The cover of a datagram sent at `sent`: a lease of `term`, and `grace` after it.
     pub fn new(sent: Time, term: Duration, grace: Duration) -> Self {
         let lease_end = sent + term;
         Cover { lease_end, grace_end: lease_end + grace }
@@ -62,21 +61,21 @@ impl Cover {
     }
 }
 
-/// A leader's right to act: what a majority of the voters has granted or acknowledged.
+/// A leader's right to act, which a majority of the voters has granted or acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     cover: Cover,
-    /// Whether a declaration of this leadership was acknowledged by a majority: before, the voters'
+    /// Whether a majority has acknowledged a declaration of this leadership. Before that, the
     /// pledges leave no time for a demote hook.
     confirmed: bool,
     /// The declarations that may still be acknowledged, the oldest first.
     outstanding: VecDeque<(Sequence, Cover)>,
-    /// What each voter has acknowledged.
+    /// What each voter's acknowledgements cover.
     acknowledged: BTreeMap<NodeId, Cover>,
 }
 
 impl Lease {
-    /// The lease that a won vote gives.
+    /// The lease of a candidate that won the vote.
     pub const fn new(granted: Cover) -> Self {
         Lease {
             cover: granted,
@@ -86,12 +85,12 @@ impl Lease {
         }
     }
 
-    /// When the lease runs out. From then on the leader is none.
+    /// When the lease expires, and the leadership with it.
     pub const fn end(&self) -> Time {
         self.cover.lease_end
     }
 
-    /// When a voter may vote for somebody else at the earliest; the hooks have to have let go.
+    /// The earliest time at which a voter may vote for another node. The hooks must have let go.
     pub const fn grace_end(&self) -> Time {
         self.cover.grace_end
     }
@@ -101,13 +100,13 @@ impl Lease {
         self.confirmed
     }
 
-    /// Whether a majority has acknowledged what was declared last.
+    /// Whether a majority has acknowledged the newest declaration.
     pub fn is_renewed(&self) -> bool {
         let newest = self.outstanding.back();
         self.confirmed && newest.is_some_and(|(_, newest)| newest.lease_end <= self.cover.lease_end)
     }
 
-    /// Takes in that the declaration `sequence` is sent at `now`, and what it covers.
+    /// Notes the declaration `sequence`, sent at `now`, and what it covers.
     pub fn note_declared(&mut self, now: Time, sequence: Sequence, cover: Cover) {
         self.outstanding.retain(|(_, cover)| cover.lease_end > now);
         if self.outstanding.len() == OUTSTANDING_MAX {
@@ -116,9 +115,9 @@ impl Lease {
         self.outstanding.push_back((sequence, cover));
     }
 
-    /// Takes in, at `now`, that `voter` acknowledges the declaration `sequence`, and renews the
-    /// lease where that makes `needed` voters who have acknowledged it or another that covers as
-    /// much. A declaration that is too old to count, or was none, changes nothing.
+    /// Notes that `voter` acknowledges the declaration `sequence`. Renews the lease if `needed`
+    /// voters have acknowledged this or another declaration that covers as much. An unknown or
+    /// outdated declaration changes nothing.
     pub fn note_acknowledged(
         &mut self,
         now: Time,
@@ -137,7 +136,7 @@ impl Lease {
         if renewed.lease_end <= now {
             return;
         }
-        // What the vote granted may last longer, but left no grace.
+        // The vote may cover more time, but it left no grace.
         self.cover = if self.confirmed { self.cover.max(renewed) } else { renewed };
         self.confirmed = true;
     }
@@ -169,7 +168,7 @@ mod tests {
         lease.note_acknowledged(at(200), id(voter), Sequence(sequence), needed);
     }
 
-    /// A lease won at time 0, under which a declaration 7 was sent at 100 ms and 8 a second later.
+    /// A lease won at time 0, with declaration 7 sent at 100 ms and declaration 8 a second later.
     fn declared() -> Lease {
         let mut lease = Lease::new(Cover::new(at(0), TERM, Duration::ZERO));
         lease.note_declared(at(100), Sequence(7), Cover::new(at(100), TERM, GRACE));
@@ -182,7 +181,8 @@ mod tests {
         for nanos in [1, 99, 100, 3_000_000_000, 3_600_000_000_000] {
             let reliance = Duration::from_nanos(nanos);
             let hold = hold_for(reliance);
-            // A slow leader's clock against a fast voter's, in hundredths of true time.
+            // A slow clock of the leader against a fast one of the voter, in hundredths of true
+            // time.
             assert!(hold.as_nanos() * 99 >= reliance.as_nanos() * 101, "{nanos}");
             assert!(hold.as_nanos() * 99 < reliance.as_nanos() * 101 + 99, "{nanos}");
         }

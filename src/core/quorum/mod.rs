@@ -1,17 +1,15 @@
-//! Quorum mode: never two leaders, on clocks that drift at most 1 %, a disk that keeps what was
-//! synced, and nothing else.
+//! Quorum mode: never two leaders, if clocks drift at most 1 % and the disk keeps what was synced.
 //!
-//! Two devices keep that promise, and neither needs the network to be kind:
+//! Two devices keep that promise on any network:
 //!
 //! * **A pledge** keeps leaderships apart in time. A voter that grants a vote, or acknowledges a
-//!   declaration, promises for a while to do neither for anybody else. A leader acts only within
-//!   its [`Lease`]: the time that a majority of pledges certainly still covers. Two majorities
+//!   declaration, promises to do neither for any other node for a while. A leader acts only within
+//!   its [`Lease`]: the time that the pledges of a majority still cover for certain. Two majorities
 //!   share a voter, and no voter's pledges overlap.
-//! * **A ballot** keeps terms apart. A voter votes once in a term, and has that on disk before it
-//!   says so; so no term has two leaders, and of two leaderships the later has the higher term.
+//! * **A ballot** keeps terms apart. A voter votes once in a term, and its vote is on disk before
+//!   it is sent. So no term has two leaders, and the later of two leaderships has the higher term.
 //!
-//! Here are the pieces, each pure and small; [`Election`](crate::core::Election) puts them
-//! together.
+//! The pieces here are pure and small; [`Election`](crate::core::Election) combines them.
 
 pub mod census;
 pub mod lease;

@@ -1,4 +1,4 @@
-//! A candidate's question to the voters, and who has said yes.
+//! A candidate's question to the voters, and the answers.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use super::requests::Requests;
 use crate::time::Time;
 use crate::types::{NodeId, Sequence};
 
-/// What a candidate asks for.
+/// The question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// "Would you vote for me?" Costs nobody anything: no term is taken and nothing is promised, so
-    /// that a node which cannot win disturbs nobody.
+    /// "Would you vote for me?" It takes no term and asks for no promise, so a node that cannot win
+    /// does not disturb the group.
     Support,
     /// "Vote for me."
     Vote,
 }
 
-/// One question, asked once or, in case it was lost, again.
+/// One question, which is repeated in case a datagram was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Poll {
     question: Question,
-    /// When it was first asked. What the answers promise counts from here at the latest.
+    /// When it was first asked. The promises in the answers count from here.
     asked: Time,
     /// The datagrams that asked.
     pub requests: Requests,
@@ -33,7 +33,7 @@ impl Poll {
         Poll { question, asked: now, requests: Requests::from(request), granted: BTreeSet::new() }
     }
 
-    /// What is asked for.
+    /// The question.
     pub const fn question(&self) -> Question {
         self.question
     }
@@ -43,7 +43,7 @@ impl Poll {
         self.asked
     }
 
-    /// Takes in that `voter` said yes, and returns how many have.
+    /// Notes that `voter` granted, and returns how many have.
     pub fn note_granted(&mut self, voter: NodeId) -> usize {
         self.granted.insert(voter);
         self.granted.len()

@@ -1,9 +1,9 @@
-//! Which datagrams of this node asked one question.
+//! The datagrams by which this node asked one question.
 
 use crate::types::Sequence;
 
-/// The datagrams that asked one question: once or, in case it was lost, again. Of the numbers in
-/// between, others may have been given to datagrams that nobody answers.
+/// The datagrams of one question, which is repeated in case one was lost. The range may include
+/// other datagrams, but no voter answers those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Requests {
     first: Sequence,
@@ -11,17 +11,17 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// The question was asked by `request` alone.
+    /// The question, asked once.
     pub const fn from(request: Sequence) -> Self {
         Requests { first: request, last: request }
     }
 
-    /// Takes in that `request` asks it again.
+    /// Notes that `request` repeats the question.
     pub const fn note_repeated(&mut self, request: Sequence) {
         self.last = request;
     }
 
-    /// Whether the datagram `request` asked it.
+    /// Whether the datagram `request` asked the question.
     pub fn contain(&self, request: Sequence) -> bool {
         (self.first..=self.last).contains(&request)
     }

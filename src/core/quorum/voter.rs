@@ -1,4 +1,4 @@
-//! What a voter has promised, to whom, and until when.
+//! A voter's promises: what, to whom, and until when.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use crate::core::persist::{Ballot, Enrolment, Pledge};
 use crate::time::Time;
 use crate::types::{Life, Term};
 
-/// A voter's conscience. What of it must outlive the daemon is in its fields that
-/// [`PersistentState`](crate::core::persist::PersistentState) has too.
+/// A voter's promises. [`PersistentState`](crate::core::persist::PersistentState) keeps the fields
+/// that must outlive the daemon.
 ///
-/// Invariants: of two pledges to different lives, the second is given only once the first has run
-/// out or was released; within one life of its holder a pledge only grows; in no term are two
-/// ballots cast.
+/// Invariants: a pledge to another life is given only after the earlier one has expired or was
+/// released. Within one life of its holder a pledge only grows. No two ballots are cast in one
+/// term.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Voter {
     enrolment: Enrolment,
     ballot: Option<Ballot>,
     pledge: Option<Pledge>,
-    /// Until when the pledge holds.
+    /// When the pledge expires.
     pledged_until: Time,
 }
 
 impl Voter {
-    /// The voter that an earlier life left behind. Its pledge may have been renewed at the very end
-    /// of that life, so it holds for its whole length from `now` on.
+    /// The voter of an earlier life. That life may have renewed its pledge just before its end, so
+    /// the pledge lasts for its whole length from `now` on.
     pub fn restored(
         now: Time,
         enrolment: Enrolment,
@@ -34,12 +34,12 @@ impl Voter {
         Voter { enrolment, ballot, pledge, pledged_until }
     }
 
-    /// Whether this node's memory of its votes is whole.
+    /// Whether this voter is enrolled.
     pub const fn enrolment(&self) -> Enrolment {
         self.enrolment
     }
 
-    /// Takes in how far the memory is whole.
+    /// Sets the enrolment.
     pub const fn set_enrolment(&mut self, enrolment: Enrolment) {
         self.enrolment = enrolment;
     }
@@ -49,40 +49,38 @@ impl Voter {
         self.ballot
     }
 
-    /// The last pledge, run out or not.
+    /// The last pledge, expired or not.
     pub const fn pledge(&self) -> Option<Pledge> {
         self.pledge
     }
 
-    /// Until when this voter is bound to somebody other than `life`; none where it is not.
+    /// When a pledge to another life than `life` expires; none if there is no such pledge.
     pub fn bound_until(&self, now: Time, life: Life) -> Option<Time> {
         let other = self.pledge.is_some_and(|pledge| pledge.to != life);
         (other && now < self.pledged_until).then_some(self.pledged_until)
     }
 
-    /// Whether it may vote for `candidate` in `term`, as far as its earlier votes go. The same vote
-    /// may be given again.
+    /// Whether earlier votes allow a vote for `candidate` in `term`. The same vote may be given
+    /// again.
     pub fn may_cast(&self, term: Term, candidate: Life) -> bool {
         self.ballot.is_none_or(|ballot| {
             ballot.term < term || (ballot.term == term && ballot.candidate == candidate)
         })
     }
 
-    /// Votes. To be called only where [`may_cast`](Self::may_cast) allows it.
+    /// Votes. The caller checks [`may_cast`](Self::may_cast) first.
     pub const fn cast(&mut self, term: Term, candidate: Life) {
         self.ballot = Some(Ballot { term, candidate });
     }
 
-    /// Pledges to hold still for `hold` from `now` on for everyone but `to`, which leads or stands
-    /// in `term`. To be called only where [`bound_until`](Self::bound_until) says
-    /// that nobody else has a claim.
+    /// Makes a pledge of `hold` from `now` on to `to`, which leads or stands in `term`. The caller
+    /// checks [`bound_until`](Self::bound_until) first.
     ///
     /// Within one life of its holder a pledge only grows: its term, its length and its end. The
-    /// network may deliver what that life asked for long ago, and how that ended, after what it
-    /// asks for now.
+    /// network may deliver old requests and resignations of that life after newer requests.
     ///
-    /// Renewing a pledge changes nothing that has to be on disk: `least_kept` is remembered even if
-    /// a shorter hold is asked for.
+    /// A renewal needs no write, because at least `least_kept` is persisted, even if a shorter hold
+    /// is asked for.
     pub fn give(&mut self, now: Time, to: Life, term: Term, hold: Duration, least_kept: Duration) {
         let asked = Pledge::new(to, term, hold.max(least_kept));
         let held = self.pledge.filter(|held| held.to == to);
@@ -91,8 +89,8 @@ impl Voter {
         self.pledge = Some(held.map_or(asked, |held| held.grown_by(asked)));
     }
 
-    /// Takes in that `holder` has ended whatever it led or stood for up to `term`. Returns whether
-    /// that sets this voter free.
+    /// `holder` has ended its leaderships and candidacies up to `term`. Returns whether that
+    /// releases the pledge.
     pub fn release(&mut self, holder: Life, term: Term) -> bool {
         let frees = self.pledge.is_some_and(|pledge| pledge.to == holder && pledge.term <= term);
         if frees {
@@ -215,16 +213,15 @@ mod tests {
         assert_ne!(voter.pledge(), remembered);
     }
 
-    /// What one life of a node sends: it asks for pledges, and now and then says that all it asked
-    /// for is over.
+    /// The datagrams of one life: it asks for pledges, and sometimes resigns all of them.
     #[derive(Debug, Clone, Copy)]
     enum Sent {
         Ask { term: Term, hold: Duration },
         End { term: Term },
     }
 
-    /// In the order in which a life sends it: terms never fall, and after an end a higher one is
-    /// taken.
+    /// The order in which a life sends: terms never fall, and after a resignation the next one is
+    /// higher.
     fn history() -> impl Strategy<Value = Vec<Sent>> {
         vec((any::<bool>(), 1..20u64), 1..12).prop_map(|steps| {
             let mut term = 1;
@@ -238,7 +235,7 @@ mod tests {
         })
     }
 
-    /// What the network and the voter's host do next, and after how many seconds.
+    /// The next step of the network or the voter's host, and the seconds before it.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Deliver { sender: usize, datagram: prop::sample::Index },
@@ -252,9 +249,9 @@ mod tests {
     }
 
     proptest! {
-        /// The network delivers any datagram of two lives at any time, in any order and as often as
-        /// it likes, also after the voter has restarted. Only what a life sent after it had asked
-        /// for a pledge ends that pledge early.
+        /// The network delivers any datagram of two lives at any time, in any order and repeatedly,
+        /// even after the voter has restarted. Only a datagram sent after the request for a pledge
+        /// ends that pledge early.
         #[test]
         fn no_order_of_old_datagrams_ends_a_pledge_early(
             histories in [history(), history()],
@@ -263,7 +260,7 @@ mod tests {
             let lives = [life("a"), life("b")];
             let mut voter = fresh();
             let mut seconds = 10;
-            // By whom, as which of its datagrams, and until when it was asked for.
+            // The sender and number of the request, and when its pledge expires.
             let mut given: Vec<(usize, usize, Time)> = Vec::new();
             for (pause, step) in steps {
                 seconds += pause;

@@ -1,4 +1,4 @@
-//! Who votes.
+//! The set of voters.
 
 use sha2::{Digest, Sha256};
 
@@ -11,20 +11,20 @@ pub const VOTERS_MAX: usize = 31;
 /// Why a list of ids is no set of voters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VotersError {
-    /// It names nobody.
+    /// The list is empty.
     #[error("names nobody")]
     Empty,
-    /// It names somebody twice.
+    /// The list has an id twice.
     #[error("names {0} twice")]
     Twice(NodeId),
-    /// It names more than [`VOTERS_MAX`].
+    /// The list has more than [`VOTERS_MAX`] ids.
     #[error(
         "names more than {VOTERS_MAX} nodes; five are plenty, other nodes may follow without a vote"
     )]
     TooMany,
 }
 
-/// The voters of a group. The same on every node, or else they do not count each other's votes.
+/// The voters of a group. Nodes with different sets do not count each other's votes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Voters {
     /// In byte order, without duplicates, at least one.
@@ -37,7 +37,7 @@ impl Voters {
     ///
     /// # Errors
     ///
-    /// Where it is empty, too large, or names a node twice.
+    /// If the set is empty, too large, or has a node twice.
     pub fn new(ids: impl IntoIterator<Item = NodeId>) -> Result<Self, VotersError> {
         let mut ids: Vec<_> = ids.into_iter().take(VOTERS_MAX + 1).collect();
         ids.sort_unstable();
@@ -61,25 +61,25 @@ impl Voters {
         self.ids.binary_search(node_id).is_ok()
     }
 
-    /// How many make a majority: any two majorities share a voter.
+    /// How many make a majority. Any two majorities share a voter.
     pub fn needed(&self) -> usize {
         self.ids.len() / 2 + 1
     }
 
-    /// How many others have to tell a voter without a memory the term: a majority, so that one of
-    /// them has voted in every term that was won with its help, be it under these voters or under a
-    /// set that differs by one. Of two voters there is only one other.
+    /// How many other voters must testify to a voter without its state: a majority. So one of them
+    /// has voted in every term that was won with its vote, under these voters or a set that differs
+    /// by one. Of two voters there is only one other.
     pub fn needed_to_testify(&self) -> usize {
         if self.ids.len() == 2 { 1 } else { self.needed() }
     }
 
-    /// What stands for them on the wire.
+    /// The digest of the set, as datagrams carry it.
     pub const fn digest(&self) -> VotersDigest {
         self.digest
     }
 }
 
-/// No id holds a zero byte, so that no two sets run together.
+/// The zero byte separates the ids, because no id contains one.
 fn digest(ids: &[NodeId]) -> VotersDigest {
     let mut hash = Sha256::new();
     for id in ids {
@@ -137,9 +137,9 @@ mod tests {
         Voters::new((0..set.count_ones()).map(|n| format!("n{n}").parse().unwrap())).unwrap()
     }
 
-    /// Checks that of those who testify to one of the `forgetful` under `current` somebody has
-    /// voted in every term that was won under `earlier`. Voters that only one of the two sets has
-    /// may remember any other time.
+    /// Checks that one of the voters that testify to a `forgetful` one under `current` has voted in
+    /// every term that was won under `earlier`. Voters that are in only one of the two sets may
+    /// forget at another time.
     fn check_testimonies(earlier: Bits, current: Bits, forgetful: Bits) {
         let testifying = of_size(current).needed_to_testify();
         let remember = current & !forgetful;
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// The same for everyone who may forget: fewer than half of the voters of either set.
+    /// The same for every choice of forgetful voters: fewer than half of either set.
     fn check_whoever_forgets(earlier: Bits, current: Bits) {
         for forgetful in subsets(earlier | current).filter(|forgetful| forgetful & current != 0) {
             if fewer_than_half(forgetful, earlier) && fewer_than_half(forgetful, current) {

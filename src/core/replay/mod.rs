@@ -1,4 +1,4 @@
-//! Replay protection: a datagram that was recorded, and is sent again, changes nothing.
+//! Replay protection: a recorded datagram that is sent again changes nothing.
 //!
 //! ```text
 //!   newcomer                         leader
@@ -9,18 +9,19 @@
 //!      │ ◀── declaration ───────────── │
 //! ```
 //!
-//! A member is believed as long as it goes on being heard: its life and its numbers only grow.
-//! Every other node is *unproven*: it is new, restarted, or was away. It proves that it is alive by
-//! a datagram that echoes a recent one: one of this node's own, or one of a member's. So not every
-//! node has to ask every other. Followers echo their leader, which is how they come to know each
-//! other. A node that has no leader echoes what it heard last, which is how nodes that start
+//! A node believes a member while it hears it: the member's life and sequence numbers only grow.
+//! Every other node is *unproven*: it is new, has restarted, or was silent. Its proof of liveness
+//! is a datagram that echoes a recent one, of this node or of a member. So not every node has to
+//! challenge every other. Followers echo their leader, so other followers believe them. A node
+//! without a leader echoes the datagrams it received last, so nodes that start together prove
+//! themselves to each other. One challenge serves all nodes that know the challenger.
 //! together do. And one challenge serves all nodes that know the challenger.
 //!
-//! What an unproven node sends counts for nothing. The leader challenges it at once. The others
-//! leave that to the leader for a while, and then to the first of them: a challenge that a node
-//! hears is as good as its own.
+//! The datagrams of an unproven node are ignored. The leader challenges it at once. The followers
+//! leave that to the leader for a while, and then to the first of them. A challenge that a node
+//! hears counts like its own.
 //!
-//! Without a key all of this is off: an attacker who could repeat a datagram could make one up.
+//! Without a key all of this is off: an attacker who can repeat a datagram can forge one.
 
 mod recent;
 mod unproven;
@@ -37,7 +38,7 @@ pub(crate) use recent::Recent;
 use unproven::UnprovenNodes;
 pub(crate) use unproven::{Encounter, Patience};
 
-/// What this node needs to know to tell new datagrams from old ones, and to prove that it is alive.
+/// What this node needs to tell new datagrams from old ones, and to prove that it is alive.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct ReplayProtection {
     /// This node in this life.
@@ -47,16 +48,17 @@ pub(crate) struct ReplayProtection {
     unproven: UnprovenNodes,
     /// Which of its own datagrams are recent.
     own: Recent,
-    /// What it heard last of several nodes, the newest first, as long as it has no leader.
+    /// The last datagrams of several nodes, the newest first; collected without a leader.
     overheard: Echoes,
-    /// The challenges that it has not answered.
+    /// The challenges that this node has not answered.
     unanswered: Echoes,
     last_challenged: Option<Time>,
     last_answered: Option<Time>,
 }
 
 impl ReplayProtection {
-    /// Of a node that has heard no datagram. `own` says which of its own are recent.
+    /// The protection of a node that has received no datagram. `own` says which of its own are
+    /// recent.
     pub(crate) fn new(life: Life, is_on: bool, own: Recent) -> Self {
         ReplayProtection {
             life,
@@ -70,13 +72,13 @@ impl ReplayProtection {
         }
     }
 
-    /// Whether the sender of `message` has proven that it is alive, by this datagram or before.
+    /// Whether the sender of `message` has proven that it is alive, now or before.
     pub(crate) fn is_proven(&self, message: &Message, members: &Members) -> bool {
         if !self.is_on || members.knows(message.life()) {
             return true;
         }
         let is_proof = message.echoes.iter().any(|echo| {
-            // Shortly before a later life began this one may have echoed what is still recent.
+            // An earlier life may have echoed a recent datagram just before the later one began.
             self.is_recent(echo, members)
                 && !self.may_precede_later_life(message.life(), echo, members)
         });
@@ -92,28 +94,28 @@ impl ReplayProtection {
         }
     }
 
-    /// Whether `life` may have echoed this before a later life began that is known: all but what
-    /// this very node sent after it came to know that life.
+    /// Whether `life` may have echoed this before a known later life began. Only a datagram that
+    /// this node sent after it had heard the later life rules that out.
     fn may_precede_later_life(&self, life: Life, echo: &Echo, members: &Members) -> bool {
         let own = (echo.node_id == self.life.node_id).then_some(echo.datagram.sequence);
-        let met_at = members.later_life_met_at(life);
-        met_at.is_some_and(|met_at| own.is_none_or(|own| own <= met_at))
+        let known_at = members.later_life_known_at(life);
+        known_at.is_some_and(|known_at| own.is_none_or(|own| own <= known_at))
     }
 
-    /// What this node sent up to `newest` proves nothing any more.
+    /// The datagrams of this node up to `newest` prove nothing any more.
     pub(crate) fn forget_own(&mut self, newest: Sequence) {
         self.own = Recent::after(newest);
     }
 
-    /// Time has passed. `newest` is what this node sent last. Forgets the unproven nodes that have
+    /// Time has passed. `newest` is this node's newest datagram. Removes unproven nodes that have
     /// been silent for `patience`.
     pub(crate) fn sweep(&mut self, now: Time, newest: Sequence, patience: Duration) {
         self.own.move_on(newest);
         self.unproven.sweep(now, patience);
     }
 
-    /// Remembers what was heard, as long as there is no leader to echo, so that this node can show
-    /// that it hears the sender.
+    /// Keeps a datagram to echo while there is no leader. The echo proves that this node hears the
+    /// sender.
     pub(crate) fn overhear(&mut self, message: &Message, members: &Members) {
         let may_live = || self.unproven.may_live(&message.sender);
         if self.is_on && (members.knows(message.life()) || may_live()) {
@@ -126,15 +128,15 @@ impl ReplayProtection {
         self.unproven.remove(life);
     }
 
-    /// The sender of `message` has proven that it is alive. If it is no member all the same, this
-    /// datagram proves nothing a second time.
+    /// The sender of `message` has proven that it is alive. If it is still no member, the same
+    /// datagram proves nothing again.
     pub(crate) fn note_proof(&mut self, now: Time, message: &Message, members: &Members) {
         if self.is_on && !members.knows(message.life()) {
             self.unproven.note_proof(now, message);
         }
     }
 
-    /// Receives a datagram that proves nothing.
+    /// Receives a datagram without a proof.
     pub(crate) fn hear_unproven(&mut self, now: Time, message: &Message) -> Encounter {
         self.unproven.hear(now, message)
     }
@@ -154,7 +156,7 @@ impl ReplayProtection {
         self.last_answered.map_or(at, |last| at.max(last + gap))
     }
 
-    /// The nodes that a challenge is for now, a daemon with this node's own id first. They count as
+    /// The nodes that a challenge now names, a daemon with this node's own id first. They count as
     /// challenged. None if none is due.
     pub(crate) fn challenge(&mut self, now: Time, patience: Patience) -> Option<Echoes> {
         let asked = self.unproven.ask(now, patience, self.life.node_id);
@@ -175,7 +177,7 @@ impl ReplayProtection {
         self.unproven.note_asked(now, challenged, patience);
     }
 
-    /// The next datagram of this node is to echo `message`.
+    /// The next datagram of this node must echo `message`.
     pub(crate) fn owe_echo(&mut self, message: &Message) {
         if self.is_on {
             self.unanswered.put_first(message.echo());
@@ -187,18 +189,17 @@ impl ReplayProtection {
         !self.unanswered.is_empty()
     }
 
-    /// This node answers now.
     pub(crate) const fn note_answering(&mut self, now: Time) {
         self.last_answered = Some(now);
     }
 
-    /// What the next datagram echoes: the challenges that wait for an answer, and `leader`, the
-    /// newest datagram of the leader; without a leader, what was overheard.
+    /// The echoes of the next datagram: the challenges that wait for an answer, and `leader`, the
+    /// leader's newest datagram. Without a leader, the datagrams received last.
     pub(crate) fn take_echoes(&mut self, has_leader: bool, leader: Option<Echo>) -> Echoes {
         if !self.is_on {
             return Echoes::NONE;
         }
-        // A challenge names the very life that sent it.
+        // If the leader has challenged, that echo is enough: it names the life that sent it.
         let mut echoes = std::mem::take(&mut self.unanswered);
         if !has_leader {
             self.overheard.iter().for_each(|echo| echoes.add_missing(*echo));

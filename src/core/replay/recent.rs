@@ -1,10 +1,9 @@
-//! Which of a life's datagrams were sent lately.
+//! Which of a life's datagrams are recent.
 
 use crate::types::Sequence;
 
-/// From which of a life's datagrams on they were sent lately: since the last look but one, so that
-/// what crosses the network just now is among them, and nothing of one that has been silent for
-/// longer.
+/// The recent datagrams of a life: those sent since the last sweep but one. So they include what is
+/// still in flight, and a life that is silent for longer has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Recent {
     from: Sequence,
@@ -12,7 +11,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// From `sequence` on, whenever that was.
+    /// From `sequence` on, whenever that was sent.
     pub(crate) const fn since(sequence: Sequence) -> Self {
         Recent { from: sequence, next: sequence }
     }
@@ -22,12 +21,12 @@ impl Recent {
         Recent::since(Sequence(newest.0.saturating_add(1)))
     }
 
-    /// Whether this datagram was sent lately.
+    /// Whether this datagram is recent.
     pub(crate) fn covers(self, sequence: Sequence) -> bool {
         sequence >= self.from
     }
 
-    /// Time has passed, and `newest` is the newest datagram now.
+    /// A sweep: `newest` is the newest datagram now.
     pub(crate) const fn move_on(&mut self, newest: Sequence) {
         self.from = self.next;
         self.next = Sequence(newest.0.saturating_add(1));

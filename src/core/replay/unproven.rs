@@ -1,9 +1,9 @@
-//! Nodes that are heard, and have not proven yet that they are alive.
+//! Nodes that were heard but have not yet proven that they are alive.
 //!
-//! The table has one entry for each id, for one of its lives: the next one to be challenged. A node
-//! that does not answer is challenged more and more rarely, in whichever of its lives, so a replay
-//! costs the group little, however fast it comes. Every other time the latest life is challenged,
-//! and else each in its turn: no life that is replayed keeps the challenge from the one that runs.
+//! The table has one entry for each id, with the life to challenge next. A node that does not
+//! answer is challenged ever more rarely, whichever of its lives was challenged. So a fast replay
+//! costs the group little. Every other challenge is for the latest life, and the rest for each life
+//! in turn. So no replayed life keeps the challenge from the running one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ use crate::types::{DatagramId, Incarnation, Life, NodeId};
 use crate::wire::echo::{ECHOES_MAX, Echo, Echoes};
 use crate::wire::message::Message;
 
-/// A node that was challenged so often, and has not answered, is reported.
-const IN_VAIN: u32 = 4;
+/// A node is reported after this many challenges without an answer.
+const REPORT_AFTER: u32 = 4;
 
-/// The newest datagram is kept of so many lives of one id, those that were heard last.
+/// For each id, the newest datagrams of the lives heard last are kept, up to this many.
 const LIVES_KEPT: usize = 4;
 
-/// How long a challenged node has to answer before it is challenged again: doubling from `least` to
+/// How long a challenged node has to answer before the next challenge. Doubles from `least` to
 /// `most`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
@@ -38,34 +38,34 @@ impl Patience {
 
 #[derive(Debug, Clone, Hash)]
 struct UnprovenNode {
-    /// The newest datagram of the life that is to be asked next.
+    /// The newest datagram of the life to challenge next.
     newest: DatagramId,
-    /// The newest datagrams of lives that were heard, of the one that was heard last first.
+    /// The newest datagrams of several lives; the life heard last comes first.
     heard: [Option<DatagramId>; LIVES_KEPT],
     last_heard: Time,
-    /// How often it was asked, in whichever of its lives, by this node or by others.
+    /// How often it was challenged, in any of its lives, by any node.
     asked: u32,
-    /// When it may be asked again.
+    /// When it may be challenged again.
     next: Time,
-    /// The life that was last asked when it was not the latest's turn.
+    /// The life that was last challenged when it was not the latest life's turn.
     turn: Incarnation,
-    /// Whether it has spoken since it was last asked.
+    /// Whether it has sent since its last challenge.
     speaks: bool,
-    /// Whether it was told of.
-    told: bool,
+    /// Whether its silence was reported.
+    reported: bool,
 }
 
-/// What becomes of an unproven node's datagram.
+/// How an unproven node's datagram is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encounter {
     /// Ignored: it is old.
     Stale,
     /// Ignored: there are too many unproven nodes.
     Full,
-    /// It was challenged already, and still has time to answer.
+    /// Ignored: the node was challenged already, and still has time to answer.
     Asked,
-    /// It is to be challenged; `in_vain` once if it has not answered for long.
-    Due { in_vain: bool },
+    /// A challenge is due. `report`, once, if the node has not answered several.
+    Due { report: bool },
 }
 
 /// The table of unproven nodes.
@@ -73,13 +73,13 @@ pub(crate) enum Encounter {
 pub(crate) struct UnprovenNodes(BTreeMap<NodeId, UnprovenNode>);
 
 impl UnprovenNodes {
-    /// Takes in a datagram that does not show that it is new.
+    /// Receives a datagram without a proof.
     pub(crate) fn hear(&mut self, now: Time, message: &Message) -> Encounter {
         let Some(known) = self.0.get_mut(&message.sender) else {
             if !self.insert(now, message) {
                 return Encounter::Full;
             }
-            return Encounter::Due { in_vain: false };
+            return Encounter::Due { report: false };
         };
         let id = message.id();
         let is_news = known.is_news(id);
@@ -90,13 +90,13 @@ impl UnprovenNodes {
         if !known.is_due(now) {
             return if is_news { Encounter::Asked } else { Encounter::Stale };
         }
-        let in_vain = known.asked >= IN_VAIN && !known.told;
-        known.told |= in_vain;
-        Encounter::Due { in_vain }
+        let report = known.asked >= REPORT_AFTER && !known.reported;
+        known.reported |= report;
+        Encounter::Due { report }
     }
 
-    /// Takes in a datagram that shows that its sender is there, and is no member: it need not be
-    /// asked, and the same again shows nothing.
+    /// Receives a proof of a node that is no member. The node need not be challenged, and the same
+    /// datagram proves nothing again.
     pub(crate) fn note_proof(&mut self, now: Time, message: &Message) {
         if !self.0.contains_key(&message.sender) {
             self.insert(now, message);
@@ -117,30 +117,29 @@ impl UnprovenNodes {
         has_room
     }
 
-    /// Whether this datagram, or a newer one of its life, was heard and meant nothing.
+    /// Whether this datagram, or a newer one of its life, was received before.
     pub(crate) fn has_heard(&self, message: &Message) -> bool {
         let newest = self.0.get(&message.sender).and_then(|it| it.newest_of(message.incarnation));
         newest.is_some_and(|newest| message.id() <= newest)
     }
 
-    /// Whether somebody was heard under this id.
+    /// Whether a datagram with this id was received.
     pub(crate) fn knows(&self, node_id: &NodeId) -> bool {
         self.0.contains_key(node_id)
     }
 
-    /// Whether nobody under this id was ever asked in vain.
+    /// Whether this id has left no challenge unanswered.
     pub(crate) fn may_live(&self, node_id: &NodeId) -> bool {
         self.0.get(node_id).is_none_or(|node| node.asked == 0)
     }
 
-    /// Whether somebody is to be asked now.
+    /// Whether a challenge is due.
     pub(crate) fn any_due(&self, now: Time) -> bool {
         self.0.values().any(|node| node.is_due(now))
     }
 
-    /// Those who are to be asked now, as far as a datagram echoes them; they count as asked. The
-    /// one under the id `urgent` comes first; then those that were asked least, and of them those
-    /// that were heard last.
+    /// The nodes to challenge now, as many as a datagram can echo; they count as challenged. The id
+    /// `urgent` comes first, then those challenged least, and among them those heard last.
     pub(crate) fn ask(&mut self, now: Time, patience: Patience, urgent: NodeId) -> Echoes {
         let mut due: Vec<_> = self.0.iter_mut().filter(|(_, it)| it.is_due(now)).collect();
         due.sort_unstable_by_key(|(id, it)| (**id != urgent, it.asked, Reverse(it.last_heard)));
@@ -152,16 +151,16 @@ impl UnprovenNodes {
         echoes
     }
 
-    /// Another node challenges one of these, in whichever of its lives: the group challenges an id
-    /// no more often than one node would.
+    /// Another node challenges one of these, in any of its lives. So the whole group challenges an
+    /// id no more often than one node would.
     pub(crate) fn note_asked(&mut self, now: Time, asked: &Echo, patience: Patience) {
         if let Some(node) = self.0.get_mut(&asked.node_id) {
             node.note_asked(now, patience, asked.datagram.incarnation);
         }
     }
 
-    /// This life is unproven no more. Another life of it is, and is not challenged any sooner for
-    /// it.
+    /// This life has become a member. Another life of the same id stays unproven, and is not
+    /// challenged any sooner.
     pub(crate) fn remove(&mut self, life: Life) {
         let is_it = |node: &UnprovenNode| node.newest.incarnation == life.incarnation;
         if self.0.get(&life.node_id).is_some_and(is_it) {
@@ -169,7 +168,7 @@ impl UnprovenNodes {
         }
     }
 
-    /// Forgets those that have been silent for `patience`.
+    /// Removes the nodes that have been silent for `patience`.
     pub(crate) fn sweep(&mut self, now: Time, patience: Duration) {
         self.0.retain(|_, node| now.since(node.last_heard) <= patience);
     }
@@ -187,16 +186,16 @@ impl UnprovenNode {
             next: now,
             turn: newest.incarnation,
             speaks: true,
-            told: false,
+            reported: false,
         }
     }
 
-    /// The newest datagram of this life that was heard.
+    /// The newest received datagram of this life.
     fn newest_of(&self, life: Incarnation) -> Option<DatagramId> {
         self.heard.into_iter().flatten().find(|id| id.incarnation == life)
     }
 
-    /// Takes in a datagram, whether or not its life is to be asked next.
+    /// Notes a datagram, whether or not its life is challenged next.
     fn note_heard(&mut self, id: DatagramId) {
         let newest = self.newest_of(id.incarnation).map_or(id, |newest| newest.max(id));
         let others = self.heard.into_iter().flatten().filter(|it| it.incarnation != id.incarnation);
@@ -207,22 +206,22 @@ impl UnprovenNode {
         self.heard = heard;
     }
 
-    /// Whether this datagram is the one to be asked for next: a newer one of the same life, or one
-    /// of a life whose turn comes before.
+    /// Whether the next challenge is for this datagram: because it is newer, or its life comes
+    /// first.
     fn is_news(&self, id: DatagramId) -> bool {
         if id.incarnation == self.newest.incarnation {
             return id > self.newest;
         }
-        let was_asked_in_vain = self.asked > 0 && !self.speaks;
-        was_asked_in_vain || self.place(id.incarnation) < self.place(self.newest.incarnation)
+        let was_asked_and_is_silent = self.asked > 0 && !self.speaks;
+        was_asked_and_is_silent || self.place(id.incarnation) < self.place(self.newest.incarnation)
     }
 
-    /// The lower it is, the sooner it is a life's turn.
+    /// The life with the lowest value is challenged first.
     const fn place(&self, life: Incarnation) -> u64 {
         if self.asks_the_latest() {
             u64::MAX - life.0
         } else {
-            // Those above the one whose turn was last come first, and it itself comes last.
+            // The lives above the last one come first, and that one comes last.
             life.0.wrapping_sub(self.turn.0).wrapping_sub(1)
         }
     }
@@ -278,7 +277,7 @@ mod tests {
         START + Duration::from_millis(millis)
     }
 
-    /// Whom a challenge at that time asks, and in which lives.
+    /// The ids and lives that a challenge at that time names.
     fn asked(unproven: &mut UnprovenNodes, now: Time) -> Vec<(String, u64)> {
         let echoes = unproven.ask(now, PATIENCE, id("self"));
         let life = |echo: &Echo| (echo.node_id.to_string(), echo.datagram.incarnation.0);
@@ -339,7 +338,7 @@ mod tests {
         assert_eq!(heard(&unproven, 2), [true, false]);
     }
 
-    /// Each life speaks whenever it may, and that of number 6 only once.
+    /// Each life sends whenever it may, but life 6 sends only once.
     #[test]
     fn every_other_time_it_is_the_latest_life_that_is_asked_and_else_each_in_its_turn() {
         let mut unproven = UnprovenNodes::default();

@@ -63,7 +63,7 @@ impl Election {
     pub(super) fn inquire_where_outdated(&mut self, now: Time, message: &Message) {
         let known = self.quorum.census.as_ref().and_then(|census| census.answer(&message.sender));
         let told = Enrolment::told_by(message.standing.flags);
-        let is_news = known.is_none_or(|known| known.memory != told);
+        let is_news = known.is_none_or(|known| known.enrolment != told);
         if self.lacks_state() && told != Enrolment::Enrolled && is_news {
             self.timers.set_no_later(Timer::Inquiry, now + self.params.repetition_gap());
         }
@@ -77,8 +77,8 @@ impl Election {
         if !heeded || !params.voters.contains(&message.sender) {
             return;
         }
-        let memory = Enrolment::told_by(message.standing.flags);
-        let answer = Answer { memory, testifies: testifies && memory != Enrolment::None };
+        let enrolment = Enrolment::told_by(message.standing.flags);
+        let answer = Answer { enrolment, testifies: testifies && enrolment != Enrolment::None };
         if let Some(census) = &mut self.quorum.census {
             census.note(message.sender, answer);
         }
@@ -92,8 +92,10 @@ impl Election {
         };
         let others = || params.voters.ids().iter().copied().filter(|id| *id != self.life.node_id);
         let testified = census.testimonies() >= params.voters.needed_to_testify();
-        let none_is_enrolled = || census.all(others(), |memory| memory != Enrolment::Enrolled);
-        let all_have_learned_that = || census.all(others(), |memory| memory != Enrolment::None);
+        let none_is_enrolled =
+            || census.all(others(), |enrolment| enrolment != Enrolment::Enrolled);
+        let all_have_learned_that =
+            || census.all(others(), |enrolment| enrolment != Enrolment::None);
         let next = match self.disk.written().enrolment {
             _ if !self.lacks_state() => return,
             _ if testified => Enrolment::Enrolled,
