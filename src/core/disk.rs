@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_last_is_not_asked_for_again() {
+    fn same_state_is_requested_once() {
         let mut disk = Disk::holding(state(0));
         assert!(disk.ask_for(state(1)).is_some());
         assert!(disk.ask_for(state(1)).is_none());
@@ -75,13 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_about_to_be_overwritten_has_not_got_all() {
+    fn disk_with_a_pending_write_has_not_all() {
         let mut disk = Disk::holding(state(0));
         let first = disk.ask_for(state(1)).unwrap();
         disk.ask_for(state(2)).unwrap();
         let third = disk.ask_for(state(1)).unwrap();
         disk.note_written(first);
-        assert!(!disk.has_all(), "the second may be written just now");
+        assert!(!disk.has_all(), "the second may be on its way to the disk");
         disk.note_written(third);
         assert!(disk.has_all());
     }

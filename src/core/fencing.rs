@@ -125,7 +125,7 @@ mod tests {
     const END: Time = Time::from_millis(5000);
 
     #[test]
-    fn one_command_runs_at_a_time_and_a_failed_one_runs_again_later_and_later() {
+    fn one_fence_runs_at_a_time_and_retries_at_growing_intervals() {
         let mut fencing = Fencing::default();
         assert_eq!(fencing.start(), None, "nothing is overdue");
         fencing.limit(Term(7), END);

@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_of_a_node_that_starts_is_one_of_no_streak_to_rise_from() {
+    fn starting_node_with_a_failed_check_needs_successes_in_a_row() {
         let started = Health::pending(FALL_3_RISE_2);
         assert_eq!(outcome(started, "-+"), HealthState::Failing);
         assert_eq!(outcome(started, "-++"), HealthState::Healthy);
     }
 
     #[test]
-    fn other_thresholds_judge_what_was_counted_from_the_next_result_on() {
+    fn new_thresholds_apply_from_the_next_result() {
         let mut health = Health::assumed(Thresholds { fall: 9, rise: 1 });
         for _ in 0..3 {
             health.note(false);

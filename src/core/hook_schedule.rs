@@ -191,18 +191,18 @@ mod tests {
         schedule.push(run(Demoted, 2));
         let elected = schedule.finish().unwrap();
         schedule.put_back(elected);
-        assert!(schedule.is_idle(), "neither was seen by the hooks");
+        assert!(schedule.is_idle(), "the hooks saw neither");
     }
 
     #[test]
-    fn what_is_done_without_leaves_nothing_behind_that_rests_on_it() {
+    fn dropped_run_drops_the_runs_that_depend_on_it() {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Elected, 1));
         let elected = schedule.start_next().unwrap();
         schedule.push(run(Demoted, 1));
         schedule.finish();
         schedule.do_without(elected);
-        assert!(schedule.is_idle(), "the hooks never were on the leader's side");
+        assert!(schedule.is_idle(), "the hooks never took over");
         schedule.push(run(Demoted, 2));
         let demoted = schedule.start_next().unwrap();
         schedule.finish();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_were_made_to_let_go_owe_no_demoted() {
+    fn fenced_hooks_need_no_demoted() {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Elected, 1));
         schedule.start_next();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_reaffirmed_stands_for_older_ones() {
+    fn newest_reaffirmed_replaces_older_ones() {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Elected, 1));
         schedule.start_next();

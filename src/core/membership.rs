@@ -422,20 +422,20 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_tells_each_change_once_and_counts_only_a_loss() {
+    fn sweep_reports_each_change_once_and_counts_only_a_loss() {
         let mut members = with_a();
         let joined = members.changes();
         assert_eq!(sweep(&mut members, START + secs(3)), []);
         assert_eq!(sweep(&mut members, START + secs(4)), [(id("a"), MemberState::Suspect)]);
         assert_eq!(sweep(&mut members, START + secs(5)), []);
-        assert_eq!(members.changes(), joined, "a suspect is still there");
+        assert_eq!(members.changes(), joined, "a suspect is still visible");
         assert_eq!(sweep(&mut members, START + secs(7)), [(id("a"), MemberState::Gone)]);
         assert_eq!(members.changes(), joined + 1);
         assert_eq!(sweep(&mut members, START + secs(8)), []);
     }
 
     #[test]
-    fn a_suspect_that_is_heard_again_never_went_and_a_gone_one_joins_anew() {
+    fn suspect_member_is_only_known_again_and_a_gone_one_joins_again() {
         let mut members = with_a();
         let joined = members.changes();
         sweep(&mut members, START + secs(4));
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_newer_is_stale_and_changes_nothing() {
+    fn datagram_that_is_not_newer_is_stale() {
         let mut members = with_a();
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 5)), Heard::Joined);
         let changes = members.changes();
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_shows_where_the_member_is_now_and_what_it_is() {
+    fn new_datagram_updates_address_and_standing() {
         let mut members = with_a();
         let elsewhere = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
         let mut news = heartbeat("a", 1, 2);
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_that_starts_under_a_visible_members_id_only_announces_itself() {
+    fn starting_life_with_a_visible_members_id_is_a_newcomer() {
         let mut members = with_a();
         let changes = members.changes();
         let newcomer = message("a", 2, 1, Role::Starting);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_that_starts_under_an_absent_members_id_counts_at_once() {
+    fn starting_life_with_an_absent_members_id_joins_at_once() {
         let mut members = with_a();
         members.note_farewell(&id("a"));
         let hello = message("a", 2, 1, Role::Starting);
@@ -498,20 +498,20 @@ mod tests {
     }
 
     #[test]
-    fn one_that_left_is_absent_until_a_newer_datagram_comes() {
+    fn member_that_left_is_absent_until_a_newer_datagram() {
         let mut members = with_a();
         let joined = members.changes();
         members.note_farewell(&id("a"));
         assert_eq!(state(&members, START, "a"), Some(MemberState::Left));
         assert_eq!(members.changes(), joined + 1);
         assert!(!members.any_visible(START));
-        assert_eq!(sweep(&mut members, START + secs(60)), [], "it did not fall silent, it left");
+        assert_eq!(sweep(&mut members, START + secs(60)), [], "it left before it was silent");
         assert_eq!(state(&members, START + secs(60), "a"), Some(MemberState::Left));
         assert_eq!(members.hear(START + secs(60), ADDRESS, &heartbeat("a", 2, 1)), Heard::Joined);
     }
 
     #[test]
-    fn the_absent_are_forgotten_after_a_while_and_the_present_never() {
+    fn absent_members_are_forgotten_and_visible_ones_never() {
         let mut members = with_a();
         members.hear(START, ADDRESS, &heartbeat("b", 1, 1));
         members.note_farewell(&id("b"));
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_left_keeps_no_older_life_of_its_id_out_and_is_not_heard_late() {
+    fn older_life_may_join_after_a_farewell_and_late_datagrams_are_stale() {
         let mut members = with_a();
         let newcomer = |sequence| heartbeat("a", 9, sequence);
         assert_eq!(members.hear(START, ADDRESS, &newcomer(2)), Heard::Joined);
@@ -536,7 +536,7 @@ mod tests {
 
     /// Both announce that they send every second.
     #[test]
-    fn an_id_is_contested_where_its_earlier_life_is_heard_after_a_later_one() {
+    fn id_is_contested_if_its_earlier_life_is_heard_after_a_later_one() {
         let contested = |members: &Members, after: u64| {
             let now = START + Duration::from_millis(after);
             members.get(&id("a")).unwrap().is_contested(now, THRESHOLD)
@@ -547,12 +547,12 @@ mod tests {
         let starting = message("a", 2, 1, Role::Starting);
         assert_eq!(members.hear(restarted, ADDRESS, &starting), Heard::Newcomer);
         assert_eq!(members.hear(restarted, ADDRESS, &heartbeat("a", 2, 2)), Heard::Joined);
-        assert!(contested(&members, 1250), "the earlier one may speak yet");
+        assert!(contested(&members, 1250), "the earlier life may still send");
         assert!(!contested(&members, 1251));
 
         let late = START + secs(2);
         members.hear(late, ADDRESS, &heartbeat("a", 1, 1));
-        assert!(!contested(&members, 2000), "what was under way when it ended");
+        assert!(!contested(&members, 2000), "a datagram in flight when it ended");
         members.hear(late, ADDRESS, &heartbeat("a", 1, 2));
         assert!(contested(&members, 2000) && contested(&members, 5000));
         assert!(!contested(&members, 5001));
@@ -560,7 +560,7 @@ mod tests {
 
     /// The later life may have other settings.
     #[test]
-    fn how_long_an_earlier_life_is_waited_for_is_for_itself_to_say() {
+    fn earlier_life_contests_the_id_for_its_own_announced_interval() {
         let mut members = with_a();
         members.note_report(&id("a"), secs(1));
         members.hear(START + Duration::from_millis(100), ADDRESS, &heartbeat("a", 2, 1));
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_speaks_on_while_another_starts_under_its_id_is_contested() {
+    fn member_that_keeps_sending_while_another_life_starts_is_contested() {
         let mut members = with_a();
         members.note_report(&id("a"), secs(1));
         members.hear(START, ADDRESS, &message("a", 2, 1, Role::Starting));
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_keeps_the_present_and_makes_room_by_the_longest_absent() {
+    fn full_table_keeps_visible_members_and_replaces_the_longest_absent() {
         let mut members = Members::new(&settings(THRESHOLD));
         let name = |number: usize| format!("n{number:05}");
         for number in 0..MEMBERS_MAX {
@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_are_those_that_stand_and_are_alive_without_doubt() {
+    fn rivals_are_eligible_and_alive() {
         let mut members = with_a();
         let mut observer = heartbeat("o", 1, 1);
         observer.standing.flags = Flags::default();
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_that_is_starting_is_looked_for_among_those_that_would_stand() {
+    fn best_starting_member_is_eligible_and_visible() {
         let mut members = with_a();
         assert_eq!(members.best_starting(START), None);
         members.hear(START, ADDRESS, &message("c", 1, 1, Role::Starting));
@@ -680,7 +680,7 @@ mod tests {
         let before = members.changes();
         members.set_params(&settings(secs(10)));
         assert_eq!(members.rivals(now).count(), 1);
-        assert_eq!(sweep(&mut members, now), [], "who is there again has not faded");
+        assert_eq!(sweep(&mut members, now), [], "a member that is alive again is not reported");
         assert_eq!(members.changes(), before);
     }
 

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_inquiry_of_it_may_be_answered() {
+    fn answers_to_each_inquiry_count() {
         let mut census = Census::new(Sequence(3));
         census.requests.note_repeated(Sequence(5));
         assert!(census.requests.contain(Sequence(3)) && census.requests.contain(Sequence(5)));

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_outlasts_what_relies_on_it_on_the_worst_pair_of_clocks() {
+    fn hold_outlasts_the_reliance_on_the_worst_pair_of_clocks() {
         for nanos in [1, 99, 100, 3_000_000_000, 3_600_000_000_000] {
             let reliance = Duration::from_nanos(nanos);
             let hold = hold_for(reliance);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_renews_it_from_when_the_declaration_was_sent() {
+    fn majority_renews_the_lease_from_the_sending_of_the_declaration() {
         let mut lease = declared();
         acknowledge(&mut lease, "a", 8, 2);
         assert!(!lease.is_confirmed());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_acknowledgements_replace_what_the_vote_granted_without_grace() {
+    fn first_acknowledgements_replace_the_lease_of_the_vote() {
         let mut lease = Lease::new(Cover::new(at(0), TERM * 4, Duration::ZERO));
         lease.note_declared(at(100), Sequence(7), Cover::new(at(100), TERM, GRACE));
         acknowledge(&mut lease, "a", 7, 1);
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_run_out_is_not_confirmed() {
+    fn expired_declaration_confirms_no_lease() {
         let mut lease = declared();
         lease.note_acknowledged(at(3100), id("a"), Sequence(7), 1);
         assert!(!lease.is_confirmed());
     }
 
     #[test]
-    fn an_old_acknowledgement_takes_nothing_back() {
+    fn old_acknowledgement_shortens_nothing() {
         let mut lease = declared();
         acknowledge(&mut lease, "a", 8, 2);
         acknowledge(&mut lease, "b", 8, 2);
@@ -245,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_or_long_ago_cannot_be_acknowledged() {
+    fn unknown_or_outdated_declaration_cannot_be_acknowledged() {
         let mut lease = declared();
         acknowledge(&mut lease, "a", 6, 1);
         assert!(!lease.is_confirmed());
         lease.note_declared(at(3100), Sequence(9), Cover::new(at(3100), TERM, GRACE));
         acknowledge(&mut lease, "a", 7, 1);
-        assert!(!lease.is_confirmed(), "its lease would have run out");
+        assert!(!lease.is_confirmed(), "its lease would have expired");
         for number in 10..1000 {
             lease.note_declared(at(3101), Sequence(number), Cover::new(at(3101), TERM, GRACE));
         }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn new_settings_count_with_the_declarations_that_tell_them() {
+    fn new_settings_apply_from_the_declarations_that_carry_them() {
         let mut lease = declared();
         lease.note_declared(at(2100), Sequence(9), Cover::new(at(2100), TERM * 4, Duration::ZERO));
         acknowledge(&mut lease, "a", 8, 1);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_voter_counts_once_and_every_asking_counts() {
+    fn voter_counts_once_and_may_answer_each_request() {
         let mut poll = Poll::new(Question::Vote, Time::from_millis(5), Sequence(7));
         poll.requests.note_repeated(Sequence(9));
         assert_eq!(poll.asked(), Time::from_millis(5));

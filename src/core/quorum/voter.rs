@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pledge_binds_against_everyone_else_until_it_runs_out() {
+    fn pledge_excludes_other_lives_until_it_expires() {
         let voter = pledged_to_a();
         assert_eq!(voter.bound_until(at(10), life("b")), Some(at(18)));
         assert_eq!(voter.bound_until(at(10), life("a")), None);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_it_holds_for_its_whole_length() {
+    fn restored_pledge_lasts_for_its_whole_length() {
         let pledge = pledged_to_a().pledge();
         let voter = Voter::restored(at(100), Enrolment::Enrolled, None, pledge);
         assert_eq!(voter.bound_until(at(107), life("b")), Some(at(108)));
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn another_life_of_the_holder_is_somebody_else() {
+    fn pledge_excludes_another_life_of_its_holder() {
         let voter = pledged_to_a();
         assert_eq!(voter.bound_until(at(10), life_of("a", 4)), Some(at(18)));
     }
 
     #[test]
-    fn the_holder_releases_it_for_that_leadership_or_a_later_one_and_nobody_else_does() {
+    fn only_the_holder_releases_a_pledge_in_its_term_or_a_later_one() {
         for (holder, term) in
             [(life("b"), 9), (life_of("a", 2), 9), (life_of("a", 4), 9), (life("a"), 4)]
         {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_vote_a_term_which_may_be_told_again() {
+    fn one_vote_a_term_which_may_be_repeated() {
         let mut voter = fresh();
         assert!(voter.may_cast(Term(0), life("a")));
         voter.cast(Term(5), life("a"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_changes_only_with_the_holder_the_term_or_a_longer_hold() {
+    fn persisted_pledge_changes_only_with_the_holder_the_term_or_a_longer_hold() {
         let mut voter = fresh();
         voter.give(at(10), life("a"), Term(5), Duration::from_secs(3), HOLD);
         let remembered = voter.pledge();

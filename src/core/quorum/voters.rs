@@ -143,7 +143,7 @@ mod tests {
     fn check_testimonies(earlier: Bits, current: Bits, forgetful: Bits) {
         let testifying = of_size(current).needed_to_testify();
         let remember = current & !forgetful;
-        assert!(remember.count_ones() as usize >= testifying, "{forgetful:b} stay out for ever");
+        assert!(remember.count_ones() as usize >= testifying, "{forgetful:b} never vote again");
         for majority in subsets_of_size(earlier, of_size(earlier).needed()) {
             for testify in subsets_of_size(remember, testifying) {
                 let what = format!("{majority:b} of {earlier:b}, {testify:b} of {current:b}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_testify_know_every_term_that_was_won_before_or_since_the_last_change() {
+    fn testifying_voters_know_every_term_won_before_or_since_the_last_change() {
         for count in 1..=7 {
             check_whoever_forgets(all(count), all(count));
             check_whoever_forgets(all(count + 1), all(count));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_voter_can_take_in_a_second() {
+    fn lone_voter_can_enrol_a_second() {
         check_testimonies(0b1, 0b11, 0b10);
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_set_is_refused() {
+    fn invalid_set_is_refused() {
         assert_eq!(Voters::new(ids(&[])), Err(VotersError::Empty));
         assert_eq!(Voters::new(ids(&["b", "a", "b"])), Err(VotersError::Twice(ids(&["b"])[0])));
         let many = (0..=VOTERS_MAX).map(|n| format!("n{n}").parse().unwrap());

@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recent_is_what_was_sent_since_the_last_look_but_one() {
+    fn recent_datagrams_are_those_since_the_last_sweep_but_one() {
         let mut recent = Recent::since(Sequence(3));
         assert!(recent.covers(Sequence(3)) && !recent.covers(Sequence(2)));
         recent.move_on(Sequence(5));
-        assert!(recent.covers(Sequence(3)), "one look ago");
+        assert!(recent.covers(Sequence(3)), "one sweep ago");
         recent.move_on(Sequence(9));
         assert!(recent.covers(Sequence(6)) && !recent.covers(Sequence(5)));
         recent.move_on(Sequence(9));
-        assert!(!recent.covers(Sequence(9)), "it has said nothing for long");
+        assert!(!recent.covers(Sequence(9)), "it has been silent for long");
     }
 }

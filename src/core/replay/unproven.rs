@@ -289,8 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_asked_least_come_first_then_those_heard_last_but_the_urgent_one_before_all()
-    {
+    fn urgent_node_is_challenged_first_then_the_least_challenged_then_the_last_heard() {
         let mut unproven = UnprovenNodes::default();
         unproven.hear(at(0), &said("self", 1, 1));
         unproven.hear(at(0), &said("z", 1, 1));
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_newer_means_nothing() {
+    fn datagram_that_is_not_newer_is_ignored() {
         let mut unproven = UnprovenNodes::default();
         unproven.hear(at(0), &said("a", 2, 5));
         assert_eq!(asked(&mut unproven, at(0)), [name("a", 2)]);
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_kept_of_several_lives_what_was_heard_of_each() {
+    fn newest_datagrams_of_several_lives_are_kept() {
         let mut unproven = UnprovenNodes::default();
         let heard = |unproven: &UnprovenNodes, life| {
             [4, 5].map(|sequence| unproven.has_heard(&said("a", life, sequence)))
@@ -334,13 +333,13 @@ mod tests {
         assert_eq!(heard(&unproven, 1), [true, false]);
         assert_eq!(heard(&unproven, 4), [true, true]);
         unproven.hear(at(0), &said("a", 5, 4));
-        assert_eq!(heard(&unproven, 1), [false, false], "the one that was heard first");
+        assert_eq!(heard(&unproven, 1), [false, false], "the life that was heard first");
         assert_eq!(heard(&unproven, 2), [true, false]);
     }
 
     /// Each life sends whenever it may, but life 6 sends only once.
     #[test]
-    fn every_other_time_it_is_the_latest_life_that_is_asked_and_else_each_in_its_turn() {
+    fn every_other_challenge_is_for_the_latest_life_and_the_rest_for_each_in_turn() {
         let mut unproven = UnprovenNodes::default();
         let mut lives = Vec::new();
         unproven.hear(at(0), &said("a", 6, 1));
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_that_was_asked_and_is_silent_gives_way_to_any_other() {
+    fn silent_challenged_life_is_replaced_by_any_other() {
         let mut unproven = UnprovenNodes::default();
         let mut now = at(0);
         for (life, sequence) in [(9, 1), (5, 1), (9, 2), (5, 2), (5, 3)] {
@@ -368,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_shown_that_it_is_there_is_not_asked_and_shows_nothing_by_the_same_again() {
+    fn proven_node_is_not_challenged_and_a_repeated_proof_is_ignored() {
         let mut unproven = UnprovenNodes::default();
         unproven.hear(at(0), &said("a", 1, 1));
         assert_eq!(asked(&mut unproven, at(0)), [name("a", 1)]);
@@ -381,20 +380,20 @@ mod tests {
     }
 
     #[test]
-    fn whom_somebody_else_asks_counts_as_asked_in_whichever_life() {
+    fn challenge_by_another_node_counts_in_any_life() {
         let mut unproven = UnprovenNodes::default();
         unproven.hear(at(0), &said("a", 2, 1));
         assert!(unproven.may_live(&id("a")));
         let asks = |life| said("a", life, 1).echo();
         unproven.note_asked(at(0), &asks(1), PATIENCE);
         assert!(!unproven.any_due(at(0)) && !unproven.may_live(&id("a")));
-        assert!(unproven.any_due(at(25)), "this life was not asked");
+        assert!(unproven.any_due(at(25)), "this life was not challenged");
         unproven.note_asked(at(25), &asks(2), PATIENCE);
         assert!(!unproven.any_due(at(1000)));
     }
 
     #[test]
-    fn who_becomes_known_is_no_unproven_node_but_another_life_of_it_is() {
+    fn member_is_not_unproven_but_another_life_of_it_is() {
         let life = |incarnation| Life { node_id: id("a"), incarnation: Incarnation(incarnation) };
         let mut unproven = UnprovenNodes::default();
         unproven.hear(at(0), &said("a", 2, 7));

@@ -1,4 +1,4 @@
-//! Terms that no group has got to.
+//! Terms that no group can have reached.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn conceding(term: u64) -> Body {
 }
 
 #[test]
-fn broken_member_moves_no_term_however_long_it_goes_on_and_whatever_others_say() {
+fn absurd_terms_of_broken_members_are_ignored() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     let far = |name| Peer::leading(name, IN_REASON + 1);
     let mut broken = [far("0"), far("1"), far("2"), far("3")];
@@ -27,7 +27,7 @@ fn broken_member_moves_no_term_however_long_it_goes_on_and_whatever_others_say()
 }
 
 #[test]
-fn conceded_leadership_beyond_reason_is_refused_like_a_term() {
+fn concession_of_an_absurd_term_is_ignored() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     lan.hear(Peer::new("d").says(conceding(u64::MAX - 5)));
     assert_eq!(lan.at("a").term(), Term(1));
@@ -35,16 +35,16 @@ fn conceded_leadership_beyond_reason_is_refused_like_a_term() {
 }
 
 #[test]
-fn node_that_is_new_takes_any_term_in_reason() {
+fn new_node_learns_any_reasonable_term() {
     let mut lan = Lan::settled(&["b"], &Params { candidate: false, ..patient() });
     lan.hear(Peer::leading("a", IN_REASON).says(EVERY_SECOND));
     assert_eq!(lan.at("b").leader(), Some(id("a")));
     assert_eq!(lan.at("b").term(), Term(IN_REASON));
 }
 
-/// Its followers learn those terms, and it would drop all that they say.
+/// Otherwise the leader would ignore its followers, which learn those terms.
 #[test]
-fn leader_knows_the_terms_that_it_does_not_lead_in() {
+fn leader_counts_terms_that_it_does_not_lead_in_as_known() {
     let mut lan = Lan::led_by("b");
     let mut broken = Peer::new("c");
     for steps in 0..3 {
@@ -59,7 +59,7 @@ fn leader_knows_the_terms_that_it_does_not_lead_in() {
 }
 
 #[test]
-fn beyond_that_a_term_rises_by_a_step_at_a_time() {
+fn very_high_term_rises_by_one_step_at_a_time() {
     let mut lan = Lan::settled(&["b"], &Params { candidate: false, ..patient() });
     let mut leader = Peer::leading("a", IN_REASON);
     lan.hear(leader.says(EVERY_SECOND));

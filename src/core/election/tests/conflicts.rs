@@ -1,10 +1,10 @@
-//! Two leaders meet.
+//! Two leaders hear each other.
 
 use super::*;
 use crate::types::DatagramId;
 
 #[test]
-fn a_better_leaders_declaration_ends_this_ones_leadership() {
+fn declaration_of_a_better_leader_ends_the_leadership() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("a")));
@@ -53,9 +53,9 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
     assert!(answers as u128 <= most, "answers are bounded by the gap: {answers}");
 }
 
-/// The rival's hooks may have taken things over later than this node's did, whatever the terms.
+/// The rival's hooks may have taken over after this node's did, whatever the terms.
 #[test]
-fn each_leadership_of_a_rival_is_settled_once_even_under_a_lower_term() {
+fn leader_outbids_each_leadership_of_a_rival_once_even_in_a_lower_term() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
     assert_eq!(lan.at("m").term(), Term(8));
@@ -70,7 +70,7 @@ fn each_leadership_of_a_rival_is_settled_once_even_under_a_lower_term() {
         conceded: Some(Term(2)),
         acknowledged: None,
     }));
-    assert_eq!(lan.at("m").term(), Term(9), "settled when it was heard as a leader");
+    assert_eq!(lan.at("m").term(), Term(9), "outbid when it was heard as a leader");
     let reaffirmed = (HookEvent::Reaffirmed, Reason::Conflict);
     assert_eq!(lan.take("m").hooks(), [reaffirmed, reaffirmed]);
 }
@@ -92,7 +92,7 @@ fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
 }
 
 #[test]
-fn after_a_healed_partition_the_best_ranked_leads_on_and_only_it_is_reaffirmed() {
+fn only_the_best_ranked_leader_is_reaffirmed_after_a_partition() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     lan.cut_off("a");
     lan.pass(secs(10));
@@ -114,7 +114,7 @@ fn after_a_healed_partition_the_best_ranked_leads_on_and_only_it_is_reaffirmed()
 }
 
 #[test]
-fn a_conflict_ends_in_one_round_trip_whoever_speaks_first() {
+fn conflict_ends_in_one_round_trip_whichever_leader_declares_first() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.cut_off("b");
     lan.pass(secs(10));
@@ -148,9 +148,9 @@ fn a_leader_that_is_handing_over_gives_way_to_a_better_one_without_a_second_demo
     assert!(!outputs.bodies().iter().any(|body| matches!(body, Body::Resignation { .. })));
 }
 
-/// At short intervals followers tell that they are there only once a second.
+/// At short intervals followers send heartbeats only once a second.
 #[test]
-fn a_leadership_that_was_given_up_is_told_at_every_interval() {
+fn loser_concedes_at_every_interval() {
     let every = ms(20);
     let quick = Params { heartbeat_interval: every, ..Params::new(every) };
     let mut lan = Lan::new();
@@ -169,7 +169,7 @@ fn a_leadership_that_was_given_up_is_told_at_every_interval() {
     assert!(count >= 5, "{count}");
 }
 
-/// A heartbeat of a node that follows `leader`, which is to lead in a term above `conceded`.
+/// A heartbeat of a node that follows `leader`, which must lead in a term above `conceded`.
 fn following(leader: &str, conceded: Option<u64>) -> Body {
     Body::Heartbeat {
         interval_us: 1_100_000,
@@ -187,10 +187,10 @@ fn reaffirmed(outputs: &Outputs) -> usize {
         .count()
 }
 
-/// Whatever a node says of another leader, it would carry the terms of two leaders that do not hear
-/// each other from one to the other, and each would outbid the other for ever.
+/// Otherwise a third node would carry terms between two leaders that do not hear each other, and
+/// each would outbid the other for ever.
 #[test]
-fn leader_keeps_its_term_where_nobody_concedes_a_term() {
+fn leader_keeps_its_term_without_a_concession() {
     let leader = id("m");
     let newest = DatagramId { incarnation: Incarnation(1), sequence: Sequence(1) };
     let unconceded = [
@@ -218,10 +218,10 @@ fn leader_keeps_its_term_where_nobody_concedes_a_term() {
     }
 }
 
-/// The third node follows the better of two leaders that do not hear each other, and misses one
-/// declaration of it after the other.
+/// The third node follows the better of two leaders that do not hear each other, and misses many of
+/// its declarations.
 #[test]
-fn two_leaders_that_do_not_hear_each_other_keep_their_terms_where_declarations_are_lost() {
+fn leaders_that_do_not_hear_each_other_keep_their_terms_when_declarations_are_lost() {
     let mut lan = Lan::new();
     for (from, to) in [("a", "c"), ("c", "a")] {
         lan.deaf.insert((id(from), id(to)));
@@ -263,7 +263,7 @@ fn loser_concedes_until_the_leader_leads_in_a_higher_term() {
     assert!(!bodies.is_empty() && !bodies.iter().any(concedes), "{bodies:?}");
 }
 
-/// The winner was elected in a term above that of the loser's, and its hook ran before the loser's.
+/// The winner's term is above the loser's, but its hook ran before the loser's hooks let go.
 #[test]
 fn loser_concedes_also_to_a_winner_in_a_higher_term() {
     let mut lan = Lan::led_by("m");
@@ -332,9 +332,9 @@ fn rival_in_ever_higher_terms_costs_one_hook_run_an_interval() {
     assert_eq!(hooks, 11, "in 10 s, the first at once");
 }
 
-/// Who lost, or conceded, last may say nothing more.
+/// The rival, or the follower that concedes, may send nothing more.
 #[test]
-fn leader_gets_above_each_of_two_leaderships_that_it_hears_of_at_once() {
+fn leader_outbids_two_leaderships_heard_at_once() {
     let lost = |name, term| Peer::leading(name, term).says(EVERY_SECOND);
     let conceded = |name, term| Peer::new(name).says(following("m", Some(term)));
     let pairs = [
@@ -356,7 +356,7 @@ fn leader_gets_above_each_of_two_leaderships_that_it_hears_of_at_once() {
 }
 
 #[test]
-fn shorter_intervals_count_for_a_pending_leadership_too() {
+fn shorter_interval_applies_to_a_pending_reaffirmation() {
     let slow = Params { candidate: true, ..Params::new(secs(60)) };
     let mut lan = Lan::new();
     lan.start("m", slow);
@@ -369,9 +369,9 @@ fn shorter_intervals_count_for_a_pending_leadership_too() {
     assert_eq!(lan.at("m").term(), Term(21));
 }
 
-/// The disk is done long before the end of the interval, and the rival that lost says nothing more.
+/// The disk is done long before the end of the interval, and the loser sends nothing more.
 #[test]
-fn a_leadership_that_was_heard_during_a_write_is_got_above_once_that_is_done() {
+fn leadership_heard_during_a_write_is_outbid_after_it() {
     let slow = Params { candidate: true, ..Params::new(secs(60)) };
     let mut lan = Lan::new();
     lan.start("m", slow);
@@ -389,7 +389,7 @@ fn a_leadership_that_was_heard_during_a_write_is_got_above_once_that_is_done() {
 }
 
 #[test]
-fn leader_that_hands_over_gets_above_nobody() {
+fn leader_that_hands_over_outbids_no_rival() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
     lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
@@ -401,7 +401,7 @@ fn leader_that_hands_over_gets_above_nobody() {
 }
 
 #[test]
-fn leader_that_steps_down_gets_above_nobody() {
+fn leader_that_steps_down_outbids_no_rival() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
     lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
@@ -434,9 +434,9 @@ fn leader_declares_in_its_saved_term_while_a_higher_one_is_being_saved() {
     assert_eq!(reaffirmed(&outputs), 1);
 }
 
-/// The loser may die before the winner has heard of it. Its followers know its term.
+/// The loser may die before the winner has heard of it, but the loser's followers know its term.
 #[test]
-fn follower_that_changes_to_a_better_leader_concedes_the_term_of_the_one_that_it_leaves() {
+fn follower_of_a_better_leader_concedes_the_term_of_the_former_leader() {
     let mut loser = Peer::leading("c", 9);
     let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut loser);
     let mut winner = Peer::leading("a", 6);

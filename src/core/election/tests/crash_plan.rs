@@ -1,9 +1,9 @@
-//! What is left to be done if the daemon dies.
+//! The crash plan.
 
 use super::*;
 use crate::core::crash_plan::CrashPlan;
 
-/// How often a new crash plan was asked to be kept.
+/// How often a new crash plan was requested.
 fn plans(outputs: &Outputs) -> usize {
     outputs.0.iter().filter(|(_, output)| matches!(output, Output::UpdateCrashPlan)).count()
 }
@@ -13,7 +13,7 @@ fn crash_plan_of(lan: &Lan, name: &str) -> CrashPlan {
 }
 
 #[test]
-fn a_follower_leaves_nothing_to_be_done() {
+fn follower_has_no_crash_plan() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.pass(secs(60));
     assert_eq!(lan.at("b").crash_plan(), None);
@@ -21,7 +21,7 @@ fn a_follower_leaves_nothing_to_be_done() {
 }
 
 #[test]
-fn a_leader_s_crash_plan_demotes_and_resigns_in_favour_of_the_best() {
+fn crash_plan_of_a_leader_demotes_and_names_the_best_successor() {
     let lan = Lan::settled(&["a", "b", "c"], &patient());
     let plan = crash_plan_of(&lan, "a");
     let hook = plan.hook.unwrap();
@@ -29,12 +29,12 @@ fn a_leader_s_crash_plan_demotes_and_resigns_in_favour_of_the_best() {
     assert_eq!((hook.role, hook.term), (Role::Follower, Term(1)));
     assert_eq!((hook.leader, hook.previous_leader), (None, Some(id("a"))));
     assert_eq!(plan.resignation.body, Body::Resignation { successor: Some(id("b")) });
-    assert!(!plan.resignation.standing.flags.contains(Flags::ELIGIBLE), "a dead node stands");
+    assert!(!plan.resignation.standing.flags.contains(Flags::ELIGIBLE), "a dead node is eligible");
     assert_eq!(plan.grace, None);
 }
 
 #[test]
-fn a_crash_plan_is_renewed_only_where_it_changes() {
+fn crash_plan_is_updated_only_when_it_changes() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.pass(secs(60));
     assert_eq!(plans(&lan.take("a")), 0);
@@ -45,7 +45,7 @@ fn a_crash_plan_is_renewed_only_where_it_changes() {
 }
 
 #[test]
-fn the_crash_plan_is_there_before_the_hooks_take_over_and_until_they_have_let_go() {
+fn crash_plan_exists_from_before_the_takeover_until_the_hooks_have_let_go() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.set_hooks("a", None);
@@ -67,7 +67,7 @@ fn the_crash_plan_is_there_before_the_hooks_take_over_and_until_they_have_let_go
 }
 
 #[test]
-fn a_dead_leader_s_resignation_counts_whatever_it_sent_before() {
+fn resignation_in_a_crash_plan_is_newer_than_all_other_datagrams() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     let plan = crash_plan_of(&lan, "a");
     lan.crash("a");
@@ -78,7 +78,7 @@ fn a_dead_leader_s_resignation_counts_whatever_it_sent_before() {
 }
 
 #[test]
-fn a_crash_plan_of_an_earlier_life_counts_no_more() {
+fn crash_plan_of_an_earlier_life_is_ignored() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     let plan = crash_plan_of(&lan, "a");
     lan.crash("a");

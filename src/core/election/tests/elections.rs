@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// A node `m` that waits for a leader, and knows `rivals`, the first of which led until now.
+/// A node `m` without a leader that knows `rivals`, the first of which led until now.
 fn leaderless(rivals: &mut [Peer]) -> Lan {
-    let [led, others @ ..] = rivals else { panic!("somebody must have led") };
+    let [led, others @ ..] = rivals else { panic!("a node must have led") };
     led.role = Role::Leader;
     let mut lan = Lan::following("m", patient(), led);
     for other in others {
@@ -22,13 +22,13 @@ fn leaderless(rivals: &mut [Peer]) -> Lan {
     lan
 }
 
-/// How often `m` has proposed itself since this was last asked.
+/// How often `m` has proposed itself since the last call.
 fn proposals(lan: &mut Lan) -> usize {
     lan.take("m").bodies().iter().filter(|body| **body == Body::Proposal).count()
 }
 
 #[test]
-fn a_certain_outcome_is_not_waited_for() {
+fn certain_winner_declares_at_once() {
     let mut lan = leaderless(&mut [Peer::new("z")]);
     lan.pass(Duration::ZERO);
     assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
@@ -49,7 +49,7 @@ fn each_worse_candidate_stands_a_slot_later() {
 }
 
 #[test]
-fn those_who_do_not_stand_are_not_waited_for() {
+fn candidate_does_not_wait_for_ineligible_nodes() {
     let mut idle = Peer::new("a");
     idle.flags = Flags::CANDIDATE;
     let mut lan = leaderless(&mut [Peer::new("z"), idle]);
@@ -58,7 +58,7 @@ fn those_who_do_not_stand_are_not_waited_for() {
 }
 
 #[test]
-fn a_candidate_waits_the_election_out_for_a_better_one_that_is_alive_but_silent() {
+fn candidate_waits_the_whole_election_for_a_better_one_that_is_alive_but_silent() {
     let mut lan = leaderless(&mut [Peer::new("a")]);
     lan.pass(ms(125));
     assert_eq!(lan.at("m").role(), Role::Candidate);
@@ -66,11 +66,11 @@ fn a_candidate_waits_the_election_out_for_a_better_one_that_is_alive_but_silent(
     assert_eq!(lan.at("m").role(), Role::Candidate);
     lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["m"]);
-    assert_eq!(proposals(&mut lan), 4, "repeated, in case it was lost");
+    assert_eq!(proposals(&mut lan), 4, "repeated, in case a datagram was lost");
 }
 
 #[test]
-fn a_candidate_leaves_it_to_a_better_one_and_stands_again_where_that_one_fails() {
+fn candidate_defers_to_a_better_one_and_stands_again_if_that_fails() {
     let mut better = Peer::new("a");
     let mut lan = leaderless(&mut [Peer::new("z")]);
     lan.pass(ms(100));
@@ -110,9 +110,9 @@ fn a_better_candidate_answers_a_worse_proposal_at_once_with_its_own() {
     assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
 }
 
-/// What an election costs must not grow with the group.
+/// The cost of an election must not grow with the group.
 #[test]
-fn of_several_that_hear_a_worse_proposal_the_best_answers_and_the_others_wait_for_their_turn() {
+fn best_node_answers_a_worse_proposal_and_the_others_wait_for_their_turn() {
     let mut lan = leaderless(&mut [Peer::new("a"), Peer::new("b"), Peer::new("z")]);
     lan.hear(Peer::new("z").says(Body::Proposal));
     lan.pass(ms(249));
@@ -134,7 +134,7 @@ fn a_standing_candidate_answers_worse_proposals_no_more_often_than_they_can_be_a
 }
 
 #[test]
-fn a_candidate_follows_whoever_declares() {
+fn candidate_follows_any_leader_that_declares() {
     let mut worse = Peer::leading("z", 8);
     let mut lan = leaderless(&mut [Peer::new("a")]);
     lan.pass(ms(125));
@@ -157,7 +157,7 @@ fn a_leader_answers_a_proposal_with_a_declaration() {
 }
 
 #[test]
-fn one_declaration_answers_everyone_who_asks_within_a_gap() {
+fn one_declaration_answers_all_questions_within_a_gap() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
@@ -188,7 +188,7 @@ fn a_proposal_under_a_leader_changes_nothing() {
 }
 
 #[test]
-fn the_best_of_a_group_leads_and_everyone_follows() {
+fn best_node_leads_and_the_others_follow() {
     let mut lan = Lan::new();
     lan.start("b", priority(100));
     lan.start("d", priority(101));

@@ -1,4 +1,4 @@
-//! Who may lead, and what happens when that changes.
+//! Which nodes may lead, and what happens when that changes.
 
 use super::*;
 use crate::core::params::{OnElectedFailure, Thresholds};
@@ -15,12 +15,12 @@ fn at_least_two() -> Params {
     Params { min_candidates: 2, ..patient() }
 }
 
-/// With a check that takes three failures to fall and two successes to rise.
+/// With a check of fall 3 and rise 2.
 fn checked() -> Params {
     Params { check: Some(Thresholds::default()), ..patient() }
 }
 
-/// Hands `host` the results of its check; `+` is a success, `-` a failure.
+/// The check of `host` has these results; `+` is a success, `-` a failure.
 fn check(lan: &mut Lan, host: &str, results: &str) {
     for result in results.chars() {
         lan.tell(host, |election, now| election.handle_check(now, result == '+'));
@@ -71,7 +71,7 @@ fn an_observer_is_never_named_as_successor() {
 }
 
 #[test]
-fn without_enough_candidates_in_sight_nobody_leads() {
+fn no_node_leads_with_too_few_candidates() {
     let mut lan = Lan::new();
     lan.start("a", at_least_two());
     lan.start("o", Params { min_candidates: 2, ..observer() });
@@ -86,7 +86,7 @@ fn without_enough_candidates_in_sight_nobody_leads() {
 }
 
 #[test]
-fn a_leader_that_loses_sight_of_enough_candidates_steps_down() {
+fn leader_with_too_few_candidates_steps_down() {
     let mut lan = Lan::settled(&["a", "b"], &at_least_two());
     assert_eq!(lan.leaders(), ["a"]);
     lan.cut_off("a");
@@ -107,7 +107,7 @@ fn a_farewell_that_leaves_too_few_candidates_ends_the_leadership_at_once() {
 }
 
 #[test]
-fn a_leader_whose_elected_hook_fails_makes_room_for_another() {
+fn leader_with_failed_elected_hook_hands_over() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.set_hooks("a", FAILED);
@@ -123,7 +123,7 @@ fn a_leader_whose_elected_hook_fails_makes_room_for_another() {
 }
 
 #[test]
-fn every_failure_in_a_row_doubles_the_time_out_and_a_success_resets_it() {
+fn each_failure_in_a_row_doubles_the_holdoff_and_a_success_resets_it() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.set_hooks("a", FAILED);
@@ -139,7 +139,7 @@ fn every_failure_in_a_row_doubles_the_time_out_and_a_success_resets_it() {
 }
 
 #[test]
-fn the_time_out_after_failures_is_bounded() {
+fn holdoff_is_bounded() {
     let mut lan = Lan::new();
     lan.start("a", Params { failure_holdoff: secs(1000), ..patient() });
     lan.set_hooks("a", FAILED);
@@ -162,7 +162,7 @@ fn a_failed_hook_can_be_ignored() {
 }
 
 #[test]
-fn failures_of_other_hooks_hold_nobody_off() {
+fn failures_of_other_hooks_cause_no_holdoff() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.set_hooks("a", FAILED);
     lan.hear(Peer::leading("z", 9).says(EVERY_SECOND));
@@ -183,7 +183,7 @@ fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::InterfaceDown));
     lan.tell("a", |election, now| election.handle_links(now, true));
     lan.pass(ms(2999));
-    assert_eq!(lan.at("a").role(), Role::Follower, "a leader gets the time to be heard");
+    assert_eq!(lan.at("a").role(), Role::Follower, "it waits to hear a leader");
     lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["a"]);
 }
@@ -274,12 +274,12 @@ fn a_candidate_that_may_no_longer_stand_withdraws() {
 }
 
 #[test]
-fn a_leader_whose_check_fails_hands_over_and_stays_out_until_it_passes_again() {
+fn leader_with_failing_check_hands_over_and_stays_out_until_it_passes() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| election.reconfigure(now, checked()));
     lan.take("a");
     check(&mut lan, "a", "--");
-    assert_eq!(lan.leaders(), ["a"], "two failures are not three");
+    assert_eq!(lan.leaders(), ["a"], "two failures are too few");
     check(&mut lan, "a", "-");
     assert_eq!(lan.leaders(), ["b"], "the successor was named");
     let outputs = lan.take("a");
@@ -290,14 +290,14 @@ fn a_leader_whose_check_fails_hands_over_and_stays_out_until_it_passes_again() {
     check(&mut lan, "a", "+");
     lan.crash("b");
     lan.pass(secs(30));
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "one success is not two");
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "one success is too few");
     check(&mut lan, "a", "+");
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["a"]);
 }
 
 #[test]
-fn a_demote_hook_that_follows_a_failing_check_ends_before_anyone_else_leads() {
+fn demote_hook_after_a_failing_check_ends_before_another_node_leads() {
     let mut lan = Lan::settled(&["a", "b"], &checked());
     check(&mut lan, "a", "+");
     lan.pass(secs(5));
@@ -358,7 +358,7 @@ fn a_candidate_whose_check_fails_withdraws() {
 }
 
 #[test]
-fn a_check_that_is_given_to_a_leader_or_taken_from_it_moves_nothing() {
+fn leader_keeps_leading_when_a_check_is_added_or_removed() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| election.reconfigure(now, checked()));
     assert_eq!(health(&lan, "a"), Some(HealthState::Healthy));
@@ -377,13 +377,13 @@ fn a_check_that_is_given_to_a_leader_or_taken_from_it_moves_nothing() {
 }
 
 #[test]
-fn a_failing_check_that_is_taken_away_no_longer_keeps_the_node_out() {
+fn node_is_eligible_again_when_its_failing_check_is_removed() {
     let mut lan = Lan::new();
     lan.start("a", checked());
     check(&mut lan, "a", "-");
     lan.pass(secs(10));
     lan.tell("a", |election, now| election.reconfigure(now, checked()));
-    assert_eq!(health(&lan, "a"), Some(HealthState::Failing), "what it said before holds");
+    assert_eq!(health(&lan, "a"), Some(HealthState::Failing), "its last state stays");
     assert_eq!(lan.leaders(), Vec::<String>::new());
     lan.tell("a", |election, now| election.reconfigure(now, patient()));
     lan.pass(secs(2));
@@ -391,7 +391,7 @@ fn a_failing_check_that_is_taken_away_no_longer_keeps_the_node_out() {
 }
 
 #[test]
-fn a_better_candidate_that_passes_again_claims_leadership_where_it_preempts() {
+fn preempting_candidate_claims_the_leadership_when_its_check_passes_again() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| {
         election.reconfigure(now, Params { preempt: true, priority: Priority(200), ..checked() });

@@ -11,11 +11,11 @@ fn after_silence_for_the_alive_threshold_the_best_candidate_leads() {
     lan.pass(ms(1));
     let outputs = lan.take("a");
     assert!(outputs.has_event(Event::LeaderSilent { leader: id("z"), silence: secs(3) }));
-    assert_eq!(lan.leaders(), ["a"], "nobody else answered");
+    assert_eq!(lan.leaders(), ["a"], "no other node answered");
 }
 
 #[test]
-fn every_declaration_buys_the_leader_another_threshold() {
+fn each_declaration_extends_the_leaders_time_by_a_threshold() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
     for _ in 0..10 {
@@ -52,7 +52,7 @@ fn a_leader_that_declares_rarely_is_given_a_quarter_more_than_its_own_interval()
 }
 
 #[test]
-fn nobody_is_made_to_wait_for_ever_by_an_absurd_interval() {
+fn absurd_announced_interval_is_bounded() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
     lan.hear(leader.says(Body::Declaration { interval_us: u32::MAX, hold_us: 0 }));
@@ -69,11 +69,11 @@ fn the_best_ranked_of_several_leaders_is_followed() {
     assert_eq!(lan.at("a").leader(), Some(id("y")));
     lan.hear(worse.says(EVERY_SECOND));
     assert_eq!(lan.at("a").leader(), Some(id("y")));
-    assert_eq!(lan.at("a").term(), Term(9), "terms are remembered, whoever is followed");
+    assert_eq!(lan.at("a").term(), Term(9), "a known term is kept, whichever leader is followed");
 }
 
 #[test]
-fn where_the_best_leader_falls_silent_the_next_active_one_is_followed() {
+fn follower_of_a_silent_leader_follows_the_next_active_one() {
     let mut worse = Peer::leading("z", 9);
     let mut better = Peer::leading("y", 2);
     let mut lan = Lan::following("a", patient(), &mut better);
@@ -98,7 +98,7 @@ fn a_leader_heard_in_another_role_no_longer_leads() {
 }
 
 #[test]
-fn a_better_candidate_that_comes_late_follows_the_leader_that_is_there() {
+fn better_candidate_that_starts_late_follows_the_present_leader() {
     let mut lan = Lan::led_by("b");
     lan.start("a", priority(255));
     lan.pass(secs(60));
@@ -108,7 +108,7 @@ fn a_better_candidate_that_comes_late_follows_the_leader_that_is_there() {
 }
 
 #[test]
-fn followers_send_heartbeats_every_other_interval_and_tell_how_often() {
+fn followers_send_heartbeats_every_other_interval_and_announce_that() {
     let mut lan = Lan::led_by("a");
     lan.start("b", patient());
     lan.take("b");
@@ -132,7 +132,7 @@ fn followers_send_heartbeats_every_other_interval_and_tell_how_often() {
 }
 
 #[test]
-fn members_are_suspect_then_gone_by_their_silence() {
+fn silent_member_is_suspect_and_then_gone() {
     let mut lan = Lan::led_by("a");
     lan.hear(Peer::new("b").says(Body::Heartbeat {
         interval_us: 0,
@@ -174,7 +174,7 @@ fn the_status_shows_the_leader_and_every_member_in_order() {
 }
 
 #[test]
-fn between_declarations_a_follower_sleeps_and_still_tells_that_it_is_there() {
+fn follower_sleeps_between_declarations_and_still_sends_heartbeats() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
     for second in 0..40 {
@@ -188,7 +188,7 @@ fn between_declarations_a_follower_sleeps_and_still_tells_that_it_is_there() {
 }
 
 #[test]
-fn a_follower_that_hears_no_declaration_tells_that_it_is_there_by_its_own_clock() {
+fn follower_without_declarations_sends_heartbeats_by_its_own_timer() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
     lan.hear(leader.says(Body::Declaration { interval_us: 20_000_000, hold_us: 0 }));

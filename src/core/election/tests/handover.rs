@@ -1,4 +1,4 @@
-//! Giving leadership up in an orderly way: yield, preemption, stop, maintenance.
+//! Orderly handover: yield, preemption, stop, maintenance.
 
 use super::*;
 use crate::core::election::{YieldError, Yielding};
@@ -69,7 +69,7 @@ fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
     assert_eq!(lan.at("a").role(), Role::Follower);
     assert_eq!(lan.at("a").status(lan.now).handing_over, Some(Reason::Yield));
     lan.pass(secs(30));
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "nobody leads early");
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "no node leads early");
     let outputs = lan.take("a");
     assert!(outputs.declarations().len() >= 29);
     let resigned = |body: &Body| matches!(body, Body::Resignation { .. });
@@ -80,7 +80,7 @@ fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
 }
 
 #[test]
-fn a_failed_demote_hook_does_not_hold_leadership_back() {
+fn failed_demote_hook_does_not_delay_the_handover() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.set_hooks("a", Some(HookOutcome::Failed));
     yield_now(&mut lan, "a").unwrap();
@@ -88,7 +88,7 @@ fn a_failed_demote_hook_does_not_hold_leadership_back() {
 }
 
 #[test]
-fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
+fn named_successor_leads_at_once_without_an_election() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(Peer::new("a").says(Body::Heartbeat {
@@ -106,7 +106,7 @@ fn the_successor_that_a_resignation_names_leads_at_once_without_an_election() {
 }
 
 #[test]
-fn everyone_else_gives_the_named_successor_one_elections_time() {
+fn other_nodes_wait_one_election_time_for_the_named_successor() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(leader.says(Body::Resignation { successor: Some(id("y")) }));
@@ -117,7 +117,7 @@ fn everyone_else_gives_the_named_successor_one_elections_time() {
 }
 
 #[test]
-fn a_resignation_of_somebody_else_than_the_leader_changes_nothing() {
+fn resignation_of_a_node_that_does_not_lead_changes_nothing() {
     let mut leader = Peer::leading("y", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
     lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("m")) }));
@@ -125,7 +125,7 @@ fn a_resignation_of_somebody_else_than_the_leader_changes_nothing() {
 }
 
 #[test]
-fn the_best_candidate_takes_over_where_it_preempts_and_one_hook_ends_before_the_other_starts() {
+fn preempting_best_candidate_takes_over_after_the_leaders_demote_hook() {
     let mut lan = Lan::new();
     lan.start("b", preempting(100));
     lan.pass(secs(3));
@@ -165,7 +165,7 @@ fn a_worse_candidate_does_not_preempt() {
     assert_eq!(lan.leaders(), ["a"]);
     assert!(!lan.take("b").bodies().contains(&Body::Claim));
     lan.hear(Peer::new("z").says(Body::Claim));
-    assert_eq!(lan.leaders(), ["a"], "nor is it heeded where it tries");
+    assert_eq!(lan.leaders(), ["a"], "nor does the leader accept a claim");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_claim_is_repeated_until_the_leader_hands_over() {
     assert!((5..=6).contains(&claims), "{claims}");
 }
 
-/// It would not hear the leader resign, and the others would wait for it in vain.
+/// The candidate would miss the leader's resignation too, and the others would wait for it without need.
 #[test]
 fn candidate_that_does_not_hear_the_leader_itself_claims_nothing() {
     let mut leader = Peer::leading("z", 4);
@@ -206,9 +206,9 @@ fn claims(outputs: &Outputs) -> usize {
     outputs.bodies().iter().filter(|body| **body == Body::Claim).count()
 }
 
-/// One declaration that is lost on its way to the candidate, just when it would claim.
+/// The declaration is lost on its way to the candidate, just when the candidate would claim.
 #[test]
-fn one_lost_declaration_does_not_put_the_claim_off_by_the_whole_delay() {
+fn one_lost_declaration_does_not_restart_the_preempt_delay() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", delayed(secs(60)), &mut leader);
     let mut witness = Peer::new("x");
@@ -230,7 +230,7 @@ fn one_lost_declaration_does_not_put_the_claim_off_by_the_whole_delay() {
     assert!(told > 0, "it follows for 70 s and hears the leader, and has not claimed");
 }
 
-/// A claim that was asked for already, too.
+/// The same after the first claim.
 #[test]
 fn one_lost_declaration_does_not_end_the_repetition_of_a_claim() {
     let mut leader = Peer::leading("z", 4);
@@ -249,9 +249,9 @@ fn one_lost_declaration_does_not_end_the_repetition_of_a_claim() {
     assert!(claims(&lan.take("m")) > 0, "no claim for 20 s");
 }
 
-/// A broken member's probe reply of what the leader never sent.
+/// A broken member sends a probe reply with a datagram that the leader never sent.
 #[test]
-fn one_absurd_probe_reply_does_not_silence_the_candidate_for_the_leaders_life() {
+fn one_absurd_probe_reply_does_not_end_all_claims() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", delayed(secs(5)), &mut leader);
     let newest =
@@ -290,7 +290,7 @@ fn yield_that_another_leader_interrupts_counts_from_then_on() {
 }
 
 #[test]
-fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
+fn leader_that_stops_hands_over_and_sends_a_farewell_last() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", Election::stop);
     assert_eq!(lan.leaders(), ["b"]);
@@ -303,7 +303,7 @@ fn a_leader_that_stops_hands_over_says_farewell_last_and_then_nothing() {
 }
 
 #[test]
-fn the_end_is_told_after_everything_else_even_the_transition_that_it_is() {
+fn end_is_reported_last_even_after_its_own_transition() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("b", Election::stop);
     let outputs = lan.take("b").0;
@@ -312,7 +312,7 @@ fn the_end_is_told_after_everything_else_even_the_transition_that_it_is() {
 }
 
 #[test]
-fn a_node_that_has_stopped_does_nothing_any_more() {
+fn stopped_node_does_nothing() {
     let mut lan = Lan::led_by("m");
     lan.tell("m", Election::stop);
     lan.take("m");
@@ -360,7 +360,7 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
 }
 
 #[test]
-fn maintenance_hands_over_outlives_a_restart_and_ends_by_order() {
+fn maintenance_hands_over_survives_a_restart_and_ends_on_request() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.tell("a", |election, now| election.set_maintenance(now, true));
     assert_eq!(lan.leaders(), ["b"]);
@@ -388,7 +388,7 @@ fn the_leaders_farewell_ends_its_leadership_without_waiting_for_silence() {
     assert_eq!(lan.leaders(), ["m"]);
 }
 
-/// The first datagram that `name` sends from now on to `other` is lost.
+/// The next datagram of `name` to each of `others` is lost.
 fn lose_the_resignation(lan: &mut Lan, name: &str, others: &[&str]) {
     for other in others {
         lan.deaf.insert((id(name), id(other)));
@@ -430,10 +430,10 @@ fn a_resignation_is_repeated_until_another_node_leads() {
     assert_eq!(sent, [0, 100, 200, 400, 800, 1600].map(ms), "up to the alive threshold");
 }
 
-/// Nobody else would get the leadership otherwise; the hooks of a stopped or partitioned leader
-/// are not waited for either.
+/// Otherwise no other node would ever lead. No node waits for the hooks of a failed or partitioned
+/// leader either.
 #[test]
-fn in_available_mode_a_demote_hook_that_failed_keeps_nobody_from_leading() {
+fn failed_demote_hook_keeps_no_node_from_leading_in_available_mode() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.set_hooks("a", Some(HookOutcome::Failed));
     lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();

@@ -1,4 +1,4 @@
-//! Old datagrams, earlier lives, duplicates, and what must be on disk.
+//! Old datagrams, earlier lives, duplicates, and the order of writes and datagrams.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn old_reordered_and_duplicated_datagrams_change_nothing() {
 }
 
 #[test]
-fn a_replayed_declaration_keeps_no_leader_alive() {
+fn replayed_declaration_does_not_keep_a_leader_alive() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
     let declaration = leader.says(EVERY_SECOND);
@@ -62,8 +62,8 @@ fn a_restarted_leader_is_known_to_lead_no_more() {
 }
 
 #[test]
-fn a_nodes_own_datagrams_mean_nothing_to_it() {
-    // Every scenario hands them in; here is one in which they would show.
+fn node_ignores_its_own_datagrams() {
+    // Loopback returns them in every scenario; here they would have an effect.
     let mut lan = Lan::led_by("a");
     lan.pass(secs(10));
     assert_eq!(lan.at("a").ignored().stale, 0);
@@ -72,7 +72,7 @@ fn a_nodes_own_datagrams_mean_nothing_to_it() {
 }
 
 #[test]
-fn a_newcomer_under_a_taken_id_stays_silent_while_its_hook_ends() {
+fn newcomer_with_a_taken_id_sends_nothing_while_its_hook_ends() {
     let mut lan = Lan::new();
     lan.start("m", patient());
     lan.take("m");
@@ -86,14 +86,14 @@ fn a_newcomer_under_a_taken_id_stays_silent_while_its_hook_ends() {
     lan.hear(holder.says(EVERY_SECOND));
     lan.pass(secs(60));
     let outputs = lan.take("m");
-    assert_eq!(outputs.bodies(), [], "it would come out of its start-up as the holder");
+    assert_eq!(outputs.bodies(), [], "after its start-up it would be taken for the holder");
     assert_eq!(outputs.stopped(), None, "its hook still runs");
     lan.end_hook("m", HookOutcome::Succeeded);
     assert!(lan.take("m").stopped().is_some());
 }
 
 #[test]
-fn a_newcomer_under_a_taken_id_is_told_to_stop_and_does_without_a_word() {
+fn newcomer_with_a_taken_id_stops_without_a_farewell() {
     let mut lan = Lan::new();
     lan.start("m", patient());
     let newcomer = lan.at("m").life.incarnation;
@@ -108,7 +108,7 @@ fn a_newcomer_under_a_taken_id_is_told_to_stop_and_does_without_a_word() {
 }
 
 #[test]
-fn an_objection_to_another_life_stops_nobody() {
+fn objection_to_another_life_is_ignored() {
     let mut lan = Lan::led_by("m");
     let mut duplicate = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
     lan.hear(duplicate.says(Body::Objection { newcomer: Incarnation(78) }));
@@ -117,7 +117,7 @@ fn an_objection_to_another_life_stops_nobody() {
 }
 
 #[test]
-fn the_holder_of_an_id_objects_to_a_newcomer_though_not_to_its_every_datagram() {
+fn holder_of_an_id_objects_to_a_newcomer_but_not_to_each_datagram() {
     let mut lan = Lan::led_by("m");
     let newcomer = Incarnation(77);
     let mut duplicate = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
@@ -134,7 +134,7 @@ fn the_holder_of_an_id_objects_to_a_newcomer_though_not_to_its_every_datagram() 
 }
 
 #[test]
-fn of_two_under_one_id_that_run_already_the_life_that_began_first_stays() {
+fn older_of_two_running_lives_with_one_id_stays() {
     let mut lan = Lan::led_by("m");
     let mut later = Peer { incarnation: Incarnation(77), ..Peer::leading("m", 3) };
     lan.hear(later.says(EVERY_SECOND));
@@ -142,15 +142,15 @@ fn of_two_under_one_id_that_run_already_the_life_that_began_first_stays() {
     assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer }]);
     let mut earlier = Peer { incarnation: Incarnation(0), ..Peer::leading("m", 3) };
     lan.hear(earlier.says(EVERY_SECOND));
-    assert_eq!(lan.take("m").bodies(), [], "it waits to be told");
+    assert_eq!(lan.take("m").bodies(), [], "it waits for an objection");
     let newcomer = lan.at("m").life.incarnation;
     lan.hear(earlier.says(Body::Objection { newcomer }));
     assert!(lan.take("m").bodies().contains(&Body::Farewell { id_taken: true }));
 }
 
-/// Each has heard what the other said before its start-up was over.
+/// Each has heard the other before its start-up was over.
 #[test]
-fn of_two_under_one_id_that_tell_each_other_to_stop_the_life_that_began_first_stays() {
+fn older_of_two_lives_that_object_to_each_other_stays() {
     for (other, stays) in [(Incarnation(77), true), (Incarnation(0), false)] {
         let mut lan = Lan::led_by("m");
         let own = lan.at("m").life.incarnation;
@@ -164,7 +164,7 @@ fn of_two_under_one_id_that_tell_each_other_to_stop_the_life_that_began_first_st
 }
 
 #[test]
-fn others_do_not_lose_the_holder_of_an_id_to_a_newcomer_that_starts_under_it() {
+fn starting_newcomer_does_not_displace_the_holder_of_its_id() {
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut holder);
     let mut newcomer = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("z") };
@@ -191,7 +191,7 @@ fn a_holder_that_crashed_and_restarted_is_counted_again_once_it_has_started() {
 }
 
 #[test]
-fn a_later_life_that_gives_an_id_back_leaves_its_holder_known() {
+fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
     let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut holder);
@@ -207,7 +207,7 @@ fn a_later_life_that_gives_an_id_back_leaves_its_holder_known() {
 }
 
 #[test]
-fn a_leaderships_term_is_on_disk_before_any_datagram_shows_it() {
+fn term_is_on_disk_before_any_datagram_carries_it() {
     let mut lan = Lan::led_by("m");
     lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
     let outputs = lan.take("m").0;

@@ -1,8 +1,8 @@
-//! Scenarios, one for each rule of the election, played through the public API only.
+//! Scenarios, one for each rule of the election, through the public API only.
 //!
-//! All of them run at one heartbeat a second: alive threshold 3 s, election 1 s, a turn 125 ms,
-//! time to answer 250 ms, deference 2 s, yield time 18 s. Of nodes with the same priority the one
-//! whose id comes first in the alphabet is the better.
+//! All of them use one heartbeat a second: alive threshold 3 s, election 1 s, slot 125 ms, answer
+//! time 250 ms, deference 2 s, yield time 18 s. Of nodes with the same priority, the one whose id
+//! is first in the alphabet is better.
 
 mod absurd_terms;
 mod conflicts;
@@ -36,10 +36,10 @@ use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
 use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
-/// More steps than any scenario takes: beyond it, the nodes keep each other busy.
+/// More steps than any scenario takes. Above it, the nodes send to each other without end.
 const STEPS_MAX: usize = 100_000;
 
-/// What a declaration announces at one heartbeat a second.
+/// A declaration at one heartbeat a second.
 const EVERY_SECOND: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 0 };
 
 fn ms(millis: u64) -> Duration {
@@ -54,7 +54,7 @@ fn id(text: &str) -> NodeId {
     text.parse().unwrap()
 }
 
-/// With time between what happens: a threshold of three intervals, and an election of one.
+/// Longer times than the defaults: a threshold of three intervals, and an election of one.
 fn patient() -> Params {
     let params = Params::default();
     Params {
@@ -68,29 +68,29 @@ fn priority(priority: u8) -> Params {
     Params { priority: Priority(priority), ..patient() }
 }
 
-/// Elections on a network without delay or loss, on which a host may be cut off. Time passes only
-/// where a scenario lets it. Hooks end at once, unless they are held. Every datagram also comes
-/// back to its sender, as it does by multicast loopback.
+/// Elections on a network without delay or loss, which may cut hosts off. Time passes only when a
+/// scenario says so. Hooks end at once, unless they are held. Multicast loopback returns every
+/// datagram to its sender.
 struct Lan {
     now: Time,
     hosts: BTreeMap<NodeId, Host>,
     cut_off: BTreeSet<NodeId>,
-    /// Who does not get whose datagrams: sender, receiver.
+    /// Links that lose every datagram: sender, receiver.
     deaf: BTreeSet<(NodeId, NodeId)>,
     wire: VecDeque<Message>,
 }
 
-/// One machine, whose disk outlives its daemon.
+/// A machine, whose disk survives its daemon.
 #[derive(Default)]
 struct Host {
     election: Option<Election>,
     disk: PersistentState,
     outputs: Outputs,
-    /// How hooks end; held where that is none.
+    /// How hooks end; held if none.
     hooks_end: Option<HookOutcome>,
-    /// How the fence command ends; held where that is none.
+    /// How the fence command ends; held if none.
     fence_ends: Option<HookOutcome>,
-    /// The disk is slow: what is to be written waits for it.
+    /// The disk is slow: writes wait for [`Lan::end_write`].
     disk_is_slow: bool,
     unwritten: Option<PersistentState>,
 }
@@ -106,7 +106,7 @@ impl Lan {
         }
     }
 
-    /// A network on which `name` leads alone, by the defaults.
+    /// A network on which `name` leads alone, with the settings of [`patient`].
     fn led_by(name: &str) -> Self {
         let mut lan = Lan::new();
         lan.start(name, patient());
@@ -126,7 +126,7 @@ impl Lan {
         lan
     }
 
-    /// A network on which every one of `names` runs by `params`, long enough to have settled.
+    /// A network on which all of `names` have run with `params` for long enough to be stable.
     fn settled(names: &[&str], params: &Params) -> Self {
         let mut lan = Lan::new();
         for name in names {
@@ -139,7 +139,7 @@ impl Lan {
         lan
     }
 
-    /// Starts a daemon with what its disk kept.
+    /// Starts a daemon with the state on its disk.
     fn start(&mut self, name: &str, params: Params) {
         self.start_linked(name, params, true);
     }
@@ -166,7 +166,7 @@ impl Lan {
         self.host(name).election = None;
     }
 
-    /// Nothing gets to or from this host any more; its daemon does not know.
+    /// This host's links lose every datagram, unknown to its daemon.
     fn cut_off(&mut self, name: &str) {
         self.cut_off.insert(id(name));
     }
@@ -175,12 +175,12 @@ impl Lan {
         self.cut_off.remove(&id(name));
     }
 
-    /// From now on this host's hooks end like that, or not before they are told to.
+    /// This host's hooks end like that from now on, or are held.
     fn set_hooks(&mut self, name: &str, end: Option<HookOutcome>) {
         self.host(name).hooks_end = end;
     }
 
-    /// From now on this host's fence command ends like that, or not at all.
+    /// This host's fence command ends like that from now on, or not at all.
     fn set_fence(&mut self, name: &str, end: Option<HookOutcome>) {
         self.host(name).fence_ends = end;
     }
@@ -190,25 +190,25 @@ impl Lan {
         self.tell(name, |election, now| election.handle_hook_finished(now, outcome));
     }
 
-    /// From now on this host's disk writes at once, or not before it is told to.
+    /// This host's disk writes at once from now on, or waits for [`Lan::end_write`].
     fn set_slow_disk(&mut self, name: &str, is_slow: bool) {
         self.host(name).disk_is_slow = is_slow;
     }
 
-    /// What waits for this host's disk is written.
+    /// The slow disk of this host has written its newest state.
     fn end_write(&mut self, name: &str) {
         let state = self.host(name).unwritten.take().unwrap();
         self.host(name).disk = state;
         self.tell(name, |election, now| election.handle_persisted(now, state));
     }
 
-    /// A datagram comes from somebody who is only played.
+    /// A datagram of a peer arrives.
     fn hear(&mut self, message: Message) {
         self.wire.push_back(message);
         self.settle();
     }
 
-    /// Does something to this host's election.
+    /// Runs `act` on this host's election.
     fn tell<T>(&mut self, name: &str, act: impl FnOnce(&mut Election, Time) -> T) -> T {
         let now = self.now;
         let result = act(self.host(name).election.as_mut().unwrap(), now);
@@ -216,7 +216,7 @@ impl Lan {
         result
     }
 
-    /// Lets time pass, waking each election when it wants to be woken.
+    /// Lets time pass, and wakes each election at its deadlines.
     fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
         for _ in 0..STEPS_MAX {
@@ -235,7 +235,7 @@ impl Lan {
         panic!("never gets through {duration:?}");
     }
 
-    /// Lets time pass while `peers` go on saying `body` twice a second.
+    /// Lets time pass while `peers` send `body` twice a second.
     fn pass_with(&mut self, duration: Duration, peers: &mut [(&mut Peer, Body)]) {
         let end = self.now + duration;
         while self.now < end {
@@ -251,13 +251,13 @@ impl Lan {
         self.hosts[&id(name)].election.as_ref().unwrap()
     }
 
-    /// Everyone who leads.
+    /// All leaders.
     fn leaders(&self) -> Vec<String> {
         let leading = self.elections().filter(|election| election.is_leader());
         leading.map(|election| election.node_id().to_string()).collect()
     }
 
-    /// What a host did since it was last asked.
+    /// The outputs of a host since the last call.
     fn take(&mut self, name: &str) -> Outputs {
         std::mem::take(&mut self.host(name).outputs)
     }
@@ -270,7 +270,7 @@ impl Lan {
         self.hosts.get_mut(&id(name)).unwrap()
     }
 
-    /// Carries out what every election asks for, until none asks for anything.
+    /// Carries out the outputs of all elections until there are none.
     fn settle(&mut self) {
         for _ in 0..STEPS_MAX {
             let now = self.now;
@@ -297,8 +297,8 @@ impl Lan {
 }
 
 impl Host {
-    /// Carries out what the election asks for, and returns what it sends. What a datagram shows
-    /// must be on disk by then.
+    /// Carries out the outputs of the election and returns the datagrams, which may carry only what
+    /// is on disk.
     fn carry_out(&mut self, now: Time) -> Vec<Message> {
         let mut sent = Vec::new();
         while let Some(output) = self.election.as_mut().and_then(Election::poll_output) {
@@ -336,12 +336,12 @@ impl Host {
     }
 }
 
-/// Where a node's datagrams come from.
+/// The address of a node.
 fn address(node_id: NodeId) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, node_id.as_str().as_bytes()[0]).into()
 }
 
-/// What one host did, and when.
+/// The outputs of one host, with their times.
 #[derive(Debug, Default)]
 struct Outputs(Vec<(Time, Output)>);
 
@@ -357,13 +357,13 @@ impl Outputs {
         self.sent().map(|(_, message)| message.body).collect()
     }
 
-    /// When declarations left.
+    /// The times of the declarations.
     fn declarations(&self) -> Vec<Time> {
         let declared = |body| matches!(body, Body::Declaration { .. });
         self.sent().filter(|(_, message)| declared(message.body)).map(|(at, _)| at).collect()
     }
 
-    /// The hooks that were run.
+    /// The hook runs.
     fn hooks(&self) -> Vec<(HookEvent, Reason)> {
         self.runs().map(|(_, event, reason)| (event, reason)).collect()
     }
@@ -394,7 +394,7 @@ impl Outputs {
     }
 }
 
-/// A node that a scenario plays itself.
+/// A node that a scenario plays.
 #[derive(Debug, Clone)]
 struct Peer {
     node_id: NodeId,

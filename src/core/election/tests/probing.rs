@@ -1,11 +1,11 @@
-//! Asking a silent leader before it is given up.
+//! Probing a silent leader before it is given up.
 
 use super::*;
 use crate::core::status::MemberState;
 use crate::types::DatagramId;
 
-/// When a declaration of every second is due, and its leader given up, at the default threshold;
-/// and between the probes in between.
+/// Times at the default threshold and a declaration every second: until the declaration is due,
+/// until the leader is given up, and between the probes.
 const DUE: Duration = Duration::from_secs(1);
 const GIVEN_UP: Duration = Duration::from_millis(1250);
 const SPACING: Duration = Duration::from_micros(31_250);
@@ -14,12 +14,12 @@ fn probe(leader: &str) -> Body {
     Body::Probe { leader: id(leader) }
 }
 
-/// The datagram after `sent`, which its sender's next one would be.
+/// The datagram that follows `sent`.
 fn after(sent: &Message) -> DatagramId {
     DatagramId { incarnation: sent.incarnation, sequence: Sequence(sent.sequence.0 + 1) }
 }
 
-/// How often `name` probed since this was last asked.
+/// How often `name` has probed since the last call.
 fn probes(lan: &mut Lan, name: &str) -> usize {
     lan.take(name).bodies().iter().filter(|body| matches!(body, Body::Probe { .. })).count()
 }
@@ -35,7 +35,7 @@ fn follower() -> (Lan, Peer, Message) {
 }
 
 #[test]
-fn an_overdue_leader_is_asked_seven_times_and_then_the_best_candidate_leads_at_once() {
+fn overdue_leader_is_probed_seven_times_before_the_best_candidate_leads() {
     let (mut lan, ..) = follower();
     lan.pass(DUE + SPACING - ms(1));
     assert_eq!(probes(&mut lan, "m"), 0);
@@ -44,11 +44,11 @@ fn an_overdue_leader_is_asked_seven_times_and_then_the_best_candidate_leads_at_o
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["m"]);
-    assert_eq!(lan.take("m").bodies(), [EVERY_SECOND], "nobody is asked who cannot answer");
+    assert_eq!(lan.take("m").bodies(), [EVERY_SECOND], "it probes no node that cannot answer");
 }
 
 #[test]
-fn a_leader_that_answers_is_followed_on() {
+fn leader_that_answers_a_probe_is_still_followed() {
     let (mut lan, mut leader, _) = follower();
     for _ in 0..10 {
         lan.pass(GIVEN_UP - ms(1));
@@ -58,7 +58,7 @@ fn a_leader_that_answers_is_followed_on() {
 }
 
 #[test]
-fn a_leader_that_is_probed_declares_at_once_and_three_times_over() {
+fn probed_leader_declares_three_times() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
@@ -67,10 +67,10 @@ fn a_leader_that_is_probed_declares_at_once_and_three_times_over() {
     lan.pass(ms(200));
     assert_eq!(lan.take("m").bodies(), [EVERY_SECOND; 2]);
     lan.pass(ms(849));
-    assert_eq!(lan.take("m").bodies(), [], "and then every second again");
+    assert_eq!(lan.take("m").bodies(), [], "and after that every second");
 }
 
-/// Else the follower would look for a third leader where one is.
+/// Otherwise the follower would wait for a third leader although this one leads.
 #[test]
 fn a_leader_that_hears_another_one_probed_declares_once() {
     let mut lan = Lan::led_by("m");
@@ -82,7 +82,7 @@ fn a_leader_that_hears_another_one_probed_declares_once() {
 }
 
 #[test]
-fn of_the_followers_the_best_asks_for_all() {
+fn best_follower_probes_for_all() {
     let mut lan = Lan::settled(&["a", "b", "c", "d", "e"], &Params::default());
     lan.crash("a");
     for name in ["b", "c", "d", "e"] {
@@ -97,7 +97,7 @@ fn of_the_followers_the_best_asks_for_all() {
 }
 
 #[test]
-fn where_the_best_follower_is_gone_too_the_next_one_asks_and_leads_without_waiting_for_it() {
+fn next_follower_probes_and_leads_if_the_best_one_has_failed_too() {
     let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
     lan.crash("a");
     lan.crash("b");
@@ -107,9 +107,9 @@ fn where_the_best_follower_is_gone_too_the_next_one_asks_and_leads_without_waiti
     assert_eq!(probes(&mut lan, "c"), 7);
 }
 
-/// A follower that was stopped finds its leader long overdue when it goes on, and knows nothing.
+/// A stopped follower that continues finds its leader overdue, but has not listened.
 #[test]
-fn a_follower_that_was_held_asks_before_it_gives_its_leader_up() {
+fn paused_follower_probes_before_it_gives_its_leader_up() {
     let (mut lan, mut leader, _) = follower();
     lan.now += secs(60);
     lan.pass(Duration::ZERO);
@@ -123,7 +123,7 @@ fn a_follower_that_was_held_asks_before_it_gives_its_leader_up() {
 }
 
 #[test]
-fn a_follower_that_was_held_gives_a_leader_up_that_does_not_answer() {
+fn paused_follower_gives_up_a_leader_that_does_not_answer() {
     let (mut lan, ..) = follower();
     lan.now += secs(60);
     lan.pass(SPACING * 5);
@@ -131,9 +131,9 @@ fn a_follower_that_was_held_gives_a_leader_up_that_does_not_answer() {
     assert!(probes(&mut lan, "m") >= 3);
 }
 
-/// A follower that cannot lead leaves it to the others to ask, and so may ask late.
+/// A follower that cannot lead leaves the probes to the others, and so may probe late.
 #[test]
-fn the_third_probe_too_has_the_time_to_be_answered() {
+fn leader_has_time_to_answer_the_third_probe() {
     let mut leader = Peer::leading("z", 4);
     let observer = Params { candidate: false, ..Params::default() };
     let mut lan = Lan::following("m", observer, &mut leader);
@@ -161,7 +161,7 @@ fn the_third_probe_too_has_the_time_to_be_answered() {
 }
 
 #[test]
-fn a_probe_reply_of_a_newer_datagram_counts_as_the_declaration_that_was_due() {
+fn probe_reply_with_a_newer_datagram_counts_as_the_due_declaration() {
     let (mut lan, _, declaration) = follower();
     lan.pass(DUE + ms(200));
     lan.hear(
@@ -175,7 +175,7 @@ fn a_probe_reply_of_a_newer_datagram_counts_as_the_declaration_that_was_due() {
 }
 
 #[test]
-fn a_probe_reply_of_what_was_heard_or_sighted_before_or_of_an_earlier_life_buys_no_time() {
+fn outdated_probe_reply_gives_the_leader_no_time() {
     let (mut lan, _, declaration) = follower();
     let known = DatagramId { sequence: declaration.sequence, ..after(&declaration) };
     let earlier = DatagramId { incarnation: Incarnation(0), sequence: Sequence(1000) };
@@ -196,11 +196,11 @@ fn a_probe_reply_of_what_was_heard_or_sighted_before_or_of_an_earlier_life_buys_
     lan.pass(DUE);
     lan.hear(x.says(reply));
     lan.pass(ms(50));
-    assert_ne!(lan.at("m").leader(), Some(leader), "one datagram buys time once");
+    assert_ne!(lan.at("m").leader(), Some(leader), "one datagram gives time once");
 }
 
 #[test]
-fn a_follower_that_hears_the_leader_tells_those_who_ask_where_the_leader_stays_silent() {
+fn follower_that_hears_the_leader_replies_to_a_probe_if_the_leader_does_not() {
     let (mut lan, _, declaration) = follower();
     let newest = DatagramId { sequence: declaration.sequence, ..after(&declaration) };
     lan.hear(Peer::new("x").says(probe("z")));
@@ -209,7 +209,7 @@ fn a_follower_that_hears_the_leader_tells_those_who_ask_where_the_leader_stays_s
 }
 
 #[test]
-fn a_follower_leaves_the_answer_to_a_leader_that_gives_it() {
+fn follower_sends_no_reply_if_the_leader_answers() {
     let (mut lan, mut leader, _) = follower();
     lan.hear(Peer::new("x").says(probe("z")));
     lan.hear(leader.says(EVERY_SECOND));
@@ -217,9 +217,9 @@ fn a_follower_leaves_the_answer_to_a_leader_that_gives_it() {
     assert_eq!(lan.take("m").bodies(), []);
 }
 
-/// It hears everybody but the leader.
+/// The probing node hears every node but the leader.
 #[test]
-fn whoever_asks_again_though_the_leader_has_answered_is_told_all_the_same() {
+fn repeated_probe_gets_a_reply_even_if_the_leader_has_answered() {
     let (mut lan, mut leader, _) = follower();
     let mut deaf = Peer::new("x");
     for _ in 0..2 {
@@ -232,7 +232,7 @@ fn whoever_asks_again_though_the_leader_has_answered_is_told_all_the_same() {
 }
 
 #[test]
-fn a_follower_whose_own_leader_is_overdue_tells_nothing_and_lets_the_other_ask() {
+fn follower_with_an_overdue_leader_sends_no_reply() {
     let (mut lan, ..) = follower();
     let mut x = Peer::new("x");
     lan.pass(DUE);
@@ -244,7 +244,7 @@ fn a_follower_whose_own_leader_is_overdue_tells_nothing_and_lets_the_other_ask()
 }
 
 #[test]
-fn nobody_else_is_asked_about() {
+fn probe_of_another_node_gets_no_reply() {
     let (mut lan, ..) = follower();
     lan.hear(Peer::new("x").says(probe("y")));
     lan.pass(SPACING * 2);
@@ -252,8 +252,7 @@ fn nobody_else_is_asked_about() {
 }
 
 #[test]
-fn the_larger_the_group_the_rarer_are_heartbeats_and_the_longer_is_their_senders_silence_borne_with()
- {
+fn heartbeats_are_rarer_and_patience_is_longer_in_a_larger_group() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut leader);
     let reports = |interval_us| Body::Heartbeat {
@@ -276,5 +275,5 @@ fn the_larger_the_group_the_rarer_are_heartbeats_and_the_longer_is_their_senders
     };
     assert_eq!(alive(&lan), 320);
     lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
-    assert_eq!(alive(&lan), 2, "two and a half of the intervals that they told are over");
+    assert_eq!(alive(&lan), 2, "two and a half of their announced intervals are over");
 }

@@ -1,4 +1,4 @@
-//! Situations in which quorum mode once went wrong, each found by the model checker.
+//! Faults of quorum mode that the model checker found.
 
 use super::*;
 use crate::core::params::QuorumParams;
@@ -17,13 +17,13 @@ fn quorum() -> Params {
     Params { quorum: Some(quorum), ..patient() }
 }
 
-/// A voter that remembers its votes.
+/// An enrolled voter.
 fn voter(name: &str) -> Peer {
     let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
     Peer { flags, ..Peer::new(name) }
 }
 
-/// What a voter says to others of the same group.
+/// A datagram from `peer` to members of its group.
 fn says(peer: &mut Peer, body: Body) -> Message {
     let mut message = peer.says(body);
     message.standing.voters = Some(voters().digest());
@@ -33,8 +33,8 @@ fn says(peer: &mut Peer, body: Body) -> Message {
 const HEARTBEAT: Body =
     Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
 
-/// A network on which `b`, which remembers its votes, has just asked for votes in term 1 with the
-/// support of `voter`; with what asked for them.
+/// A network on which the enrolled voter `b` has just asked for votes in term 1 with the support of
+/// `voter`; with its vote request.
 fn asking_for_votes(voter: &mut Peer) -> (Lan, DatagramId) {
     let mut lan = Lan::new();
     let disk = PersistentState { enrolment: Enrolment::Enrolled, ..PersistentState::default() };
@@ -57,7 +57,7 @@ fn asked(outputs: &Outputs, asks: impl Fn(Body) -> bool) -> DatagramId {
     message.id()
 }
 
-/// A vote that was asked for in one term makes no leader in another, which may have one already.
+/// A vote for one term makes no leader in another, which may have one already.
 #[test]
 fn a_candidate_that_learns_of_a_higher_term_wins_no_more() {
     let (mut c, mut a) = (voter("c"), voter("a"));
@@ -68,7 +68,7 @@ fn a_candidate_that_learns_of_a_higher_term_wins_no_more() {
     assert_eq!(lan.at("b").role(), Role::Follower);
 }
 
-/// Nor does it ask again for the votes of another term than the one that it voted for itself in.
+/// The candidate also must not ask for votes in a term in which it did not vote for itself.
 #[test]
 fn a_candidate_that_learns_of_a_higher_term_asks_for_no_votes_in_it() {
     let (mut c, mut a) = (voter("c"), voter("a"));
@@ -78,5 +78,8 @@ fn a_candidate_that_learns_of_a_higher_term_asks_for_no_votes_in_it() {
     lan.pass(secs(10));
     let outputs = lan.take("b");
     assert!(!outputs.bodies().iter().any(|body| matches!(body, Body::VoteRequest { .. })));
-    assert!(outputs.bodies().contains(&Body::Resignation { successor: None }), "who voted is free");
+    assert!(
+        outputs.bodies().contains(&Body::Resignation { successor: None }),
+        "the voters are released"
+    );
 }

@@ -1,4 +1,4 @@
-//! Situations in which quorum mode once went wrong, each found by the simulator or by fuzzing.
+//! Faults of quorum mode that the simulator or fuzzing found.
 
 use super::*;
 use crate::core::params::QuorumParams;
@@ -20,13 +20,13 @@ fn acknowledges(body: &Body) -> bool {
     matches!(body, Body::Heartbeat { acknowledged: Some(_), .. })
 }
 
-/// Names a proposal, where that is one.
+/// The id of a proposal; none for other datagrams.
 fn proposal((_, message): (Time, Message)) -> Option<DatagramId> {
     let Message { incarnation, sequence, .. } = message;
     (message.body == Body::Proposal).then_some(DatagramId { incarnation, sequence })
 }
 
-/// A voter of a, b and c that a scenario plays, and that remembers its votes.
+/// An enrolled voter of a, b and c that a scenario plays.
 fn voter(name: &str) -> Peer {
     let flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true).with(Flags::ENROLLED, true);
     let voters = quorum(&["a", "b", "c"]).quorum.map(|quorum| quorum.voters.digest());
@@ -38,7 +38,7 @@ fn leading(name: &str, term: u64) -> Message {
     Peer { role: Role::Leader, term: Term(term), ..voter(name) }.says(DECLARATION)
 }
 
-/// A network on which only `name` is real, one of a, b and c, which remembers its votes.
+/// A network on which only `name` is real, an enrolled voter of a, b and c.
 fn lone_voter(name: &str) -> Lan {
     let mut lan = Lan::new();
     let disk = PersistentState { enrolment: Enrolment::Enrolled, ..PersistentState::default() };
@@ -48,9 +48,9 @@ fn lone_voter(name: &str) -> Lan {
     lan
 }
 
-/// The second voter has nobody but the first to ask.
+/// The second voter has only the first one to ask.
 #[test]
-fn a_group_of_one_voter_takes_in_a_second() {
+fn group_of_one_voter_enrols_a_second_one() {
     let mut lan = Lan::new();
     lan.start("a", quorum(&["a"]));
     lan.start("b", quorum(&["a"]));
@@ -65,9 +65,9 @@ fn a_group_of_one_voter_takes_in_a_second() {
     assert_eq!(lan.leaders().len(), 1);
 }
 
-/// A voter that has voted in the last term has no other term to vote for its next life in.
+/// After a vote in the last term, a voter has no term in which its next life could vote.
 #[test]
-fn above_the_last_term_nobody_leads() {
+fn no_node_leads_after_the_last_term() {
     let mut lan = Lan::new();
     let disk = PersistentState {
         term: Term(u64::MAX - 1),
@@ -87,9 +87,9 @@ fn above_the_last_term_nobody_leads() {
     assert_eq!(lan.host("a").disk.ballot, ballot, "a second vote in a term");
 }
 
-/// A new grace counts for whoever finds the daemon dead, too.
+/// `post-stop` must use the new grace, too.
 #[test]
-fn a_crash_plan_is_renewed_where_the_demote_grace_changes() {
+fn crash_plan_is_updated_when_the_demote_grace_changes() {
     let mut lan = Lan::new();
     lan.start("a", quorum(&["a"]));
     lan.pass(secs(10));
@@ -101,11 +101,11 @@ fn a_crash_plan_is_renewed_where_the_demote_grace_changes() {
     let outputs = lan.take("a").0;
     assert!(
         outputs.iter().any(|(_, output)| *output == Output::UpdateCrashPlan),
-        "the old crash plan is kept"
+        "the old crash plan is still stored"
     );
 }
 
-/// Half of the voters, and not a majority of them, answer the one that lost its disk.
+/// Half of the voters, which is no majority, answer the one that lost its disk.
 #[test]
 fn one_of_two_voters_that_lost_its_disk_is_enrolled_again() {
     let mut lan = Lan::settled(&["a", "b"], &quorum(&["a", "b"]));
@@ -117,10 +117,10 @@ fn one_of_two_voters_that_lost_its_disk_is_enrolled_again() {
     assert_eq!(lan.leaders().len(), 1);
 }
 
-/// A vote for somebody else may have reached the disk though its end was not told: a restart would
-/// remember that one.
+/// A vote for another node may have reached the disk before its end was reported. A restart would
+/// restore that vote.
 #[test]
-fn a_pledge_that_comes_back_is_told_once_the_disk_holds_it_again() {
+fn repeated_pledge_is_acknowledged_once_it_is_on_disk_again() {
     let mut lan = lone_voter("b");
     lan.hear(leading("a", 5));
     lan.pass(secs(9));
@@ -138,9 +138,9 @@ fn a_pledge_that_comes_back_is_told_once_the_disk_holds_it_again() {
     assert!(lan.take("b").bodies().iter().any(acknowledges));
 }
 
-/// What a declaration asked for is over once this voter stands itself, however slow its disk is.
+/// Once this voter stands itself, the declaration's request is void, however slow the disk is.
 #[test]
-fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
+fn voter_acknowledges_only_the_holder_of_its_pledge() {
     let mut lan = lone_voter("b");
     lan.pass(secs(2));
     lan.set_slow_disk("b", true);
@@ -158,14 +158,14 @@ fn a_voter_acknowledges_nobody_to_whom_it_is_not_pledged() {
     let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
     lan.hear(duplicate.says(HEARTBEAT));
     lan.hear(leader.says(DECLARATION));
-    assert_eq!(lan.at("b").leader(), Some(id("a")), "it follows, and has no vote to promise");
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "it follows without a pledge");
     lan.take("b");
     lan.end_write("b");
     lan.pass(ms(500));
     assert!(!lan.take("b").bodies().iter().any(acknowledges));
 }
 
-/// It could not take over what it asks for: the leader would resign in vain, again and again.
+/// The candidate could not take over: the leader would resign again and again without effect.
 #[test]
 fn a_better_candidate_claims_nothing_before_its_hooks_have_let_go() {
     let voters = ["a", "b", "c"];
@@ -185,22 +185,22 @@ fn a_better_candidate_claims_nothing_before_its_hooks_have_let_go() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// The farewell of a daemon that is told that its id is taken overtakes the vote that it gave
-/// before.
+/// The daemon whose id is taken has voted, and its farewell overtakes the vote.
 #[test]
-fn a_clone_does_not_vote_after_its_farewell() {
-    let (mut holder, mut clone) = (voter("c"), Peer { incarnation: Incarnation(9), ..voter("c") });
+fn duplicate_does_not_vote_after_its_farewell() {
+    let (mut holder, mut duplicate) =
+        (voter("c"), Peer { incarnation: Incarnation(9), ..voter("c") });
     let mut lan = lone_voter("b");
     lan.hear(holder.says(HEARTBEAT));
     lan.pass(secs(2));
     lan.hear(holder.says(HEARTBEAT));
     lan.pass(ms(500));
     let request = lan.take("b").sent().find_map(proposal).unwrap();
-    let late = clone.says(Body::Vote { candidate: id("b"), request, granted: true });
-    lan.hear(clone.says(Body::Farewell { id_taken: true }));
+    let late = duplicate.says(Body::Vote { candidate: id("b"), request, granted: true });
+    lan.hear(duplicate.says(Body::Farewell { id_taken: true }));
     lan.hear(late);
     let asks = |body: &Body| matches!(body, Body::VoteRequest { .. });
-    assert!(!lan.take("b").bodies().iter().any(asks), "a clone's vote counts");
+    assert!(!lan.take("b").bodies().iter().any(asks), "a duplicate's vote counts");
     lan.hear(holder.says(Body::Vote { candidate: id("b"), request, granted: true }));
-    assert!(!lan.take("b").bodies().iter().any(asks), "nobody knows which of the two is meant");
+    assert!(!lan.take("b").bodies().iter().any(asks), "the id is contested");
 }

@@ -1,4 +1,4 @@
-//! Situations in which an election once went wrong, each found by review or by simulation.
+//! Faults of the election that reviews or the simulator found.
 
 use super::*;
 use crate::core::election::Yielding;
@@ -25,7 +25,7 @@ fn a_winner_with_the_higher_term_is_reaffirmed_too() {
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
 }
 
-/// Only the winner is reaffirmed, also where a follower speaks before the better leader does.
+/// Only the winner is reaffirmed, even if a follower sends before the better leader does.
 #[test]
 fn the_loser_is_not_reaffirmed() {
     let mut lan = Lan::led_by("m");
@@ -41,8 +41,8 @@ fn the_loser_is_not_reaffirmed() {
     assert_eq!(lan.take("m").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
 }
 
-/// While b leads, a, which lost its link and whose demote hook still runs, comes back and must not
-/// interrupt b's leadership only to resign at once.
+/// The node a lost its link, and its demote hook still runs while b leads. When a returns, it must
+/// not interrupt b's leadership only to resign at once.
 #[test]
 fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
@@ -77,9 +77,9 @@ fn preemption_waits_for_min_candidates() {
     assert_eq!(gap, 0);
 }
 
-/// The same where it can never lead, because it asks for more candidates than there are.
+/// A candidate that asks for more candidates than there are can never lead.
 #[test]
-fn preemption_by_one_that_cannot_lead_flaps() {
+fn candidate_that_cannot_lead_does_not_flap() {
     let mut lan = Lan::settled(&["b", "c"], &Params { preempt: true, ..patient() });
     lan.take("b");
     lan.start("a", Params { preempt: true, min_candidates: 4, ..patient() });
@@ -88,13 +88,13 @@ fn preemption_by_one_that_cannot_lead_flaps() {
     assert!(runs.len() <= 2, "{} hook runs on b within a minute", runs.len());
 }
 
-/// The same where it does not hear one of them.
+/// This candidate does not hear one of the others.
 #[test]
-fn a_preempting_node_with_one_deaf_link_flaps() {
+fn preempting_node_with_one_deaf_link_does_not_flap() {
     let params = Params { preempt: true, min_candidates: 3, ..patient() };
     let mut lan = Lan::settled(&["a", "b", "c"], &params);
     assert_eq!(lan.leaders(), ["a"]);
-    // a does not hear c any more: it has to step down; b sees all three.
+    // a does not hear c any more, so it must step down; b hears all three.
     lan.deaf.insert((id("c"), id("a")));
     lan.pass(secs(20));
     lan.take("b");
@@ -151,7 +151,7 @@ fn a_static_leader_leads_at_once_after_link_recovery() {
 }
 
 #[test]
-fn an_absurd_term_does_not_stop_the_tokens_from_growing() {
+fn absurd_term_does_not_stop_terms_from_growing() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.take("a");
     let mut stray = Peer::new("x");
@@ -184,7 +184,7 @@ fn a_yield_counts_during_another_handover_too() {
     lan.set_hooks("b", Some(HookOutcome::Succeeded));
     lan.end_hook("b", HookOutcome::Succeeded);
     lan.pass(secs(3));
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "it was told to yield");
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "it had to yield");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_shorter_preempt_delay_counts_at_once() {
     assert!(lan.take("m").bodies().contains(&Body::Claim));
 }
 
-/// Where a and b both lead, a is told to stop with a slow hook and then the partition heals.
+/// The nodes a and b both lead; a is stopped with a slow hook, and then the partition heals.
 #[test]
 fn a_stopping_leader_does_not_displace_another_at_healing() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
@@ -215,15 +215,15 @@ fn a_stopping_leader_does_not_displace_another_at_healing() {
     assert_eq!(hooks, [(HookEvent::Reaffirmed, Reason::Conflict)], "it leads on throughout");
 }
 
-/// A newcomer with a's id is heard before a; a objects and the newcomer falls silent. From then on
-/// a must be heard.
+/// A newcomer with a's id is heard before a objects to it. After that the others must hear a.
 #[test]
-fn a_refused_newcomer_does_not_silence_the_holder_of_the_id() {
+fn rejected_newcomer_does_not_silence_the_holder_of_its_id() {
     let mut lan = Lan::new();
     lan.start("m", patient());
-    let mut clone = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
+    let mut duplicate =
+        Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
     let mut holder = Peer { incarnation: Incarnation(5), ..Peer::leading("a", 1) };
-    lan.hear(clone.says(Body::Heartbeat {
+    lan.hear(duplicate.says(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -234,9 +234,8 @@ fn a_refused_newcomer_does_not_silence_the_holder_of_the_id() {
     assert_eq!(lan.at("m").leader(), Some(id("a")));
 }
 
-/// A newcomer that is refused tells its watchers once.
 #[test]
-fn a_refused_newcomer_tells_its_transition_once() {
+fn rejected_newcomer_reports_its_transition_once() {
     let mut lan = Lan::new();
     lan.start("m", patient());
     lan.set_hooks("m", None);
@@ -247,8 +246,8 @@ fn a_refused_newcomer_tells_its_transition_once() {
     assert!(told <= 1, "{told}");
 }
 
-/// Its datagrams showed that it led no longer, but only a heartbeat was looked at for that: the
-/// followers of one that stood again waited for it, and then said that it had been silent for no
+/// Before, only a heartbeat ended the leadership. Followers of a leader that stood again waited for
+/// it, and then reported a silence of no length.
 /// time.
 #[test]
 fn a_leader_that_stands_for_election_again_leads_no_more() {
@@ -270,10 +269,10 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
     }
 }
 
-/// A follower sends rarely, and a leader that had missed a leadership so heard of it late: two
-/// static leaders led, one of them unseen by whoever lost a leadership to them, and the other went.
+/// Before, a leader learned late of a missed leadership, because followers send rarely. So there
+/// were two static leaders, one of them unseen by the followers of the other.
 #[test]
-fn a_leader_that_missed_a_leadership_hears_of_it_from_whoever_begins_to_follow_it() {
+fn leader_learns_of_a_missed_leadership_from_a_new_follower() {
     let (mut outdated, mut lost) = (Peer::leading("a", 2), Peer::leading("b", 4));
     let mut lan = Lan::following("c", patient(), &mut lost);
     lan.hear(lost.says(Body::Resignation { successor: Some(id("a")) }));
@@ -284,9 +283,9 @@ fn a_leader_that_missed_a_leadership_hears_of_it_from_whoever_begins_to_follow_i
     assert!(matches!(told[..], [Body::Heartbeat { conceded: Some(Term(4)), .. }]), "{told:?}");
 }
 
-/// A member that was not heard for ten minutes was forgotten, the leader too.
+/// Before, a member was forgotten after ten minutes without a datagram, even the leader.
 #[test]
-fn a_leader_that_others_tell_of_is_not_forgotten_however_long_it_is_not_heard() {
+fn leader_known_by_probe_replies_is_not_forgotten() {
     let mut lan = Lan::settled(&["a", "b", "c"], &patient());
     lan.deaf.insert((id("a"), id("c")));
     lan.pass(FORGET_AFTER * 2);
@@ -295,9 +294,9 @@ fn a_leader_that_others_tell_of_is_not_forgotten_however_long_it_is_not_heard() 
     assert!(!lan.take("c").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
 }
 
-/// What the disk told after the end changed the crash plan of a node whose hooks had not let go.
+/// Before, a late write changed the crash plan of a stopped node whose hooks had not let go.
 #[test]
-fn a_write_that_ends_after_the_end_asks_for_nothing() {
+fn write_that_ends_after_the_stop_requests_nothing() {
     let mut lan = Lan::led_by("b");
     lan.set_slow_disk("b", true);
     lan.set_hooks("b", Some(HookOutcome::NotRun));
@@ -313,8 +312,8 @@ fn a_write_that_ends_after_the_end_asks_for_nothing() {
     assert!(lan.take("b").0.is_empty());
 }
 
-/// A leader that had restarted, and was heard in its new life before it declared, was given up
-/// without having been asked.
+/// Before, a restarted leader that was heard before its first declaration was given up without a
+/// probe.
 #[test]
 fn a_leader_that_is_heard_in_another_life_has_yet_to_declare() {
     let mut former = Peer::leading("a", 4);

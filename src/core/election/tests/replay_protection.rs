@@ -1,4 +1,4 @@
-//! What is replayed means nothing, and who is there is soon believed.
+//! Replayed datagrams are ignored, and nodes that are alive are soon believed.
 
 use super::*;
 use crate::core::status::MemberState;
@@ -27,7 +27,7 @@ impl Lan {
         members.iter().find(|member| member.node_id == id(other)).map(|member| member.state)
     }
 
-    /// The last datagram of such a kind that a host sent.
+    /// The last datagram of a host for which `fits` holds.
     fn last_said(&self, name: &str, fits: impl Fn(&Body) -> bool) -> Message {
         let sent: Vec<_> = self.hosts[&id(name)].outputs.sent().collect();
         sent.iter().rev().find(|(_, message)| fits(&message.body)).unwrap().1
@@ -41,7 +41,7 @@ impl Outputs {
     }
 }
 
-/// `message`, sent by one who has heard `heard`.
+/// `message` with an echo of `heard`.
 fn echoing(mut message: Message, heard: &Message) -> Message {
     message.echoes = [heard.echo()].into_iter().collect();
     message
@@ -52,7 +52,7 @@ fn is_heartbeat(body: &Body) -> bool {
 }
 
 #[test]
-fn a_declaration_that_may_be_old_means_nothing_until_its_sender_has_answered() {
+fn declaration_of_an_unproven_leader_is_ignored_until_it_answers() {
     let mut lan = Lan::keyed(&["b"]);
     let mut better = Peer::leading("a", 50);
     let declaration = better.says(EVERY_SECOND);
@@ -71,7 +71,7 @@ fn a_declaration_that_may_be_old_means_nothing_until_its_sender_has_answered() {
 }
 
 #[test]
-fn without_keys_everyone_is_believed_and_nothing_echoed() {
+fn without_a_key_all_nodes_are_believed_and_nothing_is_echoed() {
     let mut lan = Lan::led_by("b");
     lan.hear(Peer::leading("a", 50).says(EVERY_SECOND));
     assert_eq!(lan.at("b").leader(), Some(id("a")));
@@ -106,7 +106,7 @@ fn nodes_that_start_together_know_each_other_by_the_first_sample() {
 }
 
 #[test]
-fn followers_know_each_other_by_the_leader_whom_they_echo() {
+fn followers_believe_each_other_by_the_echoes_of_their_leader() {
     let mut lan = Lan::keyed(&["a", "b"]);
     lan.start("c", keyed());
     lan.pass(secs(5));
@@ -116,7 +116,7 @@ fn followers_know_each_other_by_the_leader_whom_they_echo() {
 }
 
 #[test]
-fn where_two_groups_meet_a_few_challenges_serve_all() {
+fn two_merging_groups_need_few_challenges() {
     let mut lan = Lan::new();
     let (left, right) = (["a", "b", "c", "d"], ["e", "f", "g", "h"]);
     for from in left {
@@ -146,7 +146,7 @@ fn where_two_groups_meet_a_few_challenges_serve_all() {
 }
 
 #[test]
-fn what_was_missed_of_a_life_counts_no_more_once_that_is_gone() {
+fn missed_datagrams_of_a_failed_member_are_ignored() {
     let mut lan = Lan::keyed(&["a", "b"]);
     lan.deaf.insert((id("b"), id("a")));
     lan.pass(secs(3));
@@ -162,7 +162,7 @@ fn what_was_missed_of_a_life_counts_no_more_once_that_is_gone() {
 }
 
 #[test]
-fn a_member_that_was_cut_off_is_believed_again_by_its_answer() {
+fn member_that_was_cut_off_is_believed_again_after_its_answer() {
     let mut lan = Lan::keyed(&["a", "b"]);
     lan.cut_off("b");
     lan.pass(secs(60));
@@ -174,12 +174,12 @@ fn a_member_that_was_cut_off_is_believed_again_by_its_answer() {
 }
 
 #[test]
-fn a_challenge_that_may_be_old_is_met_with_another_and_not_with_an_answer() {
+fn unproven_challenge_gets_a_challenge_and_no_answer() {
     let mut lan = Lan::keyed(&["b"]);
     let declaration = lan.last_declaration_of("b");
     let mut peer = Peer::new("c");
     let earlier = peer.says(Body::Challenge);
-    // As it was when this node's datagram was new; by now that is long ago.
+    // The replayed challenge echoes a datagram of this node that was recent then.
     lan.pass(secs(60));
     lan.take("b");
     lan.hear(echoing(earlier, &declaration));
@@ -195,7 +195,7 @@ impl Lan {
 }
 
 #[test]
-fn replayed_hellos_do_not_hurry_the_leader_and_are_answered_less_and_less() {
+fn replayed_hellos_are_challenged_ever_more_rarely() {
     let mut lan = Lan::keyed(&["a"]);
     let mut gone = Peer { role: Role::Starting, ..Peer::new("b") };
     for _ in 0..2000 {
@@ -213,7 +213,7 @@ fn replayed_hellos_do_not_hurry_the_leader_and_are_answered_less_and_less() {
 }
 
 #[test]
-fn many_unproven_nodes_are_asked_one_datagram_at_a_time() {
+fn many_unproven_nodes_are_challenged_one_datagram_at_a_time() {
     let mut lan = Lan::keyed(&["a"]);
     for number in 0..100 {
         lan.hear(Peer::new(&format!("n{number:02}")).says(HEARTBEAT));
@@ -242,7 +242,7 @@ fn an_older_life_of_a_member_neither_displaces_nor_contests_it() {
 }
 
 #[test]
-fn this_node_s_own_former_lives_stop_nobody() {
+fn replayed_former_lives_of_a_node_do_not_stop_it() {
     let mut lan = Lan::keyed(&["a", "b"]);
     lan.crash("b");
     lan.start("b", keyed());
@@ -258,7 +258,7 @@ fn this_node_s_own_former_lives_stop_nobody() {
 }
 
 #[test]
-fn a_namesake_that_answers_is_told_to_stop_in_words_that_it_can_believe() {
+fn duplicate_that_answers_receives_an_objection_that_it_believes() {
     let mut lan = Lan::keyed(&["a"]);
     let mut newcomer = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
     lan.hear(newcomer.says(HEARTBEAT));
@@ -293,7 +293,7 @@ fn a_candidate_answers_a_challenge_with_its_proposal() {
 }
 
 #[test]
-fn the_last_will_of_a_leader_counts_without_any_echo() {
+fn resignation_in_a_crash_plan_counts_without_an_echo() {
     let mut lan = Lan::keyed(&["a", "b"]);
     lan.pass(secs(2));
     let plan = lan.at("a").crash_plan().unwrap();

@@ -1,4 +1,4 @@
-//! What somebody may try who has recorded everything that was ever said.
+//! Attacks by an attacker who has recorded every datagram ever sent.
 
 use super::replay_protection::keyed;
 use super::*;
@@ -19,20 +19,20 @@ fn keyed_quorum() -> Params {
 }
 
 impl Lan {
-    /// Every datagram of `name` that `fits`, since it was last asked.
+    /// Every datagram of `name` since the last call for which `fits` holds.
     fn recorded(&mut self, name: &str, fits: impl Fn(&Body) -> bool) -> Vec<Message> {
         let sent = self.take(name);
         sent.sent().map(|(_, message)| message).filter(|message| fits(&message.body)).collect()
     }
 
-    /// What was recorded is sent again, all at once.
+    /// The attacker sends the recorded datagrams again, all at once.
     fn hear_again(&mut self, recorded: Vec<Message>) {
         for message in recorded {
             self.hear(message);
         }
     }
 
-    /// A heartbeat of the life of `name` that is newer than all that it has said.
+    /// A heartbeat of the present life of `name`, newer than all that it has sent.
     fn last_of(&self, name: &str) -> Message {
         let election = self.at(name);
         let (incarnation, sequence) = (election.life.incarnation, election.sent.newest);
@@ -91,14 +91,14 @@ fn former_lives_of_the_voters_cost_a_leader_no_lease() {
             }
         }
         lan.pass(ms(10));
-        assert_eq!(lan.leaders(), ["a"], "deposed by {life} former lives");
+        assert_eq!(lan.leaders(), ["a"], "lost its lease to {life} former lives");
     }
 }
 
-/// A single former life of each follower, and so many other unproven nodes, all heard later, that
-/// nobody has asked all of them yet.
+/// One former life of each follower, and many other unproven nodes heard later, more than have been
+/// challenged.
 #[test]
-fn a_flood_of_unproven_nodes_does_not_keep_the_question_to_a_duplicate_back() {
+fn flood_of_unproven_nodes_does_not_delay_the_challenge_of_a_duplicate() {
     let mut lan = Lan::keyed_voters();
     for round in 0..200 {
         if round == 20 {
@@ -117,7 +117,7 @@ fn a_flood_of_unproven_nodes_does_not_keep_the_question_to_a_duplicate_back() {
 
 /// A restart within the time in which datagrams are recent.
 #[test]
-fn the_last_words_of_the_life_before_contest_no_vote() {
+fn late_datagrams_of_the_earlier_life_contest_no_vote() {
     let mut lan = Lan::keyed_voters();
     lan.pass(secs(3));
     let recorded = lan.recorded("c", beats);
@@ -129,9 +129,9 @@ fn the_last_words_of_the_life_before_contest_no_vote() {
     assert_eq!(lan.votes_that_count("a"), 3);
 }
 
-/// The same, where the new life has left again.
+/// The same after the new life has left.
 #[test]
-fn the_last_words_of_the_life_before_bring_nobody_back() {
+fn late_datagrams_of_the_earlier_life_restore_no_member() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     lan.pass(secs(3));
     let recorded = lan.recorded("b", beats);
@@ -145,9 +145,9 @@ fn the_last_words_of_the_life_before_bring_nobody_back() {
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
 }
 
-/// A host that was suspended, or whose daemon was stopped for so long that its socket overflowed.
+/// A suspended host, or a daemon that was stopped until its socket overflowed.
 #[test]
-fn what_a_dead_leader_said_while_this_host_was_suspended_counts_no_more() {
+fn datagrams_received_during_a_suspend_are_ignored() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     let suspended = lan.host("b").election.take();
     lan.take("a");
@@ -163,10 +163,10 @@ fn what_a_dead_leader_said_while_this_host_was_suspended_counts_no_more() {
     assert_eq!(lan.leaders(), ["b"], "an hour after the death of its leader");
 }
 
-/// Two hosts whose clocks are set back and whose states are lost, as where no clock runs without
-/// power.
+/// Two hosts whose clocks are set back and whose states are lost, as without a battery-backed
+/// clock.
 #[test]
-fn later_lives_that_are_replayed_keep_no_two_nodes_apart() {
+fn replayed_later_lives_do_not_keep_nodes_apart() {
     let mut lan = Lan::new();
     let later = |name| Peer { incarnation: Incarnation(9), ..Peer::leading(name, 3) };
     let (mut a, mut b) = (later("a"), later("b"));
@@ -197,9 +197,8 @@ fn new_node_joins_a_keyed_group_in_a_high_term() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// Many former lives of one node.
 #[test]
-fn a_row_of_former_lives_is_asked_less_and_less() {
+fn many_former_lives_are_challenged_ever_more_rarely() {
     let mut lan = Lan::settled(&["a"], &keyed());
     lan.take("a");
     for life in 1..400 {
@@ -211,9 +210,9 @@ fn a_row_of_former_lives_is_asked_less_and_less() {
     assert!(challenges <= 17, "{challenges} in ten seconds");
 }
 
-/// A key is given up by a reload while somebody is to be challenged.
+/// A reload removes the key while a challenge is due.
 #[test]
-fn without_keys_nobody_is_challenged_any_more() {
+fn removed_key_ends_all_challenges() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     lan.take("b");
     lan.hear(Peer::new("z").says(HEARTBEAT));
@@ -225,24 +224,23 @@ fn without_keys_nobody_is_challenged_any_more() {
     assert!(!lan.take("b").bodies().contains(&Body::Challenge));
 }
 
-/// A key is taken up by a reload: who was there before must show it.
+/// A reload adds a key: members must prove again that they are alive.
 #[test]
-fn who_was_believed_without_a_key_is_no_member_with_one() {
+fn member_must_prove_itself_after_a_key_is_added() {
     let mut lan = Lan::settled(&["b"], &patient());
     let mut forged = Peer { incarnation: Incarnation(3), ..Peer::new("a") };
     lan.hear(forged.says(HEARTBEAT));
     lan.tell("b", |election, now| election.reconfigure(now, keyed()));
-    // Of that life, sealed with the key, and recorded when it still ran.
+    // A datagram of that life, sealed with the key, and recorded while it still ran.
     let mut recorded =
         Peer { incarnation: Incarnation(3), sequence: Sequence(70), ..Peer::leading("a", 9) };
     lan.hear(recorded.says(EVERY_SECOND));
     assert!(lan.at("b").is_leader());
 }
 
-/// Not an effect, a guard: an echo alone does not make count what was heard of an unproven node
-/// before.
+/// An echo alone does not make an earlier datagram of an unproven node count.
 #[test]
-fn what_was_heard_of_a_unproven_node_counts_no_more_when_it_is_sent_again() {
+fn replayed_datagram_of_an_unproven_node_stays_ignored() {
     let mut lan = Lan::settled(&["b"], &keyed());
     lan.take("b");
     let mut a = Peer::leading("a", 9);
@@ -255,10 +253,9 @@ fn what_was_heard_of_a_unproven_node_counts_no_more_when_it_is_sent_again() {
     assert!(lan.at("b").is_leader());
 }
 
-/// A host that was suspended, and on which a deadline comes before any datagram: nothing arrives
-/// where no network card is awake.
+/// A suspended host on which a deadline passes before any datagram arrives.
 #[test]
-fn a_host_that_was_suspended_believes_nobody_who_heard_it_before() {
+fn resumed_host_believes_no_echo_from_before_the_suspend() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     let suspended = lan.host("a").election.take();
     lan.take("b");
@@ -273,9 +270,9 @@ fn a_host_that_was_suspended_believes_nobody_who_heard_it_before() {
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
 }
 
-/// A single former life of each follower, and after it new names without end.
+/// One former life of each follower, followed by new ids without end.
 #[test]
-fn names_without_end_do_not_keep_the_question_to_a_duplicate_back() {
+fn endless_new_ids_do_not_delay_the_challenge_of_a_duplicate() {
     let mut lan = Lan::keyed_voters();
     for round in 0..200 {
         if round == 20 {
@@ -291,10 +288,9 @@ fn names_without_end_do_not_keep_the_question_to_a_duplicate_back() {
     }
 }
 
-/// The same as with later lives that are replayed now and then, at a rate at which none of them
-/// ever is silent.
+/// Later lives are replayed so fast that none of them is ever silent.
 #[test]
-fn later_lives_that_are_never_silent_keep_no_two_nodes_apart() {
+fn later_lives_replayed_without_pause_do_not_keep_nodes_apart() {
     let mut lan = Lan::new();
     let later = |name, life| Peer { incarnation: Incarnation(life), ..Peer::leading(name, 3) };
     let lives = |name| [7, 8, 9].map(|life| later(name, life));
@@ -316,19 +312,19 @@ fn later_lives_that_are_never_silent_keep_no_two_nodes_apart() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// `message`, sent by one who has heard the datagram `sequence` of that life of `name`.
+/// `message` with an echo of the datagram `sequence` of that life of `name`.
 fn echoing(message: Message, name: &str, incarnation: Incarnation, sequence: u64) -> Message {
     let datagram = DatagramId { incarnation, sequence: Sequence(sequence) };
     Message { echoes: [Echo { node_id: id(name), datagram }].into_iter().collect(), ..message }
 }
 
-/// The same of the newest datagram of `name`.
+/// The same with an echo of the newest datagram of `name`.
 fn echoing_newest(lan: &Lan, message: Message, name: &str) -> Message {
     let election = lan.at(name);
     echoing(message, name, election.life.incarnation, election.sent.newest.0)
 }
 
-/// Two lives of `b`, one after the other, that end before they are members of what `a` leads.
+/// Two lives of `b`, one after the other, that end before `a`'s group believes them.
 fn hellos_of_two_lives(lan: &mut Lan) -> [Message; 2] {
     [2, 3].map(|life| {
         let incarnation = Incarnation(life);
@@ -340,7 +336,7 @@ fn hellos_of_two_lives(lan: &mut Lan) -> [Message; 2] {
 }
 
 #[test]
-fn hellos_of_two_lives_that_are_sent_again_by_turns_hurry_no_leader() {
+fn alternating_replayed_hellos_of_two_lives_do_not_hurry_the_leader() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     let hellos = hellos_of_two_lives(&mut lan);
     lan.take("a");
@@ -354,12 +350,13 @@ fn hellos_of_two_lives_that_are_sent_again_by_turns_hurry_no_leader() {
     assert!(declared.len() <= 2, "{declared:?}");
 }
 
-/// A host with a name that is taken, which was told to stop, and did.
+/// A host with a taken id that received an objection and stopped.
 #[test]
-fn hellos_that_are_sent_again_contest_no_vote() {
+fn replayed_hellos_contest_no_vote() {
     let mut lan = Lan::keyed_voters();
-    let mut clone = Peer { incarnation: Incarnation(900), role: Role::Starting, ..Peer::new("c") };
-    let hello = echoing_newest(&lan, clone.says(HEARTBEAT), "a");
+    let mut duplicate =
+        Peer { incarnation: Incarnation(900), role: Role::Starting, ..Peer::new("c") };
+    let hello = echoing_newest(&lan, duplicate.says(HEARTBEAT), "a");
     lan.hear(hello);
     assert_eq!(lan.votes_that_count("a"), 2);
     for _ in 0..30 {
@@ -370,9 +367,9 @@ fn hellos_that_are_sent_again_contest_no_vote() {
     assert_eq!([lan.votes_that_count("a"), lan.votes_that_count("c")], [3, 3]);
 }
 
-/// The same two lives, when nobody else is left under their name.
+/// The same two lives, when no daemon with their id is left.
 #[test]
-fn a_hello_of_a_life_before_the_one_that_starts_brings_nobody_back() {
+fn hello_of_an_earlier_life_restores_no_member() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     lan.crash("b");
     lan.pass(secs(10));
@@ -384,10 +381,10 @@ fn a_hello_of_a_life_before_the_one_that_starts_brings_nobody_back() {
     }
 }
 
-/// A host that hears somebody whom the leader does not, and is silent from then on for long, as in
-/// a large group.
+/// The host hears a node that the leader does not hear, and that is then silent for long, as in a
+/// large group.
 #[test]
-fn what_was_said_after_a_seldom_word_is_not_recent_for_longer() {
+fn datagram_after_a_rare_heartbeat_is_not_recent_for_longer() {
     let mut lan = Lan::settled(&["a"], &keyed());
     let seldom = Body::Heartbeat {
         interval_us: 60_000_000,
@@ -404,9 +401,9 @@ fn what_was_said_after_a_seldom_word_is_not_recent_for_longer() {
     assert_eq!(lan.sees("a", "b"), None);
 }
 
-/// What a member said while it was not believed is nothing that an echo shows anything by.
+/// An echo of a datagram that a member sent while it was not believed proves nothing.
 #[test]
-fn an_echo_of_what_came_before_the_first_word_that_counted_shows_nothing() {
+fn echo_of_a_datagram_from_before_the_proof_proves_nothing() {
     for (life, pause, is_suspended) in [(1, 60, false), (2, 1, false), (1, 20, true)] {
         let mut lan = Lan::settled(&["a"], &keyed());
         let mut c = Peer::new("c");
@@ -417,7 +414,7 @@ fn an_echo_of_what_came_before_the_first_word_that_counted_shows_nothing() {
         lan.pass(secs(pause));
         if let Some(election) = suspended {
             lan.host("a").election = election;
-            // It challenges whoever speaks before it looks at its members.
+            // It challenges the sender before its next sweep.
             let doubted = c.says(HEARTBEAT);
             lan.hear(doubted);
         }
@@ -435,7 +432,7 @@ fn an_echo_of_what_came_before_the_first_word_that_counted_shows_nothing() {
 }
 
 #[test]
-fn an_echo_of_a_former_life_of_this_node_shows_nothing() {
+fn echo_of_this_nodes_former_life_proves_nothing() {
     let mut lan = Lan::settled(&["a"], &keyed());
     let (former, newest) = (Incarnation(7), lan.at("a").sent.newest.0);
     let message = echoing(Peer::new("b").says(HEARTBEAT), "a", former, newest);
@@ -443,10 +440,10 @@ fn an_echo_of_a_former_life_of_this_node_shows_nothing() {
     assert_eq!(lan.sees("a", "b"), None);
 }
 
-/// The newest datagram that the life before may have heard is the one that was the newest when its
-/// successor came.
+/// The earlier life may know datagrams up to the newest one at the time when its successor was
+/// heard.
 #[test]
-fn what_the_life_before_may_have_heard_shows_nothing_of_it() {
+fn echo_that_an_earlier_life_may_know_proves_nothing() {
     let mut lan = Lan::settled(&["a"], &keyed());
     let mut later = Peer { incarnation: Incarnation(2), ..Peer::new("b") };
     let joins = echoing_newest(&lan, later.says(HEARTBEAT), "a");
@@ -465,7 +462,7 @@ fn what_the_life_before_may_have_heard_shows_nothing_of_it() {
 }
 
 #[test]
-fn what_was_heard_of_one_that_is_gone_is_no_reason_to_ask_for_it() {
+fn old_datagrams_of_a_failed_member_cause_no_challenge() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     lan.pass(secs(5));
     let recorded = lan.recorded("b", |_| true);
@@ -478,7 +475,7 @@ fn what_was_heard_of_one_that_is_gone_is_no_reason_to_ask_for_it() {
 }
 
 #[test]
-fn a_duplicate_is_doubted_until_it_could_have_answered_and_not_again_for_long() {
+fn doubt_about_a_duplicate_ends_with_its_answer_time_and_then_pauses() {
     let mut lan = Lan::keyed_voters();
     let doubted = |lan: &Lan| !lan.at("b").own_vote_counts(lan.now);
     let began = lan.now;
@@ -497,9 +494,9 @@ fn a_duplicate_is_doubted_until_it_could_have_answered_and_not_again_for_long() 
     assert!(doubted(&lan));
 }
 
-/// A daemon that may not speak yet asks nobody, and does not wait for ever for an answer.
+/// A daemon that may not send yet challenges no node, and must not wait for ever for an answer.
 #[test]
-fn who_cannot_ask_does_not_doubt_for_ever() {
+fn doubt_ends_even_if_the_node_cannot_challenge() {
     let mut lan = Lan::new();
     let hooks_end = Some(HookOutcome::Succeeded);
     lan.hosts.insert(id("a"), Host { hooks_end, disk_is_slow: true, ..Host::default() });
@@ -511,9 +508,9 @@ fn who_cannot_ask_does_not_doubt_for_ever() {
     assert_eq!(lan.take("a").bodies(), []);
 }
 
-/// A broken member that asks without end.
+/// A broken member challenges without end.
 #[test]
-fn challenges_without_end_are_answered_at_a_gap() {
+fn endless_challenges_are_answered_at_most_once_a_gap() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
     let mut broken = Peer::new("z");
     let hello = echoing_newest(&lan, broken.says(HEARTBEAT), "a");
@@ -533,10 +530,10 @@ fn challenges_without_end_are_answered_at_a_gap() {
     assert!((30..=42).contains(&answers), "{answers} in a second");
 }
 
-/// A daemon that is asked what it makes of a datagram before it was told how late it is.
-/// It would not believe that its duplicate is there, and in a group of one voter it would lead.
+/// Otherwise the newcomer would not believe its duplicate, and in a group of one voter it would
+/// lead.
 #[test]
-fn a_newcomer_is_shown_what_was_heard_of_it_and_not_of_an_earlier_one_of_its_id() {
+fn objection_echoes_the_newcomer_and_not_an_earlier_one() {
     let mut lan = Lan::new();
     lan.start("m", Params { candidate: false, ..keyed() });
     lan.pass(secs(30));
@@ -555,7 +552,7 @@ fn a_newcomer_is_shown_what_was_heard_of_it_and_not_of_an_earlier_one_of_its_id(
     assert!(objection.echoes.iter().any(|echo| *echo == hello.echo()), "{objection:?}");
 }
 
-/// In between it had the time for one datagram, and not to look at its members.
+/// Between the pauses it had the time for one datagram, but not for a sweep.
 #[test]
 fn a_second_pause_right_after_the_first_is_noticed_too() {
     let mut lan = Lan::settled(&["a", "b"], &keyed());
@@ -568,15 +565,17 @@ fn a_second_pause_right_after_the_first_is_noticed_too() {
     assert!(!lan.at("a").is_proven(lan.now + secs(60), &next));
 }
 
+/// The caller may ask for a proof before the first input after a pause.
+/// The caller may ask for a proof before the first input after a pause.
 #[test]
-fn after_a_pause_nothing_is_fresh_before_anybody_was_doubted() {
+fn after_a_pause_no_datagram_is_proven_before_all_members_are_doubted() {
     let lan = Lan::settled(&["a", "b"], &keyed());
     let next = echoing_newest(&lan, lan.last_of("b"), "a");
     assert!(lan.at("a").is_proven(lan.now, &next));
     assert!(!lan.at("a").is_proven(lan.now + secs(60), &next));
 }
 
-/// Keyed nodes in a second life, in which all know each other.
+/// Keyed nodes in their second life, all of which know each other.
 fn restarted_group(names: &[String]) -> Lan {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut lan = Lan::settled(&names, &keyed());
@@ -593,8 +592,7 @@ fn restarted_group(names: &[String]) -> Lan {
     lan
 }
 
-/// How many datagrams of all `names` fit, while `former` say something 300 times a second for
-/// `duration`.
+/// How many datagrams of `names` fit while `former` send 300 datagrams a second for `duration`.
 fn sent_while_replayed(
     lan: &mut Lan,
     names: &[String],
@@ -619,10 +617,9 @@ fn group_of(size: usize) -> Vec<String> {
     (0..size).map(|number| format!("n{number:02}")).collect()
 }
 
-/// Each node asked for itself, and as often as at first after each datagram of the life that is
-/// there.
+/// Before, each node challenged on its own, and anew after each datagram of the running life.
 #[test]
-fn former_life_is_asked_for_once_an_interval_by_the_whole_group() {
+fn former_life_is_challenged_once_an_interval_by_the_whole_group() {
     let names = group_of(24);
     let mut lan = restarted_group(&names);
     for replayed in ["n00", "n07"] {

@@ -1,4 +1,4 @@
-//! Listening before speaking up.
+//! Start-up: listening before taking part.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn a_declaration_ends_start_up_even_a_worse_leaders() {
 }
 
 #[test]
-fn a_leader_declares_at_once_where_somebody_starts() {
+fn leader_declares_at_once_to_a_starting_node() {
     let mut lan = Lan::led_by("a");
     lan.pass(ms(500));
     lan.start("b", patient());
@@ -120,7 +120,7 @@ fn a_link_that_fails_during_start_up_keeps_the_node_starting() {
 }
 
 #[test]
-fn of_those_who_start_together_the_best_leads_though_it_is_the_last() {
+fn best_of_the_nodes_that_start_together_leads_even_if_it_starts_last() {
     let mut lan = Lan::new();
     lan.start("b", patient());
     lan.pass(ms(900));
@@ -132,7 +132,7 @@ fn of_those_who_start_together_the_best_leads_though_it_is_the_last() {
 
 /// In a group so large that heartbeats are rare.
 #[test]
-fn a_node_that_starts_says_hello_at_the_first_samples_whatever_the_size_of_the_group() {
+fn starting_node_sends_heartbeats_at_the_first_samples_in_any_group() {
     let mut lan = Lan::new();
     lan.start("m", Params::default());
     for number in 0..400 {
@@ -145,8 +145,8 @@ fn a_node_that_starts_says_hello_at_the_first_samples_whatever_the_size_of_the_g
         }));
     }
     lan.pass(ms(2500));
-    assert_eq!(lan.at("m").role(), Role::Starting, "better ones start");
+    assert_eq!(lan.at("m").role(), Role::Starting, "better nodes are starting");
     assert_eq!(lan.take("m").bodies().len(), 3);
     lan.pass(secs(2));
-    assert!(lan.take("m").bodies().len() <= 1, "from then on as rarely as everybody");
+    assert!(lan.take("m").bodies().len() <= 1, "after that as rarely as every node");
 }

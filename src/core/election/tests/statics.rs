@@ -1,4 +1,4 @@
-//! Roles that are set by hand.
+//! Static roles.
 
 use super::*;
 use crate::core::election::{YieldError, Yielding};
@@ -64,7 +64,7 @@ fn two_static_leaders_neither_give_way_nor_outbid_each_other() {
 }
 
 #[test]
-fn a_static_leader_has_nobody_to_yield_to() {
+fn static_leader_refuses_to_yield() {
     let mut lan = Lan::new();
     lan.start("a", fixed(StaticRole::Leader));
     lan.pass(secs(5));
@@ -74,7 +74,7 @@ fn a_static_leader_has_nobody_to_yield_to() {
 }
 
 #[test]
-fn a_static_leader_out_of_service_is_followed_by_nobody_and_comes_back() {
+fn static_leader_out_of_service_is_replaced_and_returns() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.start("z", fixed(StaticRole::Leader));
@@ -97,11 +97,11 @@ fn in_quorum_mode_a_static_role_waits_for_the_restart_that_ends_the_mode() {
     lan.cut_off("a");
     lan.tell("a", |election, now| election.reconfigure(now, fixed(StaticRole::Leader)));
     lan.pass(secs(30));
-    assert_eq!(lan.leaders(), ["b"], "a has no majority to lead by");
+    assert_eq!(lan.leaders(), ["b"], "a has no majority");
 }
 
 #[test]
-fn a_static_leader_whose_check_fails_is_followed_by_nobody_and_comes_back() {
+fn static_leader_with_failing_check_is_replaced_and_returns() {
     let mut lan = Lan::new();
     lan.start("a", fixed(StaticRole::Follower));
     lan.start("z", Params { check: Some(Thresholds::default()), ..fixed(StaticRole::Leader) });

@@ -1,10 +1,10 @@
-//! How a leader is made.
+//! How a node becomes the leader.
 
 use super::*;
 use crate::core::params::Thresholds;
 
 #[test]
-fn the_best_candidate_is_elected_and_everyone_follows() {
+fn best_candidate_is_elected_and_the_others_follow() {
     let lan = three();
     for name in THREE {
         assert_eq!(lan.at(name).leader(), Some(id("a")), "{name}");
@@ -43,7 +43,7 @@ fn a_refusal_is_no_support() {
 }
 
 #[test]
-fn the_votes_are_asked_for_once_the_own_one_is_on_disk() {
+fn candidate_asks_for_votes_once_its_own_is_on_disk() {
     let mut lan = alone("b");
     let proposal = lan.take_proposal("b");
     lan.set_slow_disk("b", true);
@@ -73,7 +73,7 @@ fn answers_to_other_questions_do_not_count() {
     let proposal = lan.take_proposal("b");
     lan.hear(voter("a").answers(&proposal, true));
     let request = lan.take("b").last_vote_request();
-    // "Would" is not "does".
+    // Support is not a vote.
     lan.hear(voter("c").answers(&proposal, true));
     let mut other_life = request;
     other_life.incarnation.0 += 1;
@@ -85,10 +85,10 @@ fn answers_to_other_questions_do_not_count() {
 }
 
 #[test]
-fn votes_that_come_when_their_lease_has_run_out_win_nothing() {
+fn votes_whose_lease_has_expired_win_nothing() {
     let mut lan = alone("b");
     let request = lan.take_vote_request("b");
-    // The process is held: no timeout is handled meanwhile.
+    // The process is held, so no timeout is handled meanwhile.
     lan.now += secs(3);
     lan.hear(voter("c").answers(&request, true));
     assert_eq!(lan.leaders(), Vec::<String>::new());
@@ -96,7 +96,7 @@ fn votes_that_come_when_their_lease_has_run_out_win_nothing() {
 }
 
 #[test]
-fn a_lost_question_is_asked_again_and_either_asking_may_be_answered() {
+fn lost_question_is_repeated_and_an_answer_to_either_counts() {
     let mut lan = alone("b");
     let first = lan.take_proposal("b");
     lan.pass(ms(500));
@@ -112,7 +112,7 @@ fn a_lost_question_is_asked_again_and_either_asking_may_be_answered() {
 }
 
 #[test]
-fn a_candidate_that_asked_for_votes_in_vain_sets_its_voters_free() {
+fn candidate_that_loses_releases_its_voters() {
     let mut lan = alone("b");
     lan.take_vote_request("b");
     lan.pass(secs(2));
@@ -122,7 +122,7 @@ fn a_candidate_that_asked_for_votes_in_vain_sets_its_voters_free() {
 }
 
 #[test]
-fn a_better_candidate_is_made_way_for_once() {
+fn candidate_defers_to_a_better_one_once() {
     let mut lan = alone("b");
     let mut better = voter("a");
     lan.take_proposal("b");
@@ -132,15 +132,15 @@ fn a_better_candidate_is_made_way_for_once() {
     lan.pass(secs(4));
     lan.take_proposal("b");
     lan.hear(better.says(Body::Proposal));
-    assert_eq!(lan.at("b").role(), Role::Candidate, "it may be one that hears nobody");
+    assert_eq!(lan.at("b").role(), Role::Candidate, "a may hear no node");
 }
 
 #[test]
-fn a_node_that_is_cut_off_and_comes_back_disturbs_nobody() {
+fn node_that_was_cut_off_disturbs_no_leader() {
     let mut lan = three();
     lan.cut_off("c");
     lan.pass(secs(100));
-    assert_eq!(lan.at("c").term(), Term(1), "it takes no term in vain");
+    assert_eq!(lan.at("c").term(), Term(1), "it takes no term without support");
     lan.take("a");
     lan.reconnect("c");
     lan.pass(secs(3));
@@ -170,7 +170,7 @@ fn a_successor_waits_for_the_demote_hook() {
     lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.pass(secs(20));
     assert_eq!(lan.leaders(), Vec::<String>::new());
-    assert!(lan.take("a").declarations().len() >= 20, "it keeps the others waiting");
+    assert!(lan.take("a").declarations().len() >= 20, "it keeps declaring");
     lan.end_hook("a", HookOutcome::Succeeded);
     assert_eq!(lan.leaders(), ["b"]);
 }
@@ -185,7 +185,7 @@ fn an_observer_votes_and_never_leads() {
     assert_eq!(lan.leaders(), ["b"]);
     lan.cut_off("c");
     lan.pass(secs(20));
-    assert_eq!(lan.leaders(), ["b"], "the witness keeps it in office");
+    assert_eq!(lan.leaders(), ["b"], "the observer's vote renews its lease");
     lan.crash("b");
     lan.reconnect("c");
     lan.pass(secs(20));
@@ -230,7 +230,7 @@ impl Lan {
 }
 
 #[test]
-fn a_leader_whose_check_fails_is_succeeded_by_the_one_that_it_names() {
+fn leader_with_failing_check_is_succeeded_by_the_named_node() {
     let mut lan = three();
     let checked = Params { check: Some(Thresholds { fall: 2, rise: 1 }), ..quorum(&THREE) };
     lan.tell("a", |election, now| election.reconfigure(now, checked));
@@ -265,22 +265,22 @@ fn node_that_is_no_voter_is_no_successor() {
     assert_eq!(lan.leaders(), ["b"]);
 }
 
-/// The others would wait for it to declare.
+/// The others would wait for its declaration.
 #[test]
-fn resignation_that_names_a_node_that_is_no_voter_names_nobody() {
+fn successor_that_is_no_voter_is_ignored() {
     let mut lan = alone("b");
     let mut leader = voter_in("a", 5);
     lan.hear(leader.declares());
     lan.take("b");
     leader.role = Role::Follower;
     lan.hear(leader.says(Body::Resignation { successor: Some(id("x")) }));
-    // Only its turn is left to wait for, behind the one that resigned.
+    // Only its own turn is left, behind the node that resigned.
     lan.pass(ms(125));
     assert!(lan.take("b").bodies().contains(&Body::Proposal));
 }
 
 #[test]
-fn node_that_is_no_voter_keeps_nobody_with_a_leader_that_is_gone() {
+fn probe_replies_of_a_node_without_a_vote_keep_no_leader_alive() {
     let mut lan = three();
     lan.pass(secs(1));
     let mut newest = lan.take("a").last_declaration().id();

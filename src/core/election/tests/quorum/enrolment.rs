@@ -1,4 +1,4 @@
-//! Voters without a memory.
+//! Voters without their state.
 
 use super::*;
 
@@ -9,18 +9,18 @@ fn a_new_group_needs_every_voter_once() {
         lan.start(name, quorum(&THREE));
     }
     lan.pass(secs(60));
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "c may remember what they do not");
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "c may have a state");
     assert!(lan.take("a").has_event(Event::AwaitingEnrolment { silent: 1, enrolled: 0 }));
     lan.start("c", quorum(&THREE));
     lan.pass(secs(5));
-    assert_eq!(lan.leaders().len(), 1, "whoever of them may vote first");
+    assert_eq!(lan.leaders().len(), 1, "any of them may be the first to vote");
     for name in THREE {
         assert_eq!(lan.host(name).disk.enrolment, Enrolment::Enrolled);
     }
 }
 
 #[test]
-fn a_founder_that_crashes_in_the_middle_of_it_goes_on_where_it_was() {
+fn founding_voter_that_crashes_continues_the_founding() {
     let mut lan = Lan::new();
     for name in THREE {
         lan.set_up(name);
@@ -42,14 +42,14 @@ fn a_founder_that_crashes_in_the_middle_of_it_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_voter_that_lost_its_disk_does_not_vote_until_a_majority_has_told_it_the_term() {
+fn voter_that_lost_its_disk_does_not_vote_until_a_majority_testifies() {
     let mut lan = three();
     lan.crash("c");
     lan.host("c").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
     lan.cut_off("a");
     lan.start("c", quorum(&THREE));
     lan.pass(secs(60));
-    assert_eq!(lan.leaders(), Vec::<String>::new(), "b alone remembers");
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "only b has its state");
     assert!(!lan.take("c").votes().iter().any(|(_, granted)| *granted));
     lan.reconnect("a");
     lan.pass(secs(10));
@@ -61,7 +61,7 @@ fn a_voter_that_lost_its_disk_does_not_vote_until_a_majority_has_told_it_the_ter
 }
 
 #[test]
-fn it_is_told_the_term_only_once_no_pledge_of_its_earlier_life_can_be_in_force() {
+fn voters_testify_only_after_every_pledge_of_the_earlier_life_has_expired() {
     let mut lan = three();
     lan.crash("c");
     lan.host("c").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
@@ -73,9 +73,9 @@ fn it_is_told_the_term_only_once_no_pledge_of_its_earlier_life_can_be_in_force()
     assert_eq!(lan.host("c").disk.enrolment, Enrolment::Enrolled);
 }
 
-/// The voters that are asked know better than the one that has forgotten.
+/// The pledges of the others count, because the asking voter has forgotten its own.
 #[test]
-fn a_longer_pledge_of_the_others_is_waited_for() {
+fn testimony_waits_for_a_longer_pledge_of_the_others() {
     let mut lan = three();
     let hurried = Params {
         quorum: Some(QuorumParams { demote_grace: secs(0), ..quorum(&THREE).quorum.unwrap() }),
@@ -89,7 +89,7 @@ fn a_longer_pledge_of_the_others_is_waited_for() {
 }
 
 #[test]
-fn what_it_may_have_voted_in_it_does_not_vote_in_again() {
+fn recovered_voter_does_not_vote_in_a_testified_term() {
     let mut lan = alone_with("b", PersistentState::default());
     lan.pass(secs(6));
     let inquiry = lan.take("b").last(|body| *body == Body::Inquiry);
@@ -108,7 +108,7 @@ fn what_it_may_have_voted_in_it_does_not_vote_in_again() {
 }
 
 #[test]
-fn answers_to_others_and_those_of_the_forgetful_do_not_count() {
+fn answers_to_others_and_answers_without_a_state_do_not_count() {
     let mut lan = alone_with("b", PersistentState::default());
     lan.pass(secs(6));
     let inquiry = lan.take("b").last(|body| *body == Body::Inquiry);
@@ -126,9 +126,9 @@ fn answers_to_others_and_those_of_the_forgetful_do_not_count() {
     assert_eq!(lan.host("b").disk.enrolment, Enrolment::Enrolled);
 }
 
-/// Whatever the network kept from the days in which the group was founded.
+/// However old the delayed datagrams of the founding are.
 #[test]
-fn old_datagrams_of_a_new_group_found_none() {
+fn old_founding_datagrams_found_no_group() {
     let mut lan = alone_with("b", PersistentState::default());
     let hello =
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
@@ -144,7 +144,7 @@ fn old_datagrams_of_a_new_group_found_none() {
 }
 
 #[test]
-fn a_majority_without_a_memory_stays_without_a_leader() {
+fn majority_without_state_elects_no_leader() {
     let mut lan = three();
     for name in ["b", "c"] {
         lan.crash(name);
@@ -159,7 +159,7 @@ fn a_majority_without_a_memory_stays_without_a_leader() {
     assert!(lan.take("b").has_event(Event::AwaitingEnrolment { silent: 0, enrolled: 1 }));
 }
 
-/// Three voters, of which each that has founded the group or is enrolled remembers that.
+/// Three voters with these enrolments.
 fn found_with(memories: &[Enrolment]) -> Lan {
     let mut lan = Lan::new();
     let names = &["a", "b", "c", "d", "e"][..memories.len()];
@@ -173,10 +173,10 @@ fn found_with(memories: &[Enrolment]) -> Lan {
     lan
 }
 
-/// Each step of a founding is taken where all others have taken the one before, so these are the
-/// memories that a disk can be lost beside.
+/// Each founding step is taken only when all others have taken the one before. So these are the
+/// enrolments with which a disk can be lost.
 #[test]
-fn a_disk_that_is_lost_while_the_group_is_founded_stops_nobody() {
+fn lost_disk_does_not_stop_the_founding() {
     use Enrolment::{Enrolled, Founding, None};
     for others in [
         [None, None],
@@ -195,7 +195,7 @@ fn a_disk_that_is_lost_while_the_group_is_founded_stops_nobody() {
 }
 
 #[test]
-fn two_of_five_disks_that_are_lost_while_the_group_is_founded_stop_nobody() {
+fn two_lost_disks_of_five_do_not_stop_the_founding() {
     use Enrolment::{Enrolled, Founding, None};
     for enrolled in 0..=3 {
         let others = [0, 1, 2].map(|voter| if voter < enrolled { Enrolled } else { Founding });
@@ -205,9 +205,9 @@ fn two_of_five_disks_that_are_lost_while_the_group_is_founded_stop_nobody() {
     }
 }
 
-/// What a founding voter testifies must not hide that it is one.
+/// A founding voter that testifies must still be known as a founding one.
 #[test]
-fn a_voter_that_comes_late_finds_the_founding_ones_waiting() {
+fn founding_voters_wait_for_a_late_voter() {
     use Enrolment::{Founding, None};
     let mut lan = found_with(&[Founding, None, None]);
     lan.crash("c");
@@ -226,8 +226,7 @@ impl Lan {
     }
 }
 
-/// What d, which is gone for good, and e, which is cut off, know of term 2 only a has heard
-/// besides.
+/// Besides d, which is removed, and e, which is cut off, only a has heard of term 2.
 #[test]
 fn a_term_that_a_removed_voter_has_won_is_not_won_again() {
     const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];

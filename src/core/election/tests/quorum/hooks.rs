@@ -8,13 +8,13 @@ fn resigns(outputs: &Outputs) -> bool {
     outputs.bodies().iter().any(|body| matches!(body, Body::Resignation { .. }))
 }
 
-/// When the demote hook ran.
+/// The times of the demote hook's runs.
 fn demotions(outputs: &Outputs) -> Vec<Time> {
     let demoted = outputs.runs().filter(|(_, event, _)| *event == HookEvent::Demoted);
     demoted.map(|(at, ..)| at).collect()
 }
 
-/// Three voters whose leader `a` begins to hand over, with a demote hook that ends like that.
+/// Three voters whose leader `a` begins to hand over, with this outcome of its demote hook.
 fn yielding(hooks: HookOutcome) -> Lan {
     let mut lan = three();
     lan.set_hooks("a", Some(hooks));
@@ -61,7 +61,7 @@ fn hooks_that_do_not_let_go_in_a_handover_are_fenced_when_the_grace_is_over() {
 }
 
 #[test]
-fn a_fence_that_succeeds_counts_as_letting_go() {
+fn successful_fence_releases_the_hooks() {
     for hooks in [Some(HookOutcome::Failed), None] {
         let mut lan = three();
         lan.set_hooks("a", hooks);
@@ -76,7 +76,7 @@ fn a_fence_that_succeeds_counts_as_letting_go() {
             lan.end_hook("a", HookOutcome::Failed);
         }
         lan.pass(secs(30));
-        assert_eq!(demotions(&lan.take("a")), [], "nothing is left to let go of");
+        assert_eq!(demotions(&lan.take("a")), [], "the hooks have let go already");
         assert_eq!(lan.leaders(), ["b"]);
         // It votes again.
         lan.crash("b");
@@ -94,9 +94,9 @@ fn a_leader_that_is_fenced_in_a_handover_resigns() {
     assert_eq!(lan.leaders(), ["b"]);
 }
 
-/// Whoever finds the daemon dead fences when its grace is over, not a grace later.
+/// If the daemon dies, `post-stop` fences at the end of that grace, not a grace later.
 #[test]
-fn a_crash_plan_tells_when_the_grace_that_has_begun_is_over() {
+fn crash_plan_has_the_end_of_a_grace_that_has_begun() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.set_fence("a", Some(HookOutcome::Succeeded));
@@ -111,9 +111,9 @@ fn a_crash_plan_tells_when_the_grace_that_has_begun_is_over() {
     assert_eq!(lan.take("a").fences().first(), told.as_ref());
 }
 
-/// A failure in a handover began a grace; the leader stops in it.
+/// A failure in a handover began a grace, and the lease is lost within it.
 #[test]
-fn a_grace_that_has_begun_ends_no_later_for_a_lease_that_is_lost() {
+fn lost_lease_does_not_extend_a_grace_that_has_begun() {
     let mut lan = three();
     lan.set_hooks("a", Some(HookOutcome::Failed));
     lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
@@ -128,7 +128,7 @@ fn a_grace_that_has_begun_ends_no_later_for_a_lease_that_is_lost() {
 }
 
 #[test]
-fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
+fn failed_fence_runs_again_at_growing_intervals() {
     for outcome in NOT_LET_GO {
         let mut lan = three();
         lan.set_hooks("a", None);
@@ -145,9 +145,9 @@ fn a_fence_that_does_not_succeed_runs_again_at_growing_intervals() {
     }
 }
 
-/// It has the grace yet, and its daemon is not there any more to use it.
+/// The node still has the grace, but no daemon is left to use it.
 #[test]
-fn a_node_that_stops_and_whose_hooks_hold_on_frees_nobody_and_leaves_the_rest_to_post_stop() {
+fn stopping_node_whose_hooks_hold_releases_no_voter() {
     for outcome in [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun] {
         let mut lan = three();
         lan.set_hooks("a", Some(outcome));

@@ -1,14 +1,14 @@
-//! Datagrams that the network kept, and delivers to a voter that has restarted since.
+//! Datagrams that the network delivers to a voter that has restarted since.
 
 use super::*;
 
 impl Lan {
-    /// From now on `receiver` gets nothing that `sender` sends.
+    /// `receiver` loses every datagram of `sender` from now on.
     fn cut_link(&mut self, sender: &str, receiver: &str) {
         self.deaf.insert((id(sender), id(receiver)));
     }
 
-    /// The network delivers what it kept for `receiver` until now.
+    /// The network delivers a delayed datagram to `receiver`.
     fn deliver_late(&mut self, receiver: &str, message: &Message) {
         let from = address(message.sender);
         self.tell(receiver, |election, now| election.handle_datagram(now, from, message));
@@ -19,8 +19,8 @@ impl Lan {
     }
 }
 
-/// Three voters. `a` leads in term 3 after it has led in term 1 in the same life, and only `b`
-/// hears it. Returns its last declaration and its resignation of term 1 too.
+/// Three voters. `a` leads in term 3, after it has led in term 1 in the same life, and only `b`
+/// hears it. Also returns its last declaration and its resignation of term 1.
 fn leading_again() -> (Lan, Message, Message) {
     let mut lan = three();
     lan.pass(secs(1));
@@ -37,10 +37,10 @@ fn leading_again() -> (Lan, Message, Message) {
     (lan, declaration, resignation)
 }
 
-/// The voter on which the lease rests restarts, and hears how an earlier leadership of that life
-/// began and ended.
+/// The voter that the lease depends on restarts. Then it hears the beginning and the end of an
+/// earlier leadership of that life.
 #[test]
-fn voter_that_hears_an_earlier_leadership_of_its_leader_after_a_restart_keeps_its_promise() {
+fn restarted_voter_that_hears_its_leaders_earlier_leadership_keeps_its_promise() {
     let (mut lan, declaration, resignation) = leading_again();
     lan.cut_off("a");
     lan.crash("b");
@@ -52,6 +52,6 @@ fn voter_that_hears_an_earlier_leadership_of_its_leader_after_a_restart_keeps_it
         lan.pass(ms(100));
         assert!(lan.leaders().len() <= 1, "{:?} lead at once", lan.leaders());
     }
-    assert_eq!(kept, Some(Term(3)), "what the disk remembers of the promise got weaker");
-    assert_eq!(lan.at("b").term(), Term(4), "the others elect once the promise has run out");
+    assert_eq!(kept, Some(Term(3)), "the persisted promise got weaker");
+    assert_eq!(lan.at("b").term(), Term(4), "the others elect once the promise has expired");
 }

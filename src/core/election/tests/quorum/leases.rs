@@ -1,9 +1,9 @@
-//! How long a leader is one.
+//! How long a leader leads.
 
 use super::*;
 
 #[test]
-fn another_leader_comes_once_the_old_one_and_its_hooks_must_have_let_go() {
+fn next_leader_waits_for_the_lease_and_the_grace() {
     let mut lan = three();
     lan.cut_off("a");
     let cut_at = lan.now;
@@ -16,13 +16,13 @@ fn another_leader_comes_once_the_old_one_and_its_hooks_must_have_let_go() {
     assert!(demoted_at.since(cut_at) <= secs(3));
     assert!(demoted_at.since(cut_at) >= secs(2));
     let between = elected_at.since(demoted_at);
-    assert!(between >= secs(5), "the demote grace is kept free: {between:?}");
+    assert!(between >= secs(5), "no node leads in the demote grace: {between:?}");
     assert!(between <= ms(5_300), "and little more: {between:?}");
     assert_eq!(lan.at("b").term(), Term(2));
 }
 
 #[test]
-fn a_leader_that_lost_its_majority_has_nobody_take_a_term_in_vain() {
+fn lost_majority_causes_no_new_terms() {
     let mut lan = Lan::settled(&["a", "b", "c", "d", "e"], &quorum(&["a", "b", "c", "d", "e"]));
     assert_eq!(lan.leaders(), ["a"]);
     for name in ["c", "d", "e"] {
@@ -59,7 +59,7 @@ fn the_demoted_leader_follows_the_next_one_after_healing() {
     assert_eq!(lan.take("b").transitions(), []);
 }
 
-/// `b`, elected by itself and `c`, which are all that it hears of, in term 1.
+/// The node `b`, elected in term 1 by itself and `c`, the only voters that it hears.
 fn elected() -> (Lan, Peer) {
     let mut lan = alone("b");
     let request = lan.take_vote_request("b");
@@ -81,7 +81,7 @@ fn the_elected_hook_waits_until_a_majority_follows() {
 }
 
 #[test]
-fn a_leader_that_nobody_acknowledges_goes_without_having_told_its_hooks() {
+fn leader_without_acknowledgements_ends_without_a_hook_run() {
     let (mut lan, _) = elected();
     lan.pass(secs(4));
     assert_eq!(lan.leaders(), Vec::<String>::new());
@@ -119,7 +119,7 @@ fn acknowledgements_of_another_life_or_an_unknown_declaration_do_not_count() {
 }
 
 #[test]
-fn an_unenrolled_voter_keeps_nobody_in_office() {
+fn unenrolled_voter_renews_no_lease() {
     let (mut lan, mut c) = elected();
     let declaration = lan.take("b").last_declaration();
     c.flags = Flags::CANDIDATE.with(Flags::ELIGIBLE, true);
@@ -128,7 +128,7 @@ fn an_unenrolled_voter_keeps_nobody_in_office() {
 }
 
 #[test]
-fn a_leader_is_none_from_the_end_of_its_lease_on_even_before_it_is_told_the_time() {
+fn leader_does_not_lead_after_its_lease_even_before_the_next_input() {
     let (mut lan, mut c) = elected();
     let declaration = lan.take("b").last_declaration();
     lan.hear(c.acknowledges(&declaration));
@@ -138,7 +138,7 @@ fn a_leader_is_none_from_the_end_of_its_lease_on_even_before_it_is_told_the_time
 }
 
 #[test]
-fn a_process_that_was_held_says_nothing_under_its_old_lease() {
+fn paused_process_sends_nothing_under_its_expired_lease() {
     for wakes_by in 0..4 {
         let (mut lan, mut c) = elected();
         let declaration = lan.take("b").last_declaration();
@@ -160,7 +160,7 @@ fn a_process_that_was_held_says_nothing_under_its_old_lease() {
 }
 
 #[test]
-fn a_leader_that_cannot_renew_while_it_hands_over_falls_silent() {
+fn leader_whose_lease_expires_in_a_handover_sends_nothing_more() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
@@ -273,7 +273,7 @@ fn a_leader_that_hears_one_of_a_later_term_gives_way() {
 }
 
 #[test]
-fn a_group_that_has_settled_writes_nothing() {
+fn stable_group_writes_nothing() {
     let mut lan = three();
     lan.pass(secs(1000));
     for name in THREE {
@@ -281,9 +281,10 @@ fn a_group_that_has_settled_writes_nothing() {
     }
 }
 
-/// Else one lost acknowledgement would cost a lease that is little longer than two intervals.
+/// Otherwise one lost acknowledgement would cost the lease, which is little longer than two
+/// intervals.
 #[test]
-fn a_leader_that_no_majority_acknowledges_declares_again_before_long() {
+fn leader_without_a_majority_repeats_its_declaration_soon() {
     let (mut lan, mut c) = elected();
     lan.pass(ms(10));
     lan.take("b");
@@ -299,7 +300,7 @@ fn a_leader_that_no_majority_acknowledges_declares_again_before_long() {
     assert_eq!(lan.take("b").declarations().len(), 1);
 }
 
-/// Three voters at the defaults, where a lease is two intervals long.
+/// Three voters at the defaults, with a lease of two intervals.
 fn three_with_short_leases() -> (Lan, Params) {
     let interval = Params::default().heartbeat_interval;
     let leader_alive_threshold = Params::quorum_alive_threshold(interval);
@@ -311,7 +312,7 @@ fn three_with_short_leases() -> (Lan, Params) {
 }
 
 #[test]
-fn a_voter_that_is_back_at_once_keeps_its_leader_in_office() {
+fn voter_that_restarts_at_once_keeps_its_leader_in_office() {
     for after in 0..20 {
         let (mut lan, params) = three_with_short_leases();
         lan.crash("b");
@@ -341,18 +342,18 @@ fn a_lost_resignation_delays_a_handover_by_a_gap_and_not_by_a_pledge() {
     }
 }
 
-/// What the same life asks for again is not freed by what it resigned from before.
+/// The repeated resignation must not release the votes that the same life asks for again.
 #[test]
 fn a_resignation_is_not_repeated_once_its_sender_asks_for_votes_again() {
     let (mut lan, mut c) = elected();
     let declaration = lan.take("b").last_declaration();
     lan.hear(c.acknowledges(&declaration));
-    // The lease ends after 3 s, and it stands again at once.
+    // The lease ends after 3 s, and the node stands again at once.
     lan.pass(ms(3_200));
     let proposal = lan.take("b").last_proposal();
     lan.hear(c.answers(&proposal, true));
     assert_eq!(lan.take("b").last_vote_request().term, Term(2));
     lan.pass(secs(1));
     let resigns = |body: &Body| matches!(body, Body::Resignation { .. });
-    assert!(!lan.take("b").bodies().iter().any(resigns), "it would free its votes");
+    assert!(!lan.take("b").bodies().iter().any(resigns), "it would release its voters");
 }

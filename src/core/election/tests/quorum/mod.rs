@@ -1,5 +1,5 @@
-//! Quorum mode. At one heartbeat a second a lease lasts 3 s, and the demote grace is 5 s here: a
-//! voter that acknowledges holds still for 8.162 s, one that votes for 3.061 s.
+//! Quorum mode. At one heartbeat a second a lease lasts 3 s, and the demote grace here is 5 s. A
+//! pledge lasts 8.162 s after an acknowledgement, and 3.061 s after a vote.
 
 mod candidates;
 mod enrolment;
@@ -24,7 +24,7 @@ fn quorum(voters: &[&str]) -> Params {
     Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..patient() }
 }
 
-/// A disk that remembers having founded a group.
+/// A disk with the state of a voter that has founded a group.
 fn enrolled() -> PersistentState {
     PersistentState { enrolment: Enrolment::Enrolled, ..PersistentState::default() }
 }
@@ -40,7 +40,7 @@ fn three() -> Lan {
     lan
 }
 
-/// A network on which only `name` is real, one of three voters, and past its start-up.
+/// A network on which only `name` is real, one of three voters, after its start-up.
 fn alone(name: &str) -> Lan {
     alone_with(name, enrolled())
 }
@@ -61,13 +61,13 @@ fn voter(name: &str) -> Peer {
     Peer { flags, voters: Some(quorum(&THREE).quorum.unwrap().voters.digest()), ..Peer::new(name) }
 }
 
-/// The same, asking for votes or leading in `term`.
+/// The same voter when it asks for votes or leads in `term`.
 fn voter_in(name: &str, term: u64) -> Peer {
     Peer { term: Term(term), ..voter(name) }
 }
 
 impl Peer {
-    /// A request for votes as it is at one heartbeat a second.
+    /// A vote request at one heartbeat a second.
     fn asks_for_votes(&mut self) -> Message {
         self.role = Role::Candidate;
         self.says(Body::VoteRequest { hold_us: 3_060_607 })
@@ -110,7 +110,7 @@ impl Outputs {
         self.last(|body| matches!(body, Body::Declaration { .. }))
     }
 
-    /// What was said to candidates: to whom, and whether yes.
+    /// The answers to candidates: to whom, and whether granted.
     fn votes(&self) -> Vec<(String, bool)> {
         let answer = |body| match body {
             Body::Vote { candidate, granted, .. } => Some((candidate.to_string(), granted)),

@@ -1,8 +1,8 @@
-//! A daemon whose memory was copied, as with a virtual machine: two run in one life.
+//! Two daemons in one life, because the memory of a virtual machine was copied.
 
 use super::*;
 
-/// What the copy of `name` sends next, a while after its memory was copied.
+/// The next datagram of the copy of `name`, a while after the memory was copied.
 fn word_of_copy(lan: &mut Lan, name: &str) -> Message {
     let mut word = lan.take(name).sent().last().unwrap().1;
     word.sequence.0 += 1000;
@@ -10,14 +10,14 @@ fn word_of_copy(lan: &mut Lan, name: &str) -> Message {
 }
 
 #[test]
-fn leader_that_hears_a_number_of_its_own_life_which_it_never_gave_ends_without_a_word() {
+fn leader_that_hears_a_copy_of_its_life_stops_without_a_farewell() {
     let mut lan = three();
     lan.pass(secs(2));
     let word = word_of_copy(&mut lan, "a");
     lan.hear(word);
     let (outputs, ended) = (lan.take("a"), lan.now);
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Shutdown)]);
-    assert_eq!(outputs.bodies(), [], "what one of the two says, it says for both");
+    assert_eq!(outputs.bodies(), [], "a datagram of one counts for both");
     assert_eq!(outputs.stopped(), Some(StopCause::LifeShared { with: address(id("a")) }));
     lan.pass(secs(8));
     assert_eq!(lan.leaders(), Vec::<String>::new(), "the other may lead");
@@ -26,7 +26,7 @@ fn leader_that_hears_a_number_of_its_own_life_which_it_never_gave_ends_without_a
 }
 
 #[test]
-fn daemon_that_stops_already_falls_silent_too_when_it_hears_its_copy() {
+fn stopping_daemon_that_hears_its_copy_sends_nothing_more() {
     let mut lan = three();
     lan.pass(secs(2));
     let word = word_of_copy(&mut lan, "a");
@@ -41,7 +41,7 @@ fn daemon_that_stops_already_falls_silent_too_when_it_hears_its_copy() {
 }
 
 #[test]
-fn daemon_of_available_mode_ends_where_another_runs_in_its_life() {
+fn daemon_in_available_mode_stops_if_another_uses_its_life() {
     let mut lan = Lan::settled(&["a", "b"], &patient());
     lan.pass(secs(2));
     let word = word_of_copy(&mut lan, "a");

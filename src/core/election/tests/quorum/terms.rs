@@ -1,17 +1,17 @@
-//! Whose word on the term counts.
+//! Whose terms a voter learns.
 
 use super::*;
 
 const HEARTBEAT: Body =
     Body::Heartbeat { interval_us: 1_000_000, leader: None, conceded: None, acknowledged: None };
 
-/// More than half of all members, all of which announce a term that no group has got to.
+/// More than half of all members, which announce absurdly high terms.
 fn absurd_majority() -> Vec<Peer> {
     ["w", "x", "y", "z"].map(|name| voter_in(name, 1 << 40)).to_vec()
 }
 
 impl Lan {
-    /// Time passes while each of `peers` is heard again and again.
+    /// Time passes while each of `peers` sends again and again.
     fn pass_among(&mut self, duration: Duration, peers: &mut [Peer]) {
         let mut speaking: Vec<_> = peers.iter_mut().map(|peer| (peer, HEARTBEAT)).collect();
         self.pass_with(duration, &mut speaking);
@@ -47,7 +47,7 @@ fn candidate_whose_own_vote_is_being_written_is_not_held_up_by_absurd_terms() {
     lan.end_write("b");
     lan.take("b");
     lan.pass(secs(10));
-    assert!(lan.take("b").bodies().contains(&Body::Proposal), "it stands no more");
+    assert!(lan.take("b").bodies().contains(&Body::Proposal), "it does not stand");
 }
 
 #[test]
@@ -58,12 +58,12 @@ fn candidate_whose_own_vote_is_never_written_stands_anew() {
     lan.hear(voter("a").answers(&proposal, true));
     lan.take("b");
     lan.pass(secs(10));
-    assert!(lan.take("b").bodies().contains(&Body::Proposal), "it stands no more");
+    assert!(lan.take("b").bodies().contains(&Body::Proposal), "it does not stand");
 }
 
-/// It hears each vote request before the voters have written their votes.
+/// Each answer arrives before the voters have written their votes.
 #[test]
-fn node_that_is_no_voter_and_answers_each_vote_request_with_a_higher_term_delays_nobody() {
+fn higher_terms_of_a_node_without_a_vote_delay_no_election() {
     let mut lan = three();
     let mut broken = voter("x");
     lan.crash("a");
@@ -94,7 +94,7 @@ fn asks_for_votes(message: &Message) -> bool {
     matches!(message.body, Body::VoteRequest { .. })
 }
 
-/// A list of voters that is outdated by one change still names most of those who vote now.
+/// A set of voters that is outdated by one change still has most of the present voters.
 #[test]
 fn terms_are_learned_from_a_voter_that_names_other_voters() {
     let mut lan = alone("b");

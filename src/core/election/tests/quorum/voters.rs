@@ -1,4 +1,4 @@
-//! What a voter says, and to whom.
+//! A voter's answers.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn one_vote_a_term() {
 }
 
 #[test]
-fn a_vote_is_told_once_it_is_on_disk() {
+fn vote_is_sent_once_it_is_on_disk() {
     let mut lan = alone("b");
     lan.set_slow_disk("b", true);
     let request = voter_in("a", 5).asks_for_votes();
@@ -29,9 +29,9 @@ fn a_vote_is_told_once_it_is_on_disk() {
     assert_eq!(disk.ballot, Some(Ballot { term: Term(5), candidate: request.life() }));
 }
 
-/// What is to be kept last says the same as what is on disk, and something else is being written.
+/// The last requested state equals the one on disk, and another one is being written.
 #[test]
-fn a_vote_is_not_told_while_another_promise_may_take_its_place_on_disk() {
+fn vote_is_not_sent_while_another_promise_may_replace_it_on_disk() {
     let mut lan = alone("b");
     let (mut candidate, mut earlier) = (voter_in("a", 5), voter_in("c", 4));
     lan.hear(candidate.asks_for_votes());
@@ -49,7 +49,7 @@ fn a_vote_is_not_told_while_another_promise_may_take_its_place_on_disk() {
 }
 
 #[test]
-fn a_vote_holds_still_for_others_until_its_lease_must_have_run_out() {
+fn voter_grants_no_other_vote_until_the_lease_must_have_expired() {
     let mut lan = alone("b");
     lan.hear(voter_in("a", 5).asks_for_votes());
     lan.take("b");
@@ -78,7 +78,7 @@ fn no_vote_in_a_term_below_the_highest_known_one() {
 }
 
 #[test]
-fn a_voter_that_hears_a_leader_says_nothing_to_candidates() {
+fn voter_that_hears_a_leader_does_not_answer_candidates() {
     let mut lan = alone("b");
     lan.hear(voter_in("a", 5).declares());
     lan.take("b");
@@ -127,7 +127,7 @@ fn the_first_acknowledgement_waits_for_the_disk() {
 }
 
 #[test]
-fn a_voter_that_still_holds_still_for_one_leader_follows_another_without_acknowledging_it() {
+fn voter_pledged_to_one_leader_follows_another_without_acknowledging_it() {
     let mut lan = alone("b");
     lan.hear(voter_in("a", 5).declares());
     lan.take("b");
@@ -142,7 +142,7 @@ fn a_voter_that_still_holds_still_for_one_leader_follows_another_without_acknowl
 }
 
 #[test]
-fn a_candidate_that_only_a_pledge_keeps_waiting_is_answered_when_that_runs_out() {
+fn voter_supports_a_waiting_candidate_when_its_pledge_expires() {
     let mut lan = alone("c");
     lan.hear(voter_in("a", 5).declares());
     lan.pass(ms(8_150));
@@ -154,13 +154,13 @@ fn a_candidate_that_only_a_pledge_keeps_waiting_is_answered_when_that_runs_out()
 }
 
 #[test]
-fn a_resignation_sets_its_voters_free_and_an_older_one_does_not() {
+fn resignation_releases_its_voters_and_an_older_one_does_not() {
     let mut lan = alone("b");
     let mut leader = voter_in("a", 5);
     let old = leader.says(Body::Resignation { successor: None });
     let mut again = Peer { term: Term(6), ..leader.clone() };
     lan.hear(again.declares());
-    // A life that has heard nothing yet cannot know the old datagram by its number.
+    // A new life cannot recognise the old datagram by its number.
     lan.crash("b");
     lan.start("b", quorum(&THREE));
     lan.hear(old);
@@ -178,7 +178,7 @@ fn a_resignation_sets_its_voters_free_and_an_older_one_does_not() {
 }
 
 #[test]
-fn after_a_restart_a_pledge_holds_for_its_whole_length_but_not_against_its_holder() {
+fn restarted_voter_keeps_its_pledge_for_the_whole_length() {
     let mut lan = alone("b");
     let mut leader = voter_in("a", 5);
     lan.hear(leader.declares());
@@ -273,7 +273,7 @@ fn the_started_hook_ends_before_the_first_vote() {
 }
 
 #[test]
-fn who_names_other_voters_is_reported_and_neither_asked_nor_answered() {
+fn member_with_other_voters_is_reported_and_neither_asked_nor_answered() {
     let mut lan = alone("b");
     let other_set = quorum(&["a", "b", "d"]).quorum.unwrap().voters.digest();
     let mut node = Peer { voters: Some(other_set), ..voter_in("a", 5) };
@@ -294,7 +294,7 @@ fn who_names_other_voters_is_reported_and_neither_asked_nor_answered() {
 }
 
 #[test]
-fn a_leader_of_available_mode_is_none() {
+fn voter_ignores_a_leader_in_available_mode() {
     let mut lan = alone("b");
     let mut node = Peer::leading("a", 5);
     lan.hear(node.says(Body::Declaration { interval_us: 1_000_000, hold_us: 0 }));
@@ -304,7 +304,7 @@ fn a_leader_of_available_mode_is_none() {
 }
 
 #[test]
-fn a_voter_of_which_two_lives_are_heard_does_not_count() {
+fn voter_with_two_lives_does_not_count() {
     let mut lan = alone("b");
     let mut first = voter("a");
     let mut second = Peer { incarnation: Incarnation(2), ..voter("a") };
@@ -325,7 +325,7 @@ fn a_voter_of_which_two_lives_are_heard_does_not_count() {
 }
 
 #[test]
-fn a_voter_that_hears_its_duplicate_says_no() {
+fn voter_that_hears_its_duplicate_refuses() {
     let mut lan = alone("b");
     let hello =
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
@@ -339,7 +339,7 @@ fn a_voter_that_hears_its_duplicate_says_no() {
 }
 
 #[test]
-fn nobody_is_promised_more_than_an_hour() {
+fn voter_promises_at_most_an_hour() {
     let mut lan = alone("b");
     let mut greedy = voter_in("a", 5);
     lan.hear(greedy.says(Body::VoteRequest { hold_us: 3_600_000_001 }));
@@ -357,7 +357,7 @@ impl Lan {
 }
 
 #[test]
-fn ids_of_lives_are_told_apart() {
+fn two_lives_of_one_node_differ() {
     let life = |incarnation| Life { node_id: id("a"), incarnation: Incarnation(incarnation) };
     assert_ne!(life(1), life(2));
 }
