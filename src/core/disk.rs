@@ -42,8 +42,8 @@ impl Disk {
         self.written = state;
     }
 
-    /// Whether nothing waits for the disk. It is not enough that the last request says the same as
-    /// the known state: a request in between may have replaced that, and its write may not be
+    /// Whether nothing waits for the disk. It is not enough that the last request equals the known
+    /// state: a request in between may have replaced that, and its write may not be
     /// reported yet.
     pub(crate) fn has_all(&self) -> bool {
         self.asked == Some(self.written)

@@ -130,8 +130,8 @@ pub enum HookOutcome {
     Succeeded,
     /// It exited otherwise, was killed, or overran its time limit.
     Failed,
-    /// It began, and is not known to have ended: SIGKILL does not end it, or the hook-runner is
-    /// gone.
+    /// It began, and is not known to have ended: SIGKILL does not end it, or the hook-runner has
+    /// ended.
     Lost,
     /// It never started: the hook-runner could not be reached, or the system gave no process.
     NotRun,

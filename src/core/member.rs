@@ -72,7 +72,7 @@ pub(crate) struct Member {
     newcomer: Option<DatagramId>,
     /// The last term of this member's leadership that this leader has outbid.
     outbid: Option<Term>,
-    /// Another life that was heard under its id before this one said farewell.
+    /// Another life that was heard under its id before this one sent a farewell.
     other_life: Option<OtherLife>,
     /// Whether it was reported that it names other voters.
     disagreement_reported: bool,

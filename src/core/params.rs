@@ -119,8 +119,8 @@ pub const PROBES: u32 = 7;
 /// The shortest watchdog time of a leader in quorum mode, if the grace allows it.
 const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
 
-/// Heartbeats of followers that a member should receive in one heartbeat interval, whatever the
-/// size of the group (as RTCP bounds its reports, RFC 3550, section 6.2).
+/// Heartbeats of followers that a member should receive in one heartbeat interval, in a group of
+/// any size (RTCP bounds its reports likewise: RFC 3550, section 6.2).
 const REPORTS_PER_INTERVAL: u32 = 32;
 
 /// The shortest time between a follower's heartbeats. The list of members serves people and the

@@ -23,7 +23,7 @@ impl Election {
     /// replays. Every node must prove again that it is alive.
     pub(super) fn doubt_after_pause(&mut self, now: Time) {
         if self.was_held(now) {
-            self.doubt_everyone();
+            self.doubt_all();
         }
         self.expect_to_wake(now);
     }
@@ -46,7 +46,7 @@ impl Election {
         sweep.max(now) + self.params.member_patience()
     }
 
-    fn doubt_everyone(&mut self) {
+    fn doubt_all(&mut self) {
         self.members.doubt_all();
         self.replay.forget_own(self.sent.newest);
     }

@@ -106,7 +106,7 @@ impl Election {
     }
 
     /// Judges how `run` ended. A run that is missing is repeated, unless the daemon stops. `held`
-    /// says whether the hooks held anything until then.
+    /// is whether the hooks held anything until then.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
         if !self.is_missing(&run, outcome, held) {
             self.hooks.repeated = 0;

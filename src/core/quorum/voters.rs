@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// The same for every choice of forgetful voters: fewer than half of either set.
-    fn check_whoever_forgets(earlier: Bits, current: Bits) {
+    fn check_all_forgetful(earlier: Bits, current: Bits) {
         for forgetful in subsets(earlier | current).filter(|forgetful| forgetful & current != 0) {
             if fewer_than_half(forgetful, earlier) && fewer_than_half(forgetful, current) {
                 check_testimonies(earlier, current, forgetful);
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn testifying_voters_know_every_term_won_before_or_since_the_last_change() {
         for count in 1..=7 {
-            check_whoever_forgets(all(count), all(count));
-            check_whoever_forgets(all(count + 1), all(count));
-            check_whoever_forgets(all(count), all(count + 1));
+            check_all_forgetful(all(count), all(count));
+            check_all_forgetful(all(count + 1), all(count));
+            check_all_forgetful(all(count), all(count + 1));
         }
     }
 

@@ -57,8 +57,7 @@ pub(crate) struct ReplayProtection {
 }
 
 impl ReplayProtection {
-    /// The protection of a node that has received no datagram. `own` says which of its own are
-    /// recent.
+    /// The protection of a node that has received no datagram. `own` has its own recent ones.
     pub(crate) fn new(life: Life, is_on: bool, own: Recent) -> Self {
         ReplayProtection {
             life,

@@ -6,7 +6,7 @@ use crate::types::DatagramId;
 #[test]
 fn declaration_of_a_better_leader_ends_the_leadership() {
     let mut lan = Lan::led_by("m");
-    lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
+    lan.hear(Peer::leading("a", 5).sends(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("a")));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
@@ -27,7 +27,7 @@ fn a_worse_leaders_declaration_is_answered_at_once_and_then_under_a_term_above_b
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 7).sends(EVERY_SECOND));
     lan.pass(patient().declaration_gap());
     let outputs = lan.take("m");
     let answers: Vec<_> = outputs.sent().map(|(_, answer)| (answer.body, answer.term)).collect();
@@ -42,7 +42,7 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
     let mut rival = Peer::leading("z", 7);
     let mut lan = Lan::led_by("m");
     for _ in 0..20 {
-        lan.hear(rival.says(EVERY_SECOND));
+        lan.hear(rival.sends(EVERY_SECOND));
         lan.pass(ms(10));
     }
     let outputs = lan.take("m");
@@ -57,14 +57,14 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
 #[test]
 fn leader_outbids_each_leadership_of_a_rival_once_even_in_a_lower_term() {
     let mut lan = Lan::led_by("m");
-    lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 7).sends(EVERY_SECOND));
     assert_eq!(lan.at("m").term(), Term(8));
     let mut rival = Peer::leading("y", 2);
-    lan.hear(rival.says(EVERY_SECOND));
+    lan.hear(rival.sends(EVERY_SECOND));
     lan.pass_with(secs(5), &mut [(&mut rival, EVERY_SECOND)]);
     assert_eq!(lan.at("m").term(), Term(9));
     rival.role = Role::Follower;
-    lan.hear(rival.says(Body::Heartbeat {
+    lan.hear(rival.sends(Body::Heartbeat {
         interval_us: 0,
         leader: Some(id("m")),
         conceded: Some(Term(2)),
@@ -81,19 +81,19 @@ fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(loser.says(following("m", Some(2))));
+    lan.hear(loser.sends(following("m", Some(2))));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     let (_, answer) = outputs.sent().next().unwrap();
     assert_eq!((answer.body, answer.term), (EVERY_SECOND, Term(3)));
     lan.pass(secs(2));
-    lan.hear(loser.says(following("m", Some(2))));
+    lan.hear(loser.sends(following("m", Some(2))));
     assert_eq!(lan.take("m").hooks(), [], "once");
 }
 
 #[test]
 fn only_the_best_ranked_leader_is_reaffirmed_after_a_partition() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lan.cut_off("a");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a", "b"]);
@@ -115,7 +115,7 @@ fn only_the_best_ranked_leader_is_reaffirmed_after_a_partition() {
 
 #[test]
 fn conflict_ends_in_one_round_trip_whichever_leader_declares_first() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.cut_off("b");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a", "b"]);
@@ -139,8 +139,8 @@ fn conflict_ends_in_one_round_trip_whichever_leader_declares_first() {
 fn a_leader_that_is_handing_over_gives_way_to_a_better_one_without_a_second_demotion() {
     let mut lan = Lan::led_by("m");
     lan.set_hooks("m", None);
-    lan.tell("m", |election, now| election.yield_leadership(now)).unwrap();
-    lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
+    lan.on("m", |election, now| election.yield_leadership(now)).unwrap();
+    lan.hear(Peer::leading("a", 5).sends(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("a")));
     lan.end_hook("m", HookOutcome::Succeeded);
     let outputs = lan.take("m");
@@ -161,7 +161,7 @@ fn loser_concedes_at_every_interval() {
     let declaration = Body::Declaration { interval_us: 20_000, hold_us: 0 };
     let mut winner = Peer::leading("a", 1);
     for _ in 0..6 {
-        lan.hear(winner.says(declaration));
+        lan.hear(winner.sends(declaration));
         lan.pass(every);
     }
     let told = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(Term(2)), .. });
@@ -211,7 +211,7 @@ fn leader_keeps_its_term_without_a_concession() {
         let mut lan = Lan::led_by("m");
         let mut between = Peer::new("z");
         between.term = Term(50);
-        lan.hear(between.says(body));
+        lan.hear(between.sends(body));
         lan.pass(secs(2));
         assert_eq!(lan.at("m").term(), Term(1), "{body:?}");
         assert_eq!(reaffirmed(&lan.take("m")), 0, "{body:?}");
@@ -249,13 +249,13 @@ fn leaders_that_do_not_hear_each_other_keep_their_terms_when_declarations_are_lo
 fn loser_concedes_until_the_leader_leads_in_a_higher_term() {
     let mut lan = Lan::led_by("m");
     let mut winner = Peer::leading("a", 1);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     lan.pass_with(secs(300), &mut [(&mut winner, EVERY_SECOND)]);
     assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(2))));
     lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
     assert!(lan.take("m").bodies().len() > 3, "at every interval");
     winner.term = Term(3);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     lan.take("m");
     lan.pass_with(secs(10), &mut [(&mut winner, EVERY_SECOND)]);
     let bodies = lan.take("m").bodies();
@@ -268,10 +268,10 @@ fn loser_concedes_until_the_leader_leads_in_a_higher_term() {
 fn loser_concedes_also_to_a_winner_in_a_higher_term() {
     let mut lan = Lan::led_by("m");
     let mut winner = Peer::leading("a", 5);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies(), [following("a", Some(6))]);
     winner.term = Term(6);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     lan.take("m");
     lan.pass_with(secs(3), &mut [(&mut winner, EVERY_SECOND)]);
     assert!(!lan.take("m").bodies().contains(&following("a", Some(6))));
@@ -284,10 +284,10 @@ fn restarted_node_concedes_the_term_that_it_knew() {
     lan.host("m").disk.term = Term(7);
     let mut leader = Peer::leading("a", 5);
     lan.start("m", patient());
-    lan.hear(leader.says(EVERY_SECOND));
+    lan.hear(leader.sends(EVERY_SECOND));
     assert!(lan.take("m").bodies().contains(&following("a", Some(7))));
     leader.term = Term(7);
-    lan.hear(leader.says(EVERY_SECOND));
+    lan.hear(leader.sends(EVERY_SECOND));
     lan.take("m");
     lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
     assert!(!lan.take("m").bodies().contains(&following("a", Some(7))));
@@ -298,9 +298,9 @@ fn follower_concedes_the_term_of_the_leader_that_it_lost_to_one_in_a_lower_term(
     let mut leader = Peer::leading("a", 5);
     let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut leader);
     let mut other = Peer::leading("b", 3);
-    lan.hear(other.says(EVERY_SECOND));
-    lan.hear(leader.says(Body::Farewell { id_taken: false }));
-    lan.hear(other.says(EVERY_SECOND));
+    lan.hear(other.sends(EVERY_SECOND));
+    lan.hear(leader.sends(Body::Farewell { id_taken: false }));
+    lan.hear(other.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies().pop(), Some(following("b", Some(5))));
 }
 
@@ -309,7 +309,7 @@ fn member_that_concedes_ever_higher_terms_costs_one_hook_run_an_interval() {
     let mut lan = Lan::led_by("m");
     let mut loser = Peer::new("z");
     for term in 0..1000 {
-        lan.hear(loser.says(following("m", Some(10 + 2 * term))));
+        lan.hear(loser.sends(following("m", Some(10 + 2 * term))));
         lan.pass(ms(10));
     }
     let outputs = lan.take("m");
@@ -325,7 +325,7 @@ fn rival_in_ever_higher_terms_costs_one_hook_run_an_interval() {
     let mut rival = Peer::leading("z", 10);
     for _ in 0..1000 {
         rival.term.0 += 2;
-        lan.hear(rival.says(EVERY_SECOND));
+        lan.hear(rival.sends(EVERY_SECOND));
         lan.pass(ms(10));
     }
     let hooks = reaffirmed(&lan.take("m"));
@@ -335,8 +335,8 @@ fn rival_in_ever_higher_terms_costs_one_hook_run_an_interval() {
 /// The rival, or the follower that concedes, may send nothing more.
 #[test]
 fn leader_outbids_two_leaderships_heard_at_once() {
-    let lost = |name, term| Peer::leading(name, term).says(EVERY_SECOND);
-    let conceded = |name, term| Peer::new(name).says(following("m", Some(term)));
+    let lost = |name, term| Peer::leading(name, term).sends(EVERY_SECOND);
+    let conceded = |name, term| Peer::new(name).sends(following("m", Some(term)));
     let pairs = [
         [lost("y", 7), lost("z", 20)],
         [conceded("y", 7), conceded("z", 20)],
@@ -362,9 +362,9 @@ fn shorter_interval_applies_to_a_pending_reaffirmation() {
     lan.start("m", slow);
     lan.pass(secs(1000));
     assert_eq!(lan.leaders(), ["m"]);
-    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
-    lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
-    lan.tell("m", |election, now| election.reconfigure(now, patient()));
+    lan.hear(Peer::leading("y", 7).sends(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 20).sends(EVERY_SECOND));
+    lan.on("m", |election, now| election.reconfigure(now, patient()));
     lan.pass(secs(5));
     assert_eq!(lan.at("m").term(), Term(21));
 }
@@ -380,7 +380,7 @@ fn leadership_heard_during_a_write_is_outbid_after_it() {
     lan.pass(secs(1000));
     assert_eq!(lan.leaders(), ["m"]);
     assert!(lan.host("m").unwritten.is_some(), "its first term is not on disk yet");
-    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
+    lan.hear(Peer::leading("y", 7).sends(EVERY_SECOND));
     lan.set_slow_disk("m", false);
     lan.pass(ms(50));
     lan.end_write("m");
@@ -391,10 +391,10 @@ fn leadership_heard_during_a_write_is_outbid_after_it() {
 #[test]
 fn leader_that_hands_over_outbids_no_rival() {
     let mut lan = Lan::led_by("m");
-    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
-    lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
+    lan.hear(Peer::leading("y", 7).sends(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 20).sends(EVERY_SECOND));
     lan.set_hooks("m", None);
-    lan.tell("m", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("m", |election, now| election.yield_leadership(now)).unwrap();
     lan.pass(secs(3));
     lan.end_hook("m", HookOutcome::Succeeded);
     assert_eq!(reaffirmed(&lan.take("m")), 1);
@@ -403,10 +403,10 @@ fn leader_that_hands_over_outbids_no_rival() {
 #[test]
 fn leader_that_steps_down_outbids_no_rival() {
     let mut lan = Lan::led_by("m");
-    lan.hear(Peer::leading("y", 7).says(EVERY_SECOND));
-    lan.hear(Peer::leading("z", 20).says(EVERY_SECOND));
+    lan.hear(Peer::leading("y", 7).sends(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 20).sends(EVERY_SECOND));
     let mut winner = Peer::leading("a", 8);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
     assert_eq!(lan.at("m").leader(), Some(id("a")));
     assert_eq!(reaffirmed(&lan.take("m")), 1);
@@ -418,7 +418,7 @@ fn leader_declares_in_its_saved_term_while_a_higher_one_is_being_saved() {
     lan.set_slow_disk("m", true);
     let mut loser = Peer::new("z");
     for term in 0..50 {
-        lan.hear(loser.says(following("m", Some(10 + 2 * term))));
+        lan.hear(loser.sends(following("m", Some(10 + 2 * term))));
         lan.pass(ms(100));
     }
     let outputs = lan.take("m");
@@ -440,10 +440,10 @@ fn follower_of_a_better_leader_concedes_the_term_of_the_former_leader() {
     let mut loser = Peer::leading("c", 9);
     let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut loser);
     let mut winner = Peer::leading("a", 6);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(9))));
     winner.term = Term(10);
-    lan.hear(winner.says(EVERY_SECOND));
+    lan.hear(winner.sends(EVERY_SECOND));
     lan.take("m");
     lan.pass_with(secs(5), &mut [(&mut winner, EVERY_SECOND)]);
     assert!(!lan.take("m").bodies().contains(&following("a", Some(9))));
@@ -454,6 +454,6 @@ fn leader_that_restarts_without_its_disk_hears_of_its_former_term() {
     let mut leader = Peer::leading("a", 9);
     let mut lan = Lan::following("m", patient(), &mut leader);
     let mut restarted = Peer { incarnation: Incarnation(2), ..Peer::leading("a", 1) };
-    lan.hear(restarted.says(EVERY_SECOND));
+    lan.hear(restarted.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(9))));
 }

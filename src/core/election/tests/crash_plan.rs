@@ -14,7 +14,7 @@ fn crash_plan_of(lan: &Lan, name: &str) -> CrashPlan {
 
 #[test]
 fn follower_has_no_crash_plan() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.pass(secs(60));
     assert_eq!(lan.at("b").crash_plan(), None);
     assert_eq!(plans(&lan.take("b")), 0);
@@ -22,7 +22,7 @@ fn follower_has_no_crash_plan() {
 
 #[test]
 fn crash_plan_of_a_leader_demotes_and_names_the_best_successor() {
-    let lan = Lan::settled(&["a", "b", "c"], &patient());
+    let lan = Lan::stable(&["a", "b", "c"], &patient());
     let plan = crash_plan_of(&lan, "a");
     let hook = plan.hook.unwrap();
     assert_eq!((hook.event, hook.reason), (HookEvent::Demoted, Reason::Crashed));
@@ -35,7 +35,7 @@ fn crash_plan_of_a_leader_demotes_and_names_the_best_successor() {
 
 #[test]
 fn crash_plan_is_updated_only_when_it_changes() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.pass(secs(60));
     assert_eq!(plans(&lan.take("a")), 0);
     lan.crash("b");
@@ -57,7 +57,7 @@ fn crash_plan_exists_from_before_the_takeover_until_the_hooks_have_let_go() {
     assert_eq!(outputs.0[takes_over - 1].1, Output::UpdateCrashPlan);
     assert!(crash_plan_of(&lan, "a").hook.is_some());
     lan.end_hook("a", HookOutcome::Succeeded);
-    lan.tell("a", |election, now| election.stop(now));
+    lan.on("a", |election, now| election.stop(now));
     assert!(crash_plan_of(&lan, "a").hook.is_some(), "while the demote hook runs");
     lan.end_hook("a", HookOutcome::Succeeded);
     assert_eq!(lan.at("a").crash_plan(), None);
@@ -68,7 +68,7 @@ fn crash_plan_exists_from_before_the_takeover_until_the_hooks_have_let_go() {
 
 #[test]
 fn resignation_in_a_crash_plan_is_newer_than_all_other_datagrams() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     let plan = crash_plan_of(&lan, "a");
     lan.crash("a");
     lan.hear(plan.resignation);
@@ -79,7 +79,7 @@ fn resignation_in_a_crash_plan_is_newer_than_all_other_datagrams() {
 
 #[test]
 fn crash_plan_of_an_earlier_life_is_ignored() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     let plan = crash_plan_of(&lan, "a");
     lan.crash("a");
     lan.start("a", patient());

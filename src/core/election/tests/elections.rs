@@ -8,7 +8,7 @@ fn leaderless(rivals: &mut [Peer]) -> Lan {
     led.role = Role::Leader;
     let mut lan = Lan::following("m", patient(), led);
     for other in others {
-        lan.hear(other.says(Body::Heartbeat {
+        lan.hear(other.sends(Body::Heartbeat {
             interval_us: 0,
             leader: None,
             conceded: None,
@@ -16,7 +16,7 @@ fn leaderless(rivals: &mut [Peer]) -> Lan {
         }));
     }
     led.role = Role::Follower;
-    lan.hear(led.says(Body::Resignation { successor: None }));
+    lan.hear(led.sends(Body::Resignation { successor: None }));
     assert_eq!(lan.at("m").leader(), None);
     lan.take("m");
     lan
@@ -74,7 +74,7 @@ fn candidate_defers_to_a_better_one_and_stands_again_if_that_fails() {
     let mut better = Peer::new("a");
     let mut lan = leaderless(&mut [Peer::new("z")]);
     lan.pass(ms(100));
-    lan.hear(better.says(Body::Proposal));
+    lan.hear(better.sends(Body::Proposal));
     assert_eq!(lan.at("m").role(), Role::Follower);
     assert!(lan.take("m").has_event(Event::DeferredTo { candidate: id("a") }));
     lan.pass(ms(1999));
@@ -88,7 +88,7 @@ fn a_node_that_waits_for_its_turn_defers_to_a_better_proposal() {
     let mut rivals = [Peer::new("a")];
     let mut lan = leaderless(&mut rivals);
     lan.pass(ms(100));
-    lan.hear(rivals[0].says(Body::Proposal));
+    lan.hear(rivals[0].sends(Body::Proposal));
     lan.pass(ms(1999));
     assert_eq!(proposals(&mut lan), 0);
     lan.pass(ms(126));
@@ -101,10 +101,10 @@ fn a_better_candidate_answers_a_worse_proposal_at_once_with_its_own() {
     let mut led = Peer::leading("y", 4);
     let mut lan = Lan::following("m", patient(), &mut led);
     led.role = Role::Follower;
-    lan.hear(led.says(Body::Resignation { successor: Some(id("z")) }));
+    lan.hear(led.sends(Body::Resignation { successor: Some(id("z")) }));
     lan.pass(ms(100));
     assert_eq!(lan.take("m").bodies(), [], "z has a head start");
-    lan.hear(worse.says(Body::Proposal));
+    lan.hear(worse.sends(Body::Proposal));
     lan.pass(Duration::ZERO);
     assert_eq!(lan.at("m").role(), Role::Candidate);
     assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
@@ -114,7 +114,7 @@ fn a_better_candidate_answers_a_worse_proposal_at_once_with_its_own() {
 #[test]
 fn best_node_answers_a_worse_proposal_and_the_others_wait_for_their_turn() {
     let mut lan = leaderless(&mut [Peer::new("a"), Peer::new("b"), Peer::new("z")]);
-    lan.hear(Peer::new("z").says(Body::Proposal));
+    lan.hear(Peer::new("z").sends(Body::Proposal));
     lan.pass(ms(249));
     assert_eq!(lan.take("m").bodies(), []);
 }
@@ -126,10 +126,10 @@ fn a_standing_candidate_answers_worse_proposals_no_more_often_than_they_can_be_a
     lan.pass(ms(125));
     assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
     lan.pass(ms(249));
-    lan.hear(worse.says(Body::Proposal));
+    lan.hear(worse.sends(Body::Proposal));
     assert_eq!(lan.take("m").bodies(), []);
     lan.pass(ms(1));
-    lan.hear(worse.says(Body::Proposal));
+    lan.hear(worse.sends(Body::Proposal));
     assert_eq!(lan.take("m").bodies(), [Body::Proposal]);
 }
 
@@ -139,7 +139,7 @@ fn candidate_follows_any_leader_that_declares() {
     let mut lan = leaderless(&mut [Peer::new("a")]);
     lan.pass(ms(125));
     assert_eq!(lan.at("m").role(), Role::Candidate);
-    lan.hear(worse.says(EVERY_SECOND));
+    lan.hear(worse.sends(EVERY_SECOND));
     assert_eq!(lan.at("m").role(), Role::Follower);
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     lan.pass_with(secs(5), &mut [(&mut worse, EVERY_SECOND)]);
@@ -151,7 +151,7 @@ fn a_leader_answers_a_proposal_with_a_declaration() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(Peer::new("a").says(Body::Proposal));
+    lan.hear(Peer::new("a").sends(Body::Proposal));
     assert_eq!(lan.take("m").bodies(), [EVERY_SECOND]);
     assert_eq!(lan.leaders(), ["m"]);
 }
@@ -162,7 +162,7 @@ fn one_declaration_answers_all_questions_within_a_gap() {
     lan.pass(ms(500));
     lan.take("m");
     for number in 0..100 {
-        lan.hear(Peer::new(&format!("n{number}")).says(Body::Proposal));
+        lan.hear(Peer::new(&format!("n{number}")).sends(Body::Proposal));
         lan.pass(ms(1));
     }
     assert!(lan.take("m").declarations().len() <= 5);
@@ -181,8 +181,8 @@ fn a_leader_declares_at_least_every_interval() {
 fn a_proposal_under_a_leader_changes_nothing() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(Peer::new("a").says(Body::Proposal));
-    lan.hear(Peer::new("y").says(Body::Proposal));
+    lan.hear(Peer::new("a").sends(Body::Proposal));
+    lan.hear(Peer::new("y").sends(Body::Proposal));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     assert_eq!(lan.take("m").bodies(), []);
 }
@@ -203,7 +203,7 @@ fn best_node_leads_and_the_others_follow() {
 #[test]
 fn the_best_survivor_replaces_a_leader_that_crashed() {
     let params = patient();
-    let mut lan = Lan::settled(&["a", "b", "c"], &params);
+    let mut lan = Lan::stable(&["a", "b", "c"], &params);
     assert_eq!(lan.leaders(), ["a"]);
     lan.crash("a");
     lan.pass(params.settling_time());

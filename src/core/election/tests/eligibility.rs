@@ -23,7 +23,7 @@ fn checked() -> Params {
 /// The check of `host` has these results; `+` is a success, `-` a failure.
 fn check(lan: &mut Lan, host: &str, results: &str) {
     for result in results.chars() {
-        lan.tell(host, |election, now| election.handle_check(now, result == '+'));
+        lan.on(host, |election, now| election.handle_check(now, result == '+'));
     }
 }
 
@@ -47,9 +47,9 @@ fn an_observer_follows_but_never_leads() {
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::Observer));
     let mut leader = Peer::leading("z", 1);
-    lan.hear(leader.says(EVERY_SECOND));
+    lan.hear(leader.sends(EVERY_SECOND));
     assert_eq!(lan.at("a").leader(), Some(id("z")));
-    lan.hear(leader.says(Body::Resignation { successor: Some(id("a")) }));
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("a")) }));
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert!(!lan.take("a").bodies().contains(&Body::Proposal));
@@ -60,13 +60,13 @@ fn an_observer_is_never_named_as_successor() {
     let mut lan = Lan::led_by("m");
     let mut watcher = Peer::new("a");
     watcher.flags = Flags::default();
-    lan.hear(watcher.says(Body::Heartbeat {
+    lan.hear(watcher.sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
-    lan.tell("m", Election::stop);
+    lan.on("m", Election::stop);
     assert_eq!(lan.take("m").bodies()[0], Body::Resignation { successor: None });
 }
 
@@ -87,7 +87,7 @@ fn no_node_leads_with_too_few_candidates() {
 
 #[test]
 fn leader_with_too_few_candidates_steps_down() {
-    let mut lan = Lan::settled(&["a", "b"], &at_least_two());
+    let mut lan = Lan::stable(&["a", "b"], &at_least_two());
     assert_eq!(lan.leaders(), ["a"]);
     lan.cut_off("a");
     lan.pass(secs(15));
@@ -100,8 +100,8 @@ fn leader_with_too_few_candidates_steps_down() {
 
 #[test]
 fn a_farewell_that_leaves_too_few_candidates_ends_the_leadership_at_once() {
-    let mut lan = Lan::settled(&["a", "b"], &at_least_two());
-    lan.tell("b", Election::stop);
+    let mut lan = Lan::stable(&["a", "b"], &at_least_two());
+    lan.on("b", Election::stop);
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::TooFewCandidates)]);
 }
@@ -133,7 +133,7 @@ fn each_failure_in_a_row_doubles_the_holdoff_and_a_success_resets_it() {
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["a"]);
     lan.set_hooks("a", FAILED);
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.pass(secs(18));
     assert_eq!(holdoffs(&lan.take("a")), [secs(60)]);
 }
@@ -163,9 +163,9 @@ fn a_failed_hook_can_be_ignored() {
 
 #[test]
 fn failures_of_other_hooks_cause_no_holdoff() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.set_hooks("a", FAILED);
-    lan.hear(Peer::leading("z", 9).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 9).sends(EVERY_SECOND));
     let outputs = lan.take("a");
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     assert!(holdoffs(&outputs).is_empty());
@@ -175,13 +175,13 @@ fn failures_of_other_hooks_cause_no_holdoff() {
 #[test]
 fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
     let mut lan = Lan::led_by("a");
-    lan.tell("a", |election, now| election.handle_links(now, false));
+    lan.on("a", |election, now| election.handle_links(now, false));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::InterfaceDown)]);
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::InterfaceDown));
-    lan.tell("a", |election, now| election.handle_links(now, true));
+    lan.on("a", |election, now| election.handle_links(now, true));
     lan.pass(ms(2999));
     assert_eq!(lan.at("a").role(), Role::Follower, "it waits to hear a leader");
     lan.pass(ms(1));
@@ -190,27 +190,27 @@ fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
 
 #[test]
 fn a_leader_whose_hook_runner_disagrees_hands_over_until_it_agrees() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.take("a");
-    lan.tell("a", |election, now| election.handle_hook_runner(now, false));
+    lan.on("a", |election, now| election.handle_hook_runner(now, false));
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::NoHookRunner));
-    lan.tell("a", |election, now| election.handle_hook_runner(now, true));
+    lan.on("a", |election, now| election.handle_hook_runner(now, true));
     assert_eq!(lan.at("a").ineligible(lan.now), None);
     assert_eq!(lan.leaders(), ["b"]);
 }
 
 #[test]
 fn a_node_whose_link_comes_back_follows_the_leader_that_took_over() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.cut_off("a");
-    lan.tell("a", |election, now| election.handle_links(now, false));
+    lan.on("a", |election, now| election.handle_links(now, false));
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["b"]);
     lan.reconnect("a");
-    lan.tell("a", |election, now| election.handle_links(now, true));
+    lan.on("a", |election, now| election.handle_links(now, true));
     lan.take("b");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["b"]);
@@ -220,8 +220,8 @@ fn a_node_whose_link_comes_back_follows_the_leader_that_took_over() {
 
 #[test]
 fn a_new_priority_does_not_cost_the_leadership() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", |election, now| election.reconfigure(now, priority(1)));
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", |election, now| election.reconfigure(now, priority(1)));
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["a"]);
     assert_eq!(lan.take("a").hooks(), []);
@@ -230,11 +230,11 @@ fn a_new_priority_does_not_cost_the_leadership() {
 
 #[test]
 fn a_leader_that_is_made_an_observer_hands_over_and_may_come_back() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", |election, now| election.reconfigure(now, observer()));
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", |election, now| election.reconfigure(now, observer()));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
-    lan.tell("a", |election, now| election.reconfigure(now, patient()));
+    lan.on("a", |election, now| election.reconfigure(now, patient()));
     lan.crash("b");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
@@ -245,7 +245,7 @@ fn new_intervals_count_at_once() {
     let mut lan = Lan::led_by("a");
     lan.pass(ms(500));
     lan.take("a");
-    lan.tell("a", |election, now| election.reconfigure(now, Params::new(ms(100))));
+    lan.on("a", |election, now| election.reconfigure(now, Params::new(ms(100))));
     lan.pass(secs(1));
     let outputs = lan.take("a");
     assert!(outputs.declarations().len() >= 10);
@@ -255,7 +255,7 @@ fn new_intervals_count_at_once() {
 #[test]
 fn a_larger_min_candidates_counts_at_once() {
     let mut lan = Lan::led_by("a");
-    lan.tell("a", |election, now| election.reconfigure(now, at_least_two()));
+    lan.on("a", |election, now| election.reconfigure(now, at_least_two()));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::TooFewCandidates)]);
 }
@@ -264,10 +264,10 @@ fn a_larger_min_candidates_counts_at_once() {
 fn a_candidate_that_may_no_longer_stand_withdraws() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(leader.says(Body::Resignation { successor: None }));
+    lan.hear(leader.sends(Body::Resignation { successor: None }));
     lan.pass(ms(100));
     assert_eq!(lan.at("m").role(), Role::Candidate);
-    lan.tell("m", |election, now| election.set_maintenance(now, true));
+    lan.on("m", |election, now| election.set_maintenance(now, true));
     assert_eq!(lan.at("m").role(), Role::Follower);
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), Vec::<String>::new());
@@ -275,8 +275,8 @@ fn a_candidate_that_may_no_longer_stand_withdraws() {
 
 #[test]
 fn leader_with_failing_check_hands_over_and_stays_out_until_it_passes() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", |election, now| election.reconfigure(now, checked()));
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", |election, now| election.reconfigure(now, checked()));
     lan.take("a");
     check(&mut lan, "a", "--");
     assert_eq!(lan.leaders(), ["a"], "two failures are too few");
@@ -298,7 +298,7 @@ fn leader_with_failing_check_hands_over_and_stays_out_until_it_passes() {
 
 #[test]
 fn demote_hook_after_a_failing_check_ends_before_another_node_leads() {
-    let mut lan = Lan::settled(&["a", "b"], &checked());
+    let mut lan = Lan::stable(&["a", "b"], &checked());
     check(&mut lan, "a", "+");
     lan.pass(secs(5));
     check(&mut lan, "b", "+");
@@ -347,8 +347,8 @@ fn a_first_result_during_the_start_up_costs_no_time() {
 fn a_candidate_whose_check_fails_withdraws() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.tell("m", |election, now| election.reconfigure(now, checked()));
-    lan.hear(leader.says(Body::Resignation { successor: None }));
+    lan.on("m", |election, now| election.reconfigure(now, checked()));
+    lan.hear(leader.sends(Body::Resignation { successor: None }));
     lan.pass(ms(100));
     assert_eq!(lan.at("m").role(), Role::Candidate);
     check(&mut lan, "m", "---");
@@ -359,16 +359,16 @@ fn a_candidate_whose_check_fails_withdraws() {
 
 #[test]
 fn leader_keeps_leading_when_a_check_is_added_or_removed() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", |election, now| election.reconfigure(now, checked()));
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", |election, now| election.reconfigure(now, checked()));
     assert_eq!(health(&lan, "a"), Some(HealthState::Healthy));
     check(&mut lan, "a", "+--");
     let easier = Params { check: Some(Thresholds { fall: 4, rise: 1 }), ..checked() };
-    lan.tell("a", |election, now| election.reconfigure(now, easier));
+    lan.on("a", |election, now| election.reconfigure(now, easier));
     check(&mut lan, "a", "-");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
-    lan.tell("a", |election, now| election.reconfigure(now, patient()));
+    lan.on("a", |election, now| election.reconfigure(now, patient()));
     assert_eq!(health(&lan, "a"), None);
     check(&mut lan, "a", "-----");
     lan.pass(secs(10));
@@ -382,18 +382,18 @@ fn node_is_eligible_again_when_its_failing_check_is_removed() {
     lan.start("a", checked());
     check(&mut lan, "a", "-");
     lan.pass(secs(10));
-    lan.tell("a", |election, now| election.reconfigure(now, checked()));
+    lan.on("a", |election, now| election.reconfigure(now, checked()));
     assert_eq!(health(&lan, "a"), Some(HealthState::Failing), "its last state stays");
     assert_eq!(lan.leaders(), Vec::<String>::new());
-    lan.tell("a", |election, now| election.reconfigure(now, patient()));
+    lan.on("a", |election, now| election.reconfigure(now, patient()));
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["a"]);
 }
 
 #[test]
 fn preempting_candidate_claims_the_leadership_when_its_check_passes_again() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", |election, now| {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", |election, now| {
         election.reconfigure(now, Params { preempt: true, priority: Priority(200), ..checked() });
     });
     check(&mut lan, "a", "---");

@@ -20,7 +20,7 @@ fn each_declaration_extends_the_leaders_time_by_a_threshold() {
     let mut lan = Lan::following("a", patient(), &mut leader);
     for _ in 0..10 {
         lan.pass(ms(2999));
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
     }
     assert_eq!(lan.at("a").leader(), Some(id("z")));
     assert!(!lan.take("a").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
@@ -44,7 +44,7 @@ fn a_leaders_other_datagrams_are_no_declarations() {
 fn a_leader_that_declares_rarely_is_given_a_quarter_more_than_its_own_interval() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
-    lan.hear(leader.says(Body::Declaration { interval_us: 5_000_000, hold_us: 0 }));
+    lan.hear(leader.sends(Body::Declaration { interval_us: 5_000_000, hold_us: 0 }));
     lan.pass(ms(6249));
     assert_eq!(lan.at("a").leader(), Some(id("z")));
     lan.pass(ms(1));
@@ -55,7 +55,7 @@ fn a_leader_that_declares_rarely_is_given_a_quarter_more_than_its_own_interval()
 fn absurd_announced_interval_is_bounded() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
-    lan.hear(leader.says(Body::Declaration { interval_us: u32::MAX, hold_us: 0 }));
+    lan.hear(leader.sends(Body::Declaration { interval_us: u32::MAX, hold_us: 0 }));
     lan.pass(secs(120));
     assert_ne!(lan.at("a").leader(), Some(id("z")));
 }
@@ -65,9 +65,9 @@ fn the_best_ranked_of_several_leaders_is_followed() {
     let mut worse = Peer::leading("z", 9);
     let mut better = Peer::leading("y", 2);
     let mut lan = Lan::following("a", patient(), &mut worse);
-    lan.hear(better.says(EVERY_SECOND));
+    lan.hear(better.sends(EVERY_SECOND));
     assert_eq!(lan.at("a").leader(), Some(id("y")));
-    lan.hear(worse.says(EVERY_SECOND));
+    lan.hear(worse.sends(EVERY_SECOND));
     assert_eq!(lan.at("a").leader(), Some(id("y")));
     assert_eq!(lan.at("a").term(), Term(9), "a known term is kept, whichever leader is followed");
 }
@@ -87,7 +87,7 @@ fn a_leader_heard_in_another_role_no_longer_leads() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
     leader.role = Role::Follower;
-    lan.hear(leader.says(Body::Heartbeat {
+    lan.hear(leader.sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -134,7 +134,7 @@ fn followers_send_heartbeats_every_other_interval_and_announce_that() {
 #[test]
 fn silent_member_is_suspect_and_then_gone() {
     let mut lan = Lan::led_by("a");
-    lan.hear(Peer::new("b").says(Body::Heartbeat {
+    lan.hear(Peer::new("b").sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -157,7 +157,7 @@ fn silent_member_is_suspect_and_then_gone() {
 fn the_status_shows_the_leader_and_every_member_in_order() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(Peer::new("b").says(Body::Heartbeat {
+    lan.hear(Peer::new("b").sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -179,7 +179,7 @@ fn follower_sleeps_between_declarations_and_still_sends_heartbeats() {
     let mut lan = Lan::following("a", Params::default(), &mut leader);
     for second in 0..40 {
         lan.pass(secs(1));
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
         let wake = lan.at("a").poll_timeout().unwrap();
         assert!(second < 5 || wake.at >= lan.now + secs(1), "{wake:?} after {second} s");
     }
@@ -191,7 +191,7 @@ fn follower_sleeps_between_declarations_and_still_sends_heartbeats() {
 fn follower_without_declarations_sends_heartbeats_by_its_own_timer() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", Params::default(), &mut leader);
-    lan.hear(leader.says(Body::Declaration { interval_us: 20_000_000, hold_us: 0 }));
+    lan.hear(leader.sends(Body::Declaration { interval_us: 20_000_000, hold_us: 0 }));
     lan.take("a");
     lan.pass(secs(10));
     assert_eq!(lan.at("a").leader(), Some(id("z")));

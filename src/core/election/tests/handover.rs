@@ -5,7 +5,7 @@ use crate::core::election::{YieldError, Yielding};
 use crate::core::status::Ineligible;
 
 fn yield_now(lan: &mut Lan, name: &str) -> Result<Yielding, YieldError> {
-    lan.tell(name, |election, now| election.yield_leadership(now))
+    lan.on(name, |election, now| election.yield_leadership(now))
 }
 
 fn preempting(priority: u8) -> Params {
@@ -14,7 +14,7 @@ fn preempting(priority: u8) -> Params {
 
 #[test]
 fn a_leader_that_yields_is_replaced_at_once_and_follows() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     assert_eq!(yield_now(&mut lan, "a"), Ok(Yielding::Began));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.at("a").leader(), Some(id("b")));
@@ -56,14 +56,14 @@ fn yielding_twice_changes_nothing() {
 
 #[test]
 fn only_a_leader_can_yield() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     assert_eq!(yield_now(&mut lan, "b"), Err(YieldError::NotLeader));
     assert_eq!(lan.leaders(), ["a"]);
 }
 
 #[test]
 fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.set_hooks("a", None);
     yield_now(&mut lan, "a").unwrap();
     assert_eq!(lan.at("a").role(), Role::Follower);
@@ -81,7 +81,7 @@ fn a_leader_keeps_declaring_until_its_demote_hook_has_ended() {
 
 #[test]
 fn failed_demote_hook_does_not_delay_the_handover() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.set_hooks("a", Some(HookOutcome::Failed));
     yield_now(&mut lan, "a").unwrap();
     assert_eq!(lan.leaders(), ["b"]);
@@ -91,13 +91,13 @@ fn failed_demote_hook_does_not_delay_the_handover() {
 fn named_successor_leads_at_once_without_an_election() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(Peer::new("a").says(Body::Heartbeat {
+    lan.hear(Peer::new("a").sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
-    lan.hear(leader.says(Body::Resignation { successor: Some(id("m")) }));
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
     assert_eq!(lan.leaders(), ["m"]);
     let outputs = lan.take("m");
     assert!(!outputs.bodies().contains(&Body::Proposal));
@@ -109,7 +109,7 @@ fn named_successor_leads_at_once_without_an_election() {
 fn other_nodes_wait_one_election_time_for_the_named_successor() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(leader.says(Body::Resignation { successor: Some(id("y")) }));
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("y")) }));
     lan.pass(ms(999));
     assert!(!lan.take("m").bodies().contains(&Body::Proposal));
     lan.pass(ms(1));
@@ -120,7 +120,7 @@ fn other_nodes_wait_one_election_time_for_the_named_successor() {
 fn resignation_of_a_node_that_does_not_lead_changes_nothing() {
     let mut leader = Peer::leading("y", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("m")) }));
+    lan.hear(Peer::leading("z", 3).sends(Body::Resignation { successor: Some(id("m")) }));
     assert_eq!(lan.at("m").leader(), Some(id("y")));
 }
 
@@ -164,7 +164,7 @@ fn a_worse_candidate_does_not_preempt() {
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["a"]);
     assert!(!lan.take("b").bodies().contains(&Body::Claim));
-    lan.hear(Peer::new("z").says(Body::Claim));
+    lan.hear(Peer::new("z").sends(Body::Claim));
     assert_eq!(lan.leaders(), ["a"], "nor does the leader accept a claim");
 }
 
@@ -177,7 +177,8 @@ fn a_claim_is_repeated_until_the_leader_hands_over() {
     assert!((5..=6).contains(&claims), "{claims}");
 }
 
-/// The candidate would miss the leader's resignation too, and the others would wait for it without need.
+/// The candidate would miss the leader's resignation too, and the others would wait for it without
+/// need.
 #[test]
 fn candidate_that_does_not_hear_the_leader_itself_claims_nothing() {
     let mut leader = Peer::leading("z", 4);
@@ -185,15 +186,15 @@ fn candidate_that_does_not_hear_the_leader_itself_claims_nothing() {
     let mut witness = Peer::new("x");
     let mut told = Vec::new();
     for _ in 0..10 {
-        let unheard = leader.says(EVERY_SECOND);
-        lan.hear(witness.says(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
+        let unheard = leader.sends(EVERY_SECOND);
+        lan.hear(witness.sends(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
         lan.take("m");
         lan.pass(secs(1));
         told.extend(lan.take("m").bodies());
         assert_eq!(lan.at("m").leader(), Some(id("z")));
     }
     assert!(!told.contains(&Body::Claim), "{told:?}");
-    lan.hear(leader.says(EVERY_SECOND));
+    lan.hear(leader.sends(EVERY_SECOND));
     lan.pass(secs(1));
     assert!(lan.take("m").bodies().contains(&Body::Claim));
 }
@@ -214,16 +215,16 @@ fn one_lost_declaration_does_not_restart_the_preempt_delay() {
     let mut witness = Peer::new("x");
     for _ in 0..59 {
         lan.pass(secs(1));
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
     }
     lan.take("m");
     lan.pass(ms(990));
-    let unheard = leader.says(EVERY_SECOND);
-    lan.hear(witness.says(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
+    let unheard = leader.sends(EVERY_SECOND);
+    lan.hear(witness.sends(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
     lan.pass(ms(20));
     let mut told = claims(&lan.take("m"));
     for _ in 0..10 {
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
         lan.pass(secs(1));
         told += claims(&lan.take("m"));
     }
@@ -238,11 +239,11 @@ fn one_lost_declaration_does_not_end_the_repetition_of_a_claim() {
     let mut witness = Peer::new("x");
     for _ in 0..65 {
         lan.pass(secs(1));
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
     }
     assert!(claims(&lan.take("m")) > 3);
-    let unheard = leader.says(EVERY_SECOND);
-    lan.hear(witness.says(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
+    let unheard = leader.sends(EVERY_SECOND);
+    lan.hear(witness.sends(Body::ProbeReply { leader: id("z"), newest: unheard.id() }));
     lan.pass(ms(1_000));
     lan.take("m");
     lan.pass_with(secs(20), &mut [(&mut leader, EVERY_SECOND)]);
@@ -256,14 +257,14 @@ fn one_absurd_probe_reply_does_not_end_all_claims() {
     let mut lan = Lan::following("m", delayed(secs(5)), &mut leader);
     let newest =
         crate::types::DatagramId { incarnation: leader.incarnation, sequence: Sequence(u64::MAX) };
-    lan.hear(Peer::new("x").says(Body::ProbeReply { leader: id("z"), newest }));
+    lan.hear(Peer::new("x").sends(Body::ProbeReply { leader: id("z"), newest }));
     lan.pass_with(secs(60), &mut [(&mut leader, EVERY_SECOND)]);
     assert!(claims(&lan.take("m")) > 0);
 }
 
 #[test]
 fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
-    let mut lan = Lan::settled(&["a", "b"], &preempting(100));
+    let mut lan = Lan::stable(&["a", "b"], &preempting(100));
     yield_now(&mut lan, "a").unwrap();
     assert_eq!(lan.leaders(), ["b"]);
     lan.pass(ms(17_999));
@@ -276,11 +277,11 @@ fn a_node_that_yielded_does_not_preempt_its_successor_within_the_yield_time() {
 fn yield_that_another_leader_interrupts_counts_from_then_on() {
     let mut lan = Lan::led_by("a");
     let params = Params { preempt: true, ..patient() };
-    lan.tell("a", |election, now| election.reconfigure(now, params));
+    lan.on("a", |election, now| election.reconfigure(now, params));
     lan.set_hooks("a", None);
     yield_now(&mut lan, "a").unwrap();
     let mut other = Peer::leading("b", 5);
-    lan.hear(other.says(EVERY_SECOND));
+    lan.hear(other.sends(EVERY_SECOND));
     lan.end_hook("a", HookOutcome::Succeeded);
     assert_eq!(lan.at("a").leader(), Some(id("b")));
     lan.pass_with(secs(17), &mut [(&mut other, EVERY_SECOND)]);
@@ -291,8 +292,8 @@ fn yield_that_another_leader_interrupts_counts_from_then_on() {
 
 #[test]
 fn leader_that_stops_hands_over_and_sends_a_farewell_last() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", Election::stop);
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", Election::stop);
     assert_eq!(lan.leaders(), ["b"]);
     let outputs = lan.take("a");
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Shutdown)]);
@@ -304,8 +305,8 @@ fn leader_that_stops_hands_over_and_sends_a_farewell_last() {
 
 #[test]
 fn end_is_reported_last_even_after_its_own_transition() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("b", Election::stop);
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("b", Election::stop);
     let outputs = lan.take("b").0;
     assert!(matches!(outputs[outputs.len() - 2].1, Output::Notify(Event::Transition(_))));
     assert_eq!(outputs[outputs.len() - 1].1, Output::Stopped(StopCause::Requested));
@@ -314,18 +315,18 @@ fn end_is_reported_last_even_after_its_own_transition() {
 #[test]
 fn stopped_node_does_nothing() {
     let mut lan = Lan::led_by("m");
-    lan.tell("m", Election::stop);
+    lan.on("m", Election::stop);
     lan.take("m");
     assert_eq!(lan.at("m").poll_timeout(), None);
-    lan.hear(Peer::new("z").says(Body::Proposal));
-    lan.hear(Peer::leading("a", 9).says(EVERY_SECOND));
-    lan.hear(Peer::new("m").says(Body::Heartbeat {
+    lan.hear(Peer::new("z").sends(Body::Proposal));
+    lan.hear(Peer::leading("a", 9).sends(EVERY_SECOND));
+    lan.hear(Peer::new("m").sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
-    lan.tell("m", |election, now| {
+    lan.on("m", |election, now| {
         election.handle_timeout(now + secs(100));
         election.handle_links(now, false);
         election.handle_links(now, true);
@@ -344,7 +345,7 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
     let mut lan = Lan::led_by("a");
     lan.start("b", patient());
     lan.set_hooks("b", None);
-    lan.hear(Peer::leading("a", 9).says(Body::Heartbeat {
+    lan.hear(Peer::leading("a", 9).sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -353,7 +354,7 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
     lan.crash("b");
     lan.start("b", patient());
     lan.take("b");
-    lan.tell("b", Election::stop);
+    lan.on("b", Election::stop);
     assert_eq!(lan.take("b").stopped(), None);
     lan.end_hook("b", HookOutcome::Succeeded);
     assert_eq!(lan.take("b").stopped(), Some(StopCause::Requested));
@@ -361,8 +362,8 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
 
 #[test]
 fn maintenance_hands_over_survives_a_restart_and_ends_on_request() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
-    lan.tell("a", |election, now| election.set_maintenance(now, true));
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.on("a", |election, now| election.set_maintenance(now, true));
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Maintenance)]);
     lan.crash("b");
@@ -371,7 +372,7 @@ fn maintenance_hands_over_survives_a_restart_and_ends_on_request() {
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::Maintenance));
-    lan.tell("a", |election, now| election.set_maintenance(now, false));
+    lan.on("a", |election, now| election.set_maintenance(now, false));
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["a"]);
     lan.crash("a");
@@ -383,7 +384,7 @@ fn maintenance_hands_over_survives_a_restart_and_ends_on_request() {
 fn the_leaders_farewell_ends_its_leadership_without_waiting_for_silence() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(leader.says(Body::Farewell { id_taken: false }));
+    lan.hear(leader.sends(Body::Farewell { id_taken: false }));
     lan.pass(ms(250));
     assert_eq!(lan.leaders(), ["m"]);
 }
@@ -406,7 +407,7 @@ fn resignations(outputs: &Outputs) -> Vec<Time> {
 
 #[test]
 fn a_lost_resignation_delays_a_handover_by_a_gap() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lose_the_resignation(&mut lan, "a", &["b", "c"]);
     lan.pass(ms(100));
     assert_eq!(lan.at("b").leader(), None);
@@ -416,7 +417,7 @@ fn a_lost_resignation_delays_a_handover_by_a_gap() {
 
 #[test]
 fn a_resignation_is_repeated_until_another_node_leads() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lan.take("a");
     yield_now(&mut lan, "a").unwrap();
     lan.pass(secs(10));
@@ -434,9 +435,9 @@ fn a_resignation_is_repeated_until_another_node_leads() {
 /// leader either.
 #[test]
 fn failed_demote_hook_keeps_no_node_from_leading_in_available_mode() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.set_hooks("a", Some(HookOutcome::Failed));
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     assert_eq!(lan.leaders(), ["b"]);
     lan.pass(secs(60));
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Yield)]);

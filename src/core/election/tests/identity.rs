@@ -9,8 +9,8 @@ const HEARTBEAT: Body =
 fn old_reordered_and_duplicated_datagrams_change_nothing() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    let overtaken = leader.says(Body::Resignation { successor: None });
-    let newest = leader.says(EVERY_SECOND);
+    let overtaken = leader.sends(Body::Resignation { successor: None });
+    let newest = leader.sends(EVERY_SECOND);
     lan.hear(newest);
     lan.take("m");
     let before = lan.at("m").poll_timeout();
@@ -26,7 +26,7 @@ fn old_reordered_and_duplicated_datagrams_change_nothing() {
 fn replayed_declaration_does_not_keep_a_leader_alive() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    let declaration = leader.says(EVERY_SECOND);
+    let declaration = leader.sends(EVERY_SECOND);
     lan.hear(declaration);
     for _ in 0..6 {
         lan.pass(ms(500));
@@ -41,7 +41,7 @@ fn datagrams_of_an_earlier_life_change_nothing() {
     earlier.sequence = Sequence(1000);
     let mut later = Peer { incarnation: Incarnation(2), ..Peer::leading("z", 5) };
     let mut lan = Lan::following("m", patient(), &mut later);
-    lan.hear(earlier.says(Body::Farewell { id_taken: false }));
+    lan.hear(earlier.sends(Body::Farewell { id_taken: false }));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     assert_eq!(lan.at("m").ignored().stale, 1);
 }
@@ -52,7 +52,7 @@ fn a_restarted_leader_is_known_to_lead_no_more() {
     let mut lan = Lan::following("m", patient(), &mut leader);
     leader.incarnation = Incarnation(2);
     leader.role = Role::Follower;
-    lan.hear(leader.says(Body::Heartbeat {
+    lan.hear(leader.sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -82,8 +82,8 @@ fn newcomer_with_a_taken_id_sends_nothing_while_its_hook_ends() {
     let newcomer = lan.at("m").life.incarnation;
     lan.take("m");
     let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
-    lan.hear(holder.says(Body::Objection { newcomer }));
-    lan.hear(holder.says(EVERY_SECOND));
+    lan.hear(holder.sends(Body::Objection { newcomer }));
+    lan.hear(holder.sends(EVERY_SECOND));
     lan.pass(secs(60));
     let outputs = lan.take("m");
     assert_eq!(outputs.bodies(), [], "after its start-up it would be taken for the holder");
@@ -100,7 +100,7 @@ fn newcomer_with_a_taken_id_stops_without_a_farewell() {
     let mut holder = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
     lan.pass(ms(100));
     lan.take("m");
-    lan.hear(holder.says(Body::Objection { newcomer }));
+    lan.hear(holder.sends(Body::Objection { newcomer }));
     let outputs = lan.take("m");
     let holder = address(id("m"));
     assert_eq!(outputs.stopped(), Some(StopCause::NodeIdTaken { holder }));
@@ -111,7 +111,7 @@ fn newcomer_with_a_taken_id_stops_without_a_farewell() {
 fn objection_to_another_life_is_ignored() {
     let mut lan = Lan::led_by("m");
     let mut duplicate = Peer { incarnation: Incarnation(77), ..Peer::new("m") };
-    lan.hear(duplicate.says(Body::Objection { newcomer: Incarnation(78) }));
+    lan.hear(duplicate.sends(Body::Objection { newcomer: Incarnation(78) }));
     assert_eq!(lan.leaders(), ["m"]);
     assert_eq!(lan.take("m").stopped(), None);
 }
@@ -122,7 +122,7 @@ fn holder_of_an_id_objects_to_a_newcomer_but_not_to_each_datagram() {
     let newcomer = Incarnation(77);
     let mut duplicate = Peer { incarnation: newcomer, role: Role::Starting, ..Peer::new("m") };
     for _ in 0..50 {
-        lan.hear(duplicate.says(HEARTBEAT));
+        lan.hear(duplicate.sends(HEARTBEAT));
         lan.pass(ms(1));
     }
     let outputs = lan.take("m");
@@ -137,14 +137,14 @@ fn holder_of_an_id_objects_to_a_newcomer_but_not_to_each_datagram() {
 fn older_of_two_running_lives_with_one_id_stays() {
     let mut lan = Lan::led_by("m");
     let mut later = Peer { incarnation: Incarnation(77), ..Peer::leading("m", 3) };
-    lan.hear(later.says(EVERY_SECOND));
+    lan.hear(later.sends(EVERY_SECOND));
     let newcomer = Incarnation(77);
     assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer }]);
     let mut earlier = Peer { incarnation: Incarnation(0), ..Peer::leading("m", 3) };
-    lan.hear(earlier.says(EVERY_SECOND));
+    lan.hear(earlier.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies(), [], "it waits for an objection");
     let newcomer = lan.at("m").life.incarnation;
-    lan.hear(earlier.says(Body::Objection { newcomer }));
+    lan.hear(earlier.sends(Body::Objection { newcomer }));
     assert!(lan.take("m").bodies().contains(&Body::Farewell { id_taken: true }));
 }
 
@@ -155,9 +155,9 @@ fn older_of_two_lives_that_object_to_each_other_stays() {
         let mut lan = Lan::led_by("m");
         let own = lan.at("m").life.incarnation;
         let mut duplicate = Peer { incarnation: other, role: Role::Starting, ..Peer::new("m") };
-        lan.hear(duplicate.says(HEARTBEAT));
+        lan.hear(duplicate.sends(HEARTBEAT));
         assert_eq!(lan.take("m").bodies(), [Body::Objection { newcomer: other }]);
-        lan.hear(duplicate.says(Body::Objection { newcomer: own }));
+        lan.hear(duplicate.sends(Body::Objection { newcomer: own }));
         assert_eq!(lan.take("m").stopped().is_none(), stays);
         assert_eq!(lan.leaders().is_empty(), !stays);
     }
@@ -169,8 +169,8 @@ fn starting_newcomer_does_not_displace_the_holder_of_its_id() {
     let mut lan = Lan::following("m", patient(), &mut holder);
     let mut newcomer = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("z") };
     for _ in 0..10 {
-        lan.hear(newcomer.says(HEARTBEAT));
-        lan.hear(holder.says(EVERY_SECOND));
+        lan.hear(newcomer.sends(HEARTBEAT));
+        lan.hear(holder.sends(EVERY_SECOND));
         assert_eq!(lan.at("m").leader(), Some(id("z")));
         lan.pass(secs(1));
     }
@@ -180,7 +180,7 @@ fn starting_newcomer_does_not_displace_the_holder_of_its_id() {
 
 #[test]
 fn a_holder_that_crashed_and_restarted_is_counted_again_once_it_has_started() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lan.crash("a");
     lan.start("a", patient());
     lan.pass(secs(20));
@@ -195,21 +195,21 @@ fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
     let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut holder);
-    lan.hear(usurper.says(Body::Heartbeat {
+    lan.hear(usurper.sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
-    lan.hear(usurper.says(Body::Farewell { id_taken: true }));
-    lan.hear(holder.says(EVERY_SECOND));
+    lan.hear(usurper.sends(Body::Farewell { id_taken: true }));
+    lan.hear(holder.sends(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
 }
 
 #[test]
 fn term_is_on_disk_before_any_datagram_carries_it() {
     let mut lan = Lan::led_by("m");
-    lan.hear(Peer::leading("z", 7).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 7).sends(EVERY_SECOND));
     let outputs = lan.take("m").0;
     let persisted = outputs
         .iter()

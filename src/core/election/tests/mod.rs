@@ -120,14 +120,14 @@ impl Lan {
     fn following(name: &str, params: Params, leader: &mut Peer) -> Self {
         let mut lan = Lan::new();
         lan.start(name, params);
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
         assert_eq!(lan.at(name).leader(), Some(leader.node_id));
         lan.take(name);
         lan
     }
 
     /// A network on which all of `names` have run with `params` for long enough to be stable.
-    fn settled(names: &[&str], params: &Params) -> Self {
+    fn stable(names: &[&str], params: &Params) -> Self {
         let mut lan = Lan::new();
         for name in names {
             lan.start(name, params.clone());
@@ -158,7 +158,7 @@ impl Lan {
             seed: 7,
         };
         host.election = Some(Election::new(setup, self.now));
-        self.settle();
+        self.carry_out();
     }
 
     /// Ends a daemon without warning.
@@ -187,7 +187,7 @@ impl Lan {
 
     /// The held hook of this host ends.
     fn end_hook(&mut self, name: &str, outcome: HookOutcome) {
-        self.tell(name, |election, now| election.handle_hook_finished(now, outcome));
+        self.on(name, |election, now| election.handle_hook_finished(now, outcome));
     }
 
     /// This host's disk writes at once from now on, or waits for [`Lan::end_write`].
@@ -199,20 +199,20 @@ impl Lan {
     fn end_write(&mut self, name: &str) {
         let state = self.host(name).unwritten.take().unwrap();
         self.host(name).disk = state;
-        self.tell(name, |election, now| election.handle_persisted(now, state));
+        self.on(name, |election, now| election.handle_persisted(now, state));
     }
 
     /// A datagram of a peer arrives.
     fn hear(&mut self, message: Message) {
         self.wire.push_back(message);
-        self.settle();
+        self.carry_out();
     }
 
     /// Runs `act` on this host's election.
-    fn tell<T>(&mut self, name: &str, act: impl FnOnce(&mut Election, Time) -> T) -> T {
+    fn on<T>(&mut self, name: &str, act: impl FnOnce(&mut Election, Time) -> T) -> T {
         let now = self.now;
         let result = act(self.host(name).election.as_mut().unwrap(), now);
-        self.settle();
+        self.carry_out();
         result
     }
 
@@ -230,7 +230,7 @@ impl Lan {
                 return;
             };
             self.now = self.now.max(at);
-            self.tell(node_id.as_str(), |election, now| election.handle_timeout(now));
+            self.on(node_id.as_str(), |election, now| election.handle_timeout(now));
         }
         panic!("never gets through {duration:?}");
     }
@@ -240,7 +240,7 @@ impl Lan {
         let end = self.now + duration;
         while self.now < end {
             for (peer, body) in &mut *peers {
-                let message = peer.says(*body);
+                let message = peer.sends(*body);
                 self.hear(message);
             }
             self.pass(ms(500).min(end.since(self.now)));
@@ -271,7 +271,7 @@ impl Lan {
     }
 
     /// Carries out the outputs of all elections until there are none.
-    fn settle(&mut self) {
+    fn carry_out(&mut self) {
         for _ in 0..STEPS_MAX {
             let now = self.now;
             let silent: Vec<NodeId> = self.cut_off.iter().copied().collect();
@@ -427,7 +427,7 @@ impl Peer {
         Peer { role: Role::Leader, term: Term(term), ..Peer::new(name) }
     }
 
-    fn says(&mut self, body: Body) -> Message {
+    fn sends(&mut self, body: Body) -> Message {
         self.sequence.0 += 1;
         Message {
             sender: self.node_id,

@@ -28,7 +28,7 @@ fn probes(lan: &mut Lan, name: &str) -> usize {
 fn follower() -> (Lan, Peer, Message) {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", Params::default(), &mut leader);
-    let declaration = leader.says(EVERY_SECOND);
+    let declaration = leader.sends(EVERY_SECOND);
     lan.hear(declaration);
     lan.take("m");
     (lan, leader, declaration)
@@ -52,7 +52,7 @@ fn leader_that_answers_a_probe_is_still_followed() {
     let (mut lan, mut leader, _) = follower();
     for _ in 0..10 {
         lan.pass(GIVEN_UP - ms(1));
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
     }
     assert_eq!(lan.at("m").leader(), Some(id("z")));
 }
@@ -62,7 +62,7 @@ fn probed_leader_declares_three_times() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(Peer::new("z").says(probe("m")));
+    lan.hear(Peer::new("z").sends(probe("m")));
     assert_eq!(lan.take("m").bodies(), [EVERY_SECOND]);
     lan.pass(ms(200));
     assert_eq!(lan.take("m").bodies(), [EVERY_SECOND; 2]);
@@ -76,14 +76,14 @@ fn a_leader_that_hears_another_one_probed_declares_once() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
     lan.take("m");
-    lan.hear(Peer::new("z").says(probe("y")));
+    lan.hear(Peer::new("z").sends(probe("y")));
     lan.pass(ms(200));
     assert_eq!(lan.take("m").bodies(), [EVERY_SECOND]);
 }
 
 #[test]
 fn best_follower_probes_for_all() {
-    let mut lan = Lan::settled(&["a", "b", "c", "d", "e"], &Params::default());
+    let mut lan = Lan::stable(&["a", "b", "c", "d", "e"], &Params::default());
     lan.crash("a");
     for name in ["b", "c", "d", "e"] {
         lan.take(name);
@@ -98,7 +98,7 @@ fn best_follower_probes_for_all() {
 
 #[test]
 fn next_follower_probes_and_leads_if_the_best_one_has_failed_too() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &Params::default());
+    let mut lan = Lan::stable(&["a", "b", "c"], &Params::default());
     lan.crash("a");
     lan.crash("b");
     lan.take("c");
@@ -116,7 +116,7 @@ fn paused_follower_probes_before_it_gives_its_leader_up() {
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     lan.pass(SPACING * 2);
     assert!(probes(&mut lan, "m") >= 2);
-    lan.hear(leader.says(EVERY_SECOND));
+    lan.hear(leader.sends(EVERY_SECOND));
     lan.pass(DUE);
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     assert!(!lan.take("m").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
@@ -139,13 +139,13 @@ fn leader_has_time_to_answer_the_third_probe() {
     let mut lan = Lan::following("m", observer, &mut leader);
     let mut other = Peer::new("y");
     for round in 0..500 {
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(leader.sends(EVERY_SECOND));
         lan.take("m");
         lan.pass(DUE + ms(round % 125));
         let mut asked = vec![];
         for _ in 0..2 {
             asked.push(lan.now);
-            lan.hear(other.says(probe("z")));
+            lan.hear(other.sends(probe("z")));
             lan.pass(SPACING);
         }
         while lan.at("m").leader().is_some() {
@@ -165,7 +165,7 @@ fn probe_reply_with_a_newer_datagram_counts_as_the_due_declaration() {
     let (mut lan, _, declaration) = follower();
     lan.pass(DUE + ms(200));
     lan.hear(
-        Peer::new("x").says(Body::ProbeReply { leader: id("z"), newest: after(&declaration) }),
+        Peer::new("x").sends(Body::ProbeReply { leader: id("z"), newest: after(&declaration) }),
     );
     lan.take("m");
     lan.pass(GIVEN_UP - ms(201));
@@ -182,9 +182,9 @@ fn outdated_probe_reply_gives_the_leader_no_time() {
     let (mut x, leader) = (Peer::new("x"), id("z"));
     lan.pass(DUE + ms(200));
     for newest in [known, earlier] {
-        lan.hear(x.says(Body::ProbeReply { leader, newest }));
+        lan.hear(x.sends(Body::ProbeReply { leader, newest }));
     }
-    lan.hear(x.says(Body::ProbeReply { leader: id("y"), newest: after(&declaration) }));
+    lan.hear(x.sends(Body::ProbeReply { leader: id("y"), newest: after(&declaration) }));
     lan.pass(ms(50));
     assert_ne!(lan.at("m").leader(), Some(leader));
 
@@ -192,9 +192,9 @@ fn outdated_probe_reply_gives_the_leader_no_time() {
     let mut x = Peer::new("x");
     let reply = Body::ProbeReply { leader, newest: after(&declaration) };
     lan.pass(DUE + ms(200));
-    lan.hear(x.says(reply));
+    lan.hear(x.sends(reply));
     lan.pass(DUE);
-    lan.hear(x.says(reply));
+    lan.hear(x.sends(reply));
     lan.pass(ms(50));
     assert_ne!(lan.at("m").leader(), Some(leader), "one datagram gives time once");
 }
@@ -203,7 +203,7 @@ fn outdated_probe_reply_gives_the_leader_no_time() {
 fn follower_that_hears_the_leader_replies_to_a_probe_if_the_leader_does_not() {
     let (mut lan, _, declaration) = follower();
     let newest = DatagramId { sequence: declaration.sequence, ..after(&declaration) };
-    lan.hear(Peer::new("x").says(probe("z")));
+    lan.hear(Peer::new("x").sends(probe("z")));
     lan.pass(SPACING);
     assert_eq!(lan.take("m").bodies(), [Body::ProbeReply { leader: id("z"), newest }]);
 }
@@ -211,8 +211,8 @@ fn follower_that_hears_the_leader_replies_to_a_probe_if_the_leader_does_not() {
 #[test]
 fn follower_sends_no_reply_if_the_leader_answers() {
     let (mut lan, mut leader, _) = follower();
-    lan.hear(Peer::new("x").says(probe("z")));
-    lan.hear(leader.says(EVERY_SECOND));
+    lan.hear(Peer::new("x").sends(probe("z")));
+    lan.hear(leader.sends(EVERY_SECOND));
     lan.pass(SPACING);
     assert_eq!(lan.take("m").bodies(), []);
 }
@@ -223,8 +223,8 @@ fn repeated_probe_gets_a_reply_even_if_the_leader_has_answered() {
     let (mut lan, mut leader, _) = follower();
     let mut deaf = Peer::new("x");
     for _ in 0..2 {
-        lan.hear(deaf.says(probe("z")));
-        lan.hear(leader.says(EVERY_SECOND));
+        lan.hear(deaf.sends(probe("z")));
+        lan.hear(leader.sends(EVERY_SECOND));
     }
     lan.pass(SPACING);
     let told = lan.take("m").bodies();
@@ -237,7 +237,7 @@ fn follower_with_an_overdue_leader_sends_no_reply() {
     let mut x = Peer::new("x");
     lan.pass(DUE);
     for _ in 0..10 {
-        lan.hear(x.says(probe("z")));
+        lan.hear(x.sends(probe("z")));
         lan.pass(SPACING / 2);
     }
     assert_eq!(lan.take("m").bodies(), []);
@@ -246,7 +246,7 @@ fn follower_with_an_overdue_leader_sends_no_reply() {
 #[test]
 fn probe_of_another_node_gets_no_reply() {
     let (mut lan, ..) = follower();
-    lan.hear(Peer::new("x").says(probe("y")));
+    lan.hear(Peer::new("x").sends(probe("y")));
     lan.pass(SPACING * 2);
     assert_eq!(lan.take("m").bodies(), []);
 }
@@ -262,7 +262,7 @@ fn heartbeats_are_rarer_and_patience_is_longer_in_a_larger_group() {
         acknowledged: None,
     };
     for number in 0..318 {
-        lan.hear(Peer::new(&format!("n{number}")).says(reports(11_000_000)));
+        lan.hear(Peer::new(&format!("n{number}")).sends(reports(11_000_000)));
     }
     lan.take("m");
     lan.pass_with(secs(24), &mut [(&mut leader, EVERY_SECOND)]);

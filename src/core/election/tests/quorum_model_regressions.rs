@@ -24,8 +24,8 @@ fn voter(name: &str) -> Peer {
 }
 
 /// A datagram from `peer` to members of its group.
-fn says(peer: &mut Peer, body: Body) -> Message {
-    let mut message = peer.says(body);
+fn sends(peer: &mut Peer, body: Body) -> Message {
+    let mut message = peer.sends(body);
     message.standing.voters = Some(voters().digest());
     message
 }
@@ -42,10 +42,10 @@ fn asking_for_votes(voter: &mut Peer) -> (Lan, DatagramId) {
     lan.hosts.insert(id("b"), Host { disk, hooks_end, ..Host::default() });
     lan.start("b", quorum());
     lan.pass(secs(1));
-    lan.hear(says(voter, HEARTBEAT));
+    lan.hear(sends(voter, HEARTBEAT));
     lan.pass(secs(2));
     let proposal = asked(&lan.take("b"), |body| matches!(body, Body::Proposal));
-    lan.hear(says(voter, Body::Vote { candidate: id("b"), request: proposal, granted: true }));
+    lan.hear(sends(voter, Body::Vote { candidate: id("b"), request: proposal, granted: true }));
     let request = asked(&lan.take("b"), |body| matches!(body, Body::VoteRequest { .. }));
     assert_eq!((lan.at("b").role(), lan.at("b").term()), (Role::Candidate, Term(1)));
     (lan, request)
@@ -63,8 +63,8 @@ fn a_candidate_that_learns_of_a_higher_term_wins_no_more() {
     let (mut c, mut a) = (voter("c"), voter("a"));
     let (mut lan, request) = asking_for_votes(&mut c);
     a.term = Term(2);
-    lan.hear(says(&mut a, HEARTBEAT));
-    lan.hear(says(&mut c, Body::Vote { candidate: id("b"), request, granted: true }));
+    lan.hear(sends(&mut a, HEARTBEAT));
+    lan.hear(sends(&mut c, Body::Vote { candidate: id("b"), request, granted: true }));
     assert_eq!(lan.at("b").role(), Role::Follower);
 }
 
@@ -74,7 +74,7 @@ fn a_candidate_that_learns_of_a_higher_term_asks_for_no_votes_in_it() {
     let (mut c, mut a) = (voter("c"), voter("a"));
     let (mut lan, _) = asking_for_votes(&mut c);
     a.term = Term(2);
-    lan.hear(says(&mut a, HEARTBEAT));
+    lan.hear(sends(&mut a, HEARTBEAT));
     lan.pass(secs(10));
     let outputs = lan.take("b");
     assert!(!outputs.bodies().iter().any(|body| matches!(body, Body::VoteRequest { .. })));

@@ -35,7 +35,7 @@ fn voter(name: &str) -> Peer {
 
 /// A declaration of such a voter.
 fn leading(name: &str, term: u64) -> Message {
-    Peer { role: Role::Leader, term: Term(term), ..voter(name) }.says(DECLARATION)
+    Peer { role: Role::Leader, term: Term(term), ..voter(name) }.sends(DECLARATION)
 }
 
 /// A network on which only `name` is real, an enrolled voter of a, b and c.
@@ -96,7 +96,7 @@ fn crash_plan_is_updated_when_the_demote_grace_changes() {
     lan.take("a");
     let mut params = quorum(&["a"]);
     params.quorum.as_mut().unwrap().demote_grace = secs(9);
-    lan.tell("a", |election, now| election.reconfigure(now, params));
+    lan.on("a", |election, now| election.reconfigure(now, params));
     assert_eq!(lan.at("a").crash_plan().unwrap().grace, Some(secs(9)));
     let outputs = lan.take("a").0;
     assert!(
@@ -108,7 +108,7 @@ fn crash_plan_is_updated_when_the_demote_grace_changes() {
 /// Half of the voters, which is no majority, answer the one that lost its disk.
 #[test]
 fn one_of_two_voters_that_lost_its_disk_is_enrolled_again() {
-    let mut lan = Lan::settled(&["a", "b"], &quorum(&["a", "b"]));
+    let mut lan = Lan::stable(&["a", "b"], &quorum(&["a", "b"]));
     lan.crash("b");
     lan.host("b").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
     lan.start("b", quorum(&["a", "b"]));
@@ -127,11 +127,11 @@ fn repeated_pledge_is_acknowledged_once_it_is_on_disk_again() {
     lan.take("b");
     lan.set_slow_disk("b", true);
     let mut candidate = Peer { term: Term(6), ..voter("c") };
-    lan.hear(candidate.says(Body::VoteRequest { hold_us: 3_060_607 }));
-    lan.hear(candidate.says(Body::Resignation { successor: None }));
+    lan.hear(candidate.sends(Body::VoteRequest { hold_us: 3_060_607 }));
+    lan.hear(candidate.sends(Body::Resignation { successor: None }));
     let mut leader =
         Peer { role: Role::Leader, term: Term(5), sequence: Sequence(9), ..voter("a") };
-    lan.hear(leader.says(DECLARATION));
+    lan.hear(leader.sends(DECLARATION));
     lan.pass(secs(1));
     assert!(!lan.take("b").bodies().iter().any(acknowledges));
     lan.end_write("b");
@@ -145,19 +145,19 @@ fn voter_acknowledges_only_the_holder_of_its_pledge() {
     lan.pass(secs(2));
     lan.set_slow_disk("b", true);
     let mut leader = Peer { role: Role::Leader, term: Term(5), ..voter("a") };
-    lan.hear(leader.says(DECLARATION));
+    lan.hear(leader.sends(DECLARATION));
     let mut supporter = Peer { term: Term(5), ..voter("c") };
     for _ in 0..14 {
-        lan.hear(supporter.says(HEARTBEAT));
+        lan.hear(supporter.sends(HEARTBEAT));
         lan.pass(secs(1));
         if let Some(request) = lan.take("b").sent().find_map(proposal) {
-            lan.hear(supporter.says(Body::Vote { candidate: id("b"), request, granted: true }));
+            lan.hear(supporter.sends(Body::Vote { candidate: id("b"), request, granted: true }));
         }
     }
     assert_eq!((lan.at("b").role(), lan.at("b").term()), (Role::Candidate, Term(6)));
     let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
-    lan.hear(duplicate.says(HEARTBEAT));
-    lan.hear(leader.says(DECLARATION));
+    lan.hear(duplicate.sends(HEARTBEAT));
+    lan.hear(leader.sends(DECLARATION));
     assert_eq!(lan.at("b").leader(), Some(id("a")), "it follows without a pledge");
     lan.take("b");
     lan.end_write("b");
@@ -170,7 +170,7 @@ fn voter_acknowledges_only_the_holder_of_its_pledge() {
 fn a_better_candidate_claims_nothing_before_its_hooks_have_let_go() {
     let voters = ["a", "b", "c"];
     let params = Params { preempt: true, ..quorum(&voters) };
-    let mut lan = Lan::settled(&["b", "c", "a"], &params);
+    let mut lan = Lan::stable(&["b", "c", "a"], &params);
     lan.crash("a");
     lan.pass(secs(20));
     assert_eq!(lan.leaders(), ["b"]);
@@ -191,16 +191,16 @@ fn duplicate_does_not_vote_after_its_farewell() {
     let (mut holder, mut duplicate) =
         (voter("c"), Peer { incarnation: Incarnation(9), ..voter("c") });
     let mut lan = lone_voter("b");
-    lan.hear(holder.says(HEARTBEAT));
+    lan.hear(holder.sends(HEARTBEAT));
     lan.pass(secs(2));
-    lan.hear(holder.says(HEARTBEAT));
+    lan.hear(holder.sends(HEARTBEAT));
     lan.pass(ms(500));
     let request = lan.take("b").sent().find_map(proposal).unwrap();
-    let late = duplicate.says(Body::Vote { candidate: id("b"), request, granted: true });
-    lan.hear(duplicate.says(Body::Farewell { id_taken: true }));
+    let late = duplicate.sends(Body::Vote { candidate: id("b"), request, granted: true });
+    lan.hear(duplicate.sends(Body::Farewell { id_taken: true }));
     lan.hear(late);
     let asks = |body: &Body| matches!(body, Body::VoteRequest { .. });
     assert!(!lan.take("b").bodies().iter().any(asks), "a duplicate's vote counts");
-    lan.hear(holder.says(Body::Vote { candidate: id("b"), request, granted: true }));
+    lan.hear(holder.sends(Body::Vote { candidate: id("b"), request, granted: true }));
     assert!(!lan.take("b").bodies().iter().any(asks), "the id is contested");
 }

@@ -9,12 +9,12 @@ use crate::types::DatagramId;
 /// Whatever the terms were, the winner takes a term above both and is reaffirmed.
 #[test]
 fn a_winner_with_the_higher_term_is_reaffirmed_too() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.cut_off("b");
     lan.pass(secs(10));
     assert_eq!((lan.at("a").term(), lan.at("b").term()), (Term(1), Term(2)));
     for _ in 0..2 {
-        lan.tell("a", |e, now| e.yield_leadership(now)).unwrap();
+        lan.on("a", |e, now| e.yield_leadership(now)).unwrap();
         lan.pass(secs(20));
     }
     assert_eq!((lan.at("a").term(), lan.at("b").term()), (Term(3), Term(2)));
@@ -31,13 +31,13 @@ fn the_loser_is_not_reaffirmed() {
     let mut lan = Lan::led_by("m");
     let mut follower = Peer::new("f");
     follower.term = Term(5);
-    lan.hear(follower.says(Body::Heartbeat {
+    lan.hear(follower.sends(Body::Heartbeat {
         interval_us: 0,
         leader: Some(id("a")),
         conceded: None,
         acknowledged: None,
     }));
-    lan.hear(Peer::leading("a", 5).says(EVERY_SECOND));
+    lan.hear(Peer::leading("a", 5).sends(EVERY_SECOND));
     assert_eq!(lan.take("m").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
 }
 
@@ -45,15 +45,15 @@ fn the_loser_is_not_reaffirmed() {
 /// not interrupt b's leadership only to resign at once.
 #[test]
 fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lan.set_hooks("a", None);
-    lan.tell("a", |e, now| e.handle_links(now, false));
+    lan.on("a", |e, now| e.handle_links(now, false));
     lan.cut_off("a");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["b"]);
     lan.take("b");
     lan.reconnect("a");
-    lan.tell("a", |e, now| e.handle_links(now, true));
+    lan.on("a", |e, now| e.handle_links(now, true));
     lan.pass(secs(5));
     lan.end_hook("a", HookOutcome::Succeeded);
     lan.pass(secs(5));
@@ -65,7 +65,7 @@ fn a_handing_over_leader_that_comes_back_does_not_displace_the_new_one() {
 #[test]
 fn preemption_waits_for_min_candidates() {
     let params = Params { preempt: true, min_candidates: 3, ..patient() };
-    let mut lan = Lan::settled(&["b", "c", "d"], &params);
+    let mut lan = Lan::stable(&["b", "c", "d"], &params);
     assert_eq!(lan.leaders(), ["b"]);
     lan.take("b");
     lan.start("a", params);
@@ -80,7 +80,7 @@ fn preemption_waits_for_min_candidates() {
 /// A candidate that asks for more candidates than there are can never lead.
 #[test]
 fn candidate_that_cannot_lead_does_not_flap() {
-    let mut lan = Lan::settled(&["b", "c"], &Params { preempt: true, ..patient() });
+    let mut lan = Lan::stable(&["b", "c"], &Params { preempt: true, ..patient() });
     lan.take("b");
     lan.start("a", Params { preempt: true, min_candidates: 4, ..patient() });
     lan.pass(secs(60));
@@ -92,7 +92,7 @@ fn candidate_that_cannot_lead_does_not_flap() {
 #[test]
 fn preempting_node_with_one_deaf_link_does_not_flap() {
     let params = Params { preempt: true, min_candidates: 3, ..patient() };
-    let mut lan = Lan::settled(&["a", "b", "c"], &params);
+    let mut lan = Lan::stable(&["a", "b", "c"], &params);
     assert_eq!(lan.leaders(), ["a"]);
     // a does not hear c any more, so it must step down; b hears all three.
     lan.deaf.insert((id("c"), id("a")));
@@ -126,7 +126,7 @@ fn too_few_candidates_is_not_reported_for_ever() {
 
 #[test]
 fn one_way_deafness_does_not_storm() {
-    let mut lan = Lan::settled(&["a", "b", "c", "d"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c", "d"], &patient());
     lan.take("a");
     lan.deaf.insert((id("a"), id("b")));
     lan.pass(secs(60));
@@ -143,27 +143,27 @@ fn a_static_leader_leads_at_once_after_link_recovery() {
     lan.start("a", p);
     lan.pass(secs(5));
     assert_eq!(lan.leaders(), ["a"]);
-    lan.tell("a", |e, now| e.handle_links(now, false));
+    lan.on("a", |e, now| e.handle_links(now, false));
     lan.pass(secs(10));
-    lan.tell("a", |e, now| e.handle_links(now, true));
+    lan.on("a", |e, now| e.handle_links(now, true));
     lan.pass(ms(100));
     assert_eq!(lan.leaders(), ["a"]);
 }
 
 #[test]
 fn absurd_term_does_not_stop_terms_from_growing() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.take("a");
     let mut stray = Peer::new("x");
     stray.term = Term(u64::MAX);
-    lan.hear(stray.says(Body::Heartbeat {
+    lan.hear(stray.sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
     lan.take("b");
-    lan.tell("a", |e, now| e.yield_leadership(now)).unwrap();
+    lan.on("a", |e, now| e.yield_leadership(now)).unwrap();
     lan.pass(secs(5));
     assert!(lan.at("b").term() < Term(u64::MAX));
 }
@@ -171,12 +171,12 @@ fn absurd_term_does_not_stop_terms_from_growing() {
 #[test]
 fn a_yield_counts_during_another_handover_too() {
     let params = Params { preempt: true, ..patient() };
-    let mut lan = Lan::settled(&["b", "c"], &params);
+    let mut lan = Lan::stable(&["b", "c"], &params);
     lan.set_hooks("b", None);
     lan.start("a", params);
     lan.pass(secs(1));
     assert_eq!(lan.at("b").status(lan.now).handing_over, Some(Reason::Preempted));
-    let yielding = lan.tell("b", |election, now| election.yield_leadership(now));
+    let yielding = lan.on("b", |election, now| election.yield_leadership(now));
     assert_eq!(yielding, Ok(Yielding::Already));
     lan.crash("a");
     lan.crash("c");
@@ -192,7 +192,7 @@ fn a_shorter_preempt_delay_counts_at_once() {
     let mut leader = Peer::leading("z", 4);
     let long = Params { preempt: true, preempt_delay: secs(3600), ..patient() };
     let mut lan = Lan::following("m", long.clone(), &mut leader);
-    lan.tell("m", |e, now| e.reconfigure(now, Params { preempt_delay: secs(0), ..long }));
+    lan.on("m", |e, now| e.reconfigure(now, Params { preempt_delay: secs(0), ..long }));
     lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
     assert!(lan.take("m").bodies().contains(&Body::Claim));
 }
@@ -200,12 +200,12 @@ fn a_shorter_preempt_delay_counts_at_once() {
 /// The nodes a and b both lead; a is stopped with a slow hook, and then the partition heals.
 #[test]
 fn a_stopping_leader_does_not_displace_another_at_healing() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lan.cut_off("a");
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a", "b"]);
     lan.set_hooks("a", None);
-    lan.tell("a", Election::stop);
+    lan.on("a", Election::stop);
     lan.take("b");
     lan.reconnect("a");
     lan.pass(secs(20));
@@ -223,13 +223,13 @@ fn rejected_newcomer_does_not_silence_the_holder_of_its_id() {
     let mut duplicate =
         Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
     let mut holder = Peer { incarnation: Incarnation(5), ..Peer::leading("a", 1) };
-    lan.hear(duplicate.says(Body::Heartbeat {
+    lan.hear(duplicate.sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
         acknowledged: None,
     }));
-    lan.hear(holder.says(Body::Objection { newcomer: Incarnation(9) }));
+    lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
     lan.pass_with(secs(60), &mut [(&mut holder, EVERY_SECOND)]);
     assert_eq!(lan.at("m").leader(), Some(id("a")));
 }
@@ -241,7 +241,7 @@ fn rejected_newcomer_reports_its_transition_once() {
     lan.set_hooks("m", None);
     lan.take("m");
     let mut holder = Peer { incarnation: Incarnation(0), ..Peer::new("m") };
-    lan.hear(holder.says(Body::Objection { newcomer: Incarnation(1) }));
+    lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(1) }));
     let told = lan.take("m").events().filter(|e| matches!(e, Event::Transition(_))).count();
     assert!(told <= 1, "{told}");
 }
@@ -259,13 +259,13 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
             newest: DatagramId { incarnation: Incarnation(1), sequence: Sequence(1) },
         },
     ];
-    for said in sayings {
+    for sent in sayings {
         let mut leader = Peer::leading("z", 4);
         let mut lan = Lan::following("m", patient(), &mut leader);
         leader.role = Role::Candidate;
-        lan.hear(leader.says(said));
-        assert!(lan.take("m").has_event(Event::LeaderResigned { leader: id("z") }), "{said:?}");
-        assert_eq!(lan.at("m").leader(), None, "{said:?}");
+        lan.hear(leader.sends(sent));
+        assert!(lan.take("m").has_event(Event::LeaderResigned { leader: id("z") }), "{sent:?}");
+        assert_eq!(lan.at("m").leader(), None, "{sent:?}");
     }
 }
 
@@ -275,9 +275,9 @@ fn a_leader_that_stands_for_election_again_leads_no_more() {
 fn leader_learns_of_a_missed_leadership_from_a_new_follower() {
     let (mut outdated, mut lost) = (Peer::leading("a", 2), Peer::leading("b", 4));
     let mut lan = Lan::following("c", patient(), &mut lost);
-    lan.hear(lost.says(Body::Resignation { successor: Some(id("a")) }));
+    lan.hear(lost.sends(Body::Resignation { successor: Some(id("a")) }));
     lan.take("c");
-    lan.hear(outdated.says(EVERY_SECOND));
+    lan.hear(outdated.sends(EVERY_SECOND));
     assert_eq!(lan.at("c").leader(), Some(id("a")));
     let told = lan.take("c").bodies();
     assert!(matches!(told[..], [Body::Heartbeat { conceded: Some(Term(4)), .. }]), "{told:?}");
@@ -286,7 +286,7 @@ fn leader_learns_of_a_missed_leadership_from_a_new_follower() {
 /// Before, a member was forgotten after ten minutes without a datagram, even the leader.
 #[test]
 fn leader_known_by_probe_replies_is_not_forgotten() {
-    let mut lan = Lan::settled(&["a", "b", "c"], &patient());
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     lan.deaf.insert((id("a"), id("c")));
     lan.pass(FORGET_AFTER * 2);
     assert_eq!(lan.leaders(), ["a"]);
@@ -300,13 +300,13 @@ fn write_that_ends_after_the_stop_requests_nothing() {
     let mut lan = Lan::led_by("b");
     lan.set_slow_disk("b", true);
     lan.set_hooks("b", Some(HookOutcome::NotRun));
-    lan.hear(Peer::new("c").says(Body::Heartbeat {
+    lan.hear(Peer::new("c").sends(Body::Heartbeat {
         interval_us: 0,
         leader: Some(id("b")),
         conceded: Some(Term(5)),
         acknowledged: None,
     }));
-    lan.tell("b", |election, now| election.stop(now));
+    lan.on("b", |election, now| election.stop(now));
     assert_eq!(lan.take("b").stopped(), Some(StopCause::Requested));
     lan.end_write("b");
     assert!(lan.take("b").0.is_empty());
@@ -319,9 +319,9 @@ fn a_leader_that_is_heard_in_another_life_has_yet_to_declare() {
     let mut former = Peer::leading("a", 4);
     let mut lan = Lan::following("b", patient(), &mut former);
     let mut restarted = Peer { incarnation: Incarnation(9), ..Peer::leading("a", 5) };
-    lan.hear(restarted.says(Body::Challenge));
+    lan.hear(restarted.sends(Body::Challenge));
     assert_eq!(lan.at("b").leader(), None);
-    lan.hear(restarted.says(EVERY_SECOND));
+    lan.hear(restarted.sends(EVERY_SECOND));
     assert_eq!(lan.at("b").leader(), Some(id("a")));
     lan.pass(secs(1));
     let silent = |event| matches!(event, Event::LeaderSilent { .. });

@@ -13,7 +13,7 @@ const HEARTBEAT: Body =
 impl Lan {
     /// A network of keyed nodes, of which the first leads and the others follow.
     fn keyed(names: &[&str]) -> Self {
-        let mut lan = Lan::settled(names, &keyed());
+        let mut lan = Lan::stable(names, &keyed());
         assert_eq!(lan.leaders(), [names[0]]);
         lan.pass(ms(500));
         for name in names {
@@ -55,7 +55,7 @@ fn is_heartbeat(body: &Body) -> bool {
 fn declaration_of_an_unproven_leader_is_ignored_until_it_answers() {
     let mut lan = Lan::keyed(&["b"]);
     let mut better = Peer::leading("a", 50);
-    let declaration = better.says(EVERY_SECOND);
+    let declaration = better.sends(EVERY_SECOND);
     lan.hear(declaration);
     assert!(lan.at("b").is_leader());
     assert_eq!(lan.at("b").term(), Term(1));
@@ -65,7 +65,7 @@ fn declaration_of_an_unproven_leader_is_ignored_until_it_answers() {
     assert_eq!(challenges.len(), 1);
     assert!(challenges[0].echoes.iter().eq([&declaration.echo()]));
 
-    let answer = better.says(EVERY_SECOND);
+    let answer = better.sends(EVERY_SECOND);
     lan.hear(echoing(answer, &challenges[0]));
     assert_eq!(lan.at("b").leader(), Some(id("a")));
 }
@@ -73,7 +73,7 @@ fn declaration_of_an_unproven_leader_is_ignored_until_it_answers() {
 #[test]
 fn without_a_key_all_nodes_are_believed_and_nothing_is_echoed() {
     let mut lan = Lan::led_by("b");
-    lan.hear(Peer::leading("a", 50).says(EVERY_SECOND));
+    lan.hear(Peer::leading("a", 50).sends(EVERY_SECOND));
     assert_eq!(lan.at("b").leader(), Some(id("a")));
     assert!(lan.take("b").sent().all(|(_, message)| message.echoes.is_empty()));
 }
@@ -178,7 +178,7 @@ fn unproven_challenge_gets_a_challenge_and_no_answer() {
     let mut lan = Lan::keyed(&["b"]);
     let declaration = lan.last_declaration_of("b");
     let mut peer = Peer::new("c");
-    let earlier = peer.says(Body::Challenge);
+    let earlier = peer.sends(Body::Challenge);
     // The replayed challenge echoes a datagram of this node that was recent then.
     lan.pass(secs(60));
     lan.take("b");
@@ -199,7 +199,7 @@ fn replayed_hellos_are_challenged_ever_more_rarely() {
     let mut lan = Lan::keyed(&["a"]);
     let mut gone = Peer { role: Role::Starting, ..Peer::new("b") };
     for _ in 0..2000 {
-        let hello = gone.says(HEARTBEAT);
+        let hello = gone.sends(HEARTBEAT);
         lan.hear(hello);
         lan.pass(ms(5));
     }
@@ -216,7 +216,7 @@ fn replayed_hellos_are_challenged_ever_more_rarely() {
 fn many_unproven_nodes_are_challenged_one_datagram_at_a_time() {
     let mut lan = Lan::keyed(&["a"]);
     for number in 0..100 {
-        lan.hear(Peer::new(&format!("n{number:02}")).says(HEARTBEAT));
+        lan.hear(Peer::new(&format!("n{number:02}")).sends(HEARTBEAT));
     }
     assert_eq!(lan.take("a").challenges().len(), 1);
     lan.pass(secs(1));
@@ -234,8 +234,8 @@ fn an_older_life_of_a_member_neither_displaces_nor_contests_it() {
     lan.pass(secs(30));
     let mut former = Peer { role: Role::Leader, term: Term(9), ..Peer::new("b") };
     assert!(former.incarnation < lan.at("b").life.incarnation);
-    lan.hear(former.says(EVERY_SECOND));
-    lan.hear(former.says(Body::Resignation { successor: None }));
+    lan.hear(former.sends(EVERY_SECOND));
+    lan.hear(former.sends(Body::Resignation { successor: None }));
     assert_eq!(lan.leaders(), ["a"]);
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
     assert_eq!(lan.at("a").term(), Term(1));
@@ -249,8 +249,8 @@ fn replayed_former_lives_of_a_node_do_not_stop_it() {
     lan.pass(secs(30));
     lan.take("b");
     let mut former = Peer::new("b");
-    lan.hear(former.says(HEARTBEAT));
-    lan.hear(former.says(Body::Objection { newcomer: Incarnation(2) }));
+    lan.hear(former.sends(HEARTBEAT));
+    lan.hear(former.sends(Body::Objection { newcomer: Incarnation(2) }));
     let said = lan.take("b");
     assert_eq!(said.stopped(), None);
     assert!(said.bodies().iter().all(|body| !matches!(body, Body::Objection { .. })));
@@ -261,9 +261,9 @@ fn replayed_former_lives_of_a_node_do_not_stop_it() {
 fn duplicate_that_answers_receives_an_objection_that_it_believes() {
     let mut lan = Lan::keyed(&["a"]);
     let mut newcomer = Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
-    lan.hear(newcomer.says(HEARTBEAT));
+    lan.hear(newcomer.sends(HEARTBEAT));
     let challenge = lan.take("a").challenges()[0];
-    let answer = echoing(newcomer.says(HEARTBEAT), &challenge);
+    let answer = echoing(newcomer.sends(HEARTBEAT), &challenge);
     lan.hear(answer);
     let objection = lan.last_said("a", |body| matches!(body, Body::Objection { .. }));
     assert_eq!(objection.body, Body::Objection { newcomer: Incarnation(9) });
@@ -276,17 +276,17 @@ fn a_candidate_answers_a_challenge_with_its_proposal() {
     let params = Params { min_candidates: 2, ..keyed() };
     lan.start("b", params);
     let mut worse = Peer::new("c");
-    lan.hear(worse.says(HEARTBEAT));
+    lan.hear(worse.sends(HEARTBEAT));
     lan.pass(secs(1));
     let challenge = lan.take("b").challenges()[0];
-    lan.hear(echoing(worse.says(HEARTBEAT), &challenge));
+    lan.hear(echoing(worse.sends(HEARTBEAT), &challenge));
     while lan.at("b").role() != Role::Candidate {
         lan.pass(ms(10));
-        lan.hear(worse.says(HEARTBEAT));
+        lan.hear(worse.sends(HEARTBEAT));
     }
     let proposal = lan.last_said("b", |body| *body == Body::Proposal);
     lan.take("b");
-    let question = echoing(worse.says(Body::Challenge), &proposal);
+    let question = echoing(worse.sends(Body::Challenge), &proposal);
     lan.hear(question);
     let answer = lan.last_said("b", |body| *body == Body::Proposal);
     assert!(answer.echoes.iter().any(|echo| *echo == question.echo()));

@@ -36,7 +36,7 @@ impl Lan {
     fn last_of(&self, name: &str) -> Message {
         let election = self.at(name);
         let (incarnation, sequence) = (election.life.incarnation, election.sent.newest);
-        Peer { incarnation, sequence, ..Peer::new(name) }.says(HEARTBEAT)
+        Peer { incarnation, sequence, ..Peer::new(name) }.sends(HEARTBEAT)
     }
 
     fn votes_that_count(&self, name: &str) -> usize {
@@ -87,7 +87,7 @@ fn former_lives_of_the_voters_cost_a_leader_no_lease() {
             life += 1;
             for name in ["b", "c"] {
                 let mut former = Peer { incarnation: Incarnation(life), ..Peer::new(name) };
-                lan.hear(former.says(HEARTBEAT));
+                lan.hear(former.sends(HEARTBEAT));
             }
         }
         lan.pass(ms(10));
@@ -102,13 +102,13 @@ fn flood_of_unproven_nodes_does_not_delay_the_challenge_of_a_duplicate() {
     let mut lan = Lan::keyed_voters();
     for round in 0..200 {
         if round == 20 {
-            lan.hear(Peer::new("b").says(HEARTBEAT));
-            lan.hear(Peer::new("c").says(HEARTBEAT));
+            lan.hear(Peer::new("b").sends(HEARTBEAT));
+            lan.hear(Peer::new("c").sends(HEARTBEAT));
         }
         for number in 0..16 {
             let name = format!("n{:02}", (round * 16 + number) % 64);
             let incarnation = Incarnation(1 + round / 4);
-            lan.hear(Peer { incarnation, ..Peer::new(&name) }.says(HEARTBEAT));
+            lan.hear(Peer { incarnation, ..Peer::new(&name) }.sends(HEARTBEAT));
         }
         lan.pass(ms(24));
         assert_eq!(lan.leaders(), ["a"], "deposed in round {round}");
@@ -132,13 +132,13 @@ fn late_datagrams_of_the_earlier_life_contest_no_vote() {
 /// The same after the new life has left.
 #[test]
 fn late_datagrams_of_the_earlier_life_restore_no_member() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     lan.pass(secs(3));
     let recorded = lan.recorded("b", beats);
     lan.crash("b");
     lan.start("b", keyed());
     lan.pass(ms(100));
-    lan.tell("b", |election, now| election.stop(now));
+    lan.on("b", |election, now| election.stop(now));
     lan.crash("b");
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
     lan.hear_again(recorded);
@@ -148,7 +148,7 @@ fn late_datagrams_of_the_earlier_life_restore_no_member() {
 /// A suspended host, or a daemon that was stopped until its socket overflowed.
 #[test]
 fn datagrams_received_during_a_suspend_are_ignored() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     let suspended = lan.host("b").election.take();
     lan.take("a");
     lan.pass(secs(60));
@@ -171,11 +171,11 @@ fn replayed_later_lives_do_not_keep_nodes_apart() {
     let later = |name| Peer { incarnation: Incarnation(9), ..Peer::leading(name, 3) };
     let (mut a, mut b) = (later("a"), later("b"));
     lan.start("a", keyed());
-    lan.hear(b.says(EVERY_SECOND));
+    lan.hear(b.sends(EVERY_SECOND));
     lan.pass(secs(5));
     lan.cut_off("a");
     lan.start("b", keyed());
-    lan.hear(a.says(EVERY_SECOND));
+    lan.hear(a.sends(EVERY_SECOND));
     lan.pass(ms(600));
     lan.reconnect("a");
     lan.pass_with(secs(60), &mut [(&mut a, EVERY_SECOND), (&mut b, EVERY_SECOND)]);
@@ -199,11 +199,11 @@ fn new_node_joins_a_keyed_group_in_a_high_term() {
 
 #[test]
 fn many_former_lives_are_challenged_ever_more_rarely() {
-    let mut lan = Lan::settled(&["a"], &keyed());
+    let mut lan = Lan::stable(&["a"], &keyed());
     lan.take("a");
     for life in 1..400 {
         let mut former = Peer { incarnation: Incarnation(life), ..Peer::new("b") };
-        lan.hear(former.says(HEARTBEAT));
+        lan.hear(former.sends(HEARTBEAT));
         lan.pass(ms(25));
     }
     let challenges = lan.take("a").bodies().iter().filter(|body| **body == Body::Challenge).count();
@@ -213,12 +213,12 @@ fn many_former_lives_are_challenged_ever_more_rarely() {
 /// A reload removes the key while a challenge is due.
 #[test]
 fn removed_key_ends_all_challenges() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     lan.take("b");
-    lan.hear(Peer::new("z").says(HEARTBEAT));
+    lan.hear(Peer::new("z").sends(HEARTBEAT));
     lan.hosts.get_mut(&id("a")).unwrap().election = None;
-    lan.hear(Peer::new("y").says(HEARTBEAT));
-    lan.tell("b", |election, now| election.reconfigure(now, patient()));
+    lan.hear(Peer::new("y").sends(HEARTBEAT));
+    lan.on("b", |election, now| election.reconfigure(now, patient()));
     lan.take("b");
     lan.pass(secs(1));
     assert!(!lan.take("b").bodies().contains(&Body::Challenge));
@@ -227,24 +227,24 @@ fn removed_key_ends_all_challenges() {
 /// A reload adds a key: members must prove again that they are alive.
 #[test]
 fn member_must_prove_itself_after_a_key_is_added() {
-    let mut lan = Lan::settled(&["b"], &patient());
+    let mut lan = Lan::stable(&["b"], &patient());
     let mut forged = Peer { incarnation: Incarnation(3), ..Peer::new("a") };
-    lan.hear(forged.says(HEARTBEAT));
-    lan.tell("b", |election, now| election.reconfigure(now, keyed()));
+    lan.hear(forged.sends(HEARTBEAT));
+    lan.on("b", |election, now| election.reconfigure(now, keyed()));
     // A datagram of that life, sealed with the key, and recorded while it still ran.
     let mut recorded =
         Peer { incarnation: Incarnation(3), sequence: Sequence(70), ..Peer::leading("a", 9) };
-    lan.hear(recorded.says(EVERY_SECOND));
+    lan.hear(recorded.sends(EVERY_SECOND));
     assert!(lan.at("b").is_leader());
 }
 
 /// An echo alone does not make an earlier datagram of an unproven node count.
 #[test]
 fn replayed_datagram_of_an_unproven_node_stays_ignored() {
-    let mut lan = Lan::settled(&["b"], &keyed());
+    let mut lan = Lan::stable(&["b"], &keyed());
     lan.take("b");
     let mut a = Peer::leading("a", 9);
-    let first = a.says(EVERY_SECOND);
+    let first = a.sends(EVERY_SECOND);
     lan.hear(first);
     let challenge = lan.take("b").sent().map(|(_, it)| it).last().unwrap();
     let mut late = first;
@@ -256,7 +256,7 @@ fn replayed_datagram_of_an_unproven_node_stays_ignored() {
 /// A suspended host on which a deadline passes before any datagram arrives.
 #[test]
 fn resumed_host_believes_no_echo_from_before_the_suspend() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     let suspended = lan.host("a").election.take();
     lan.take("b");
     lan.pass(ms(2900));
@@ -276,12 +276,12 @@ fn endless_new_ids_do_not_delay_the_challenge_of_a_duplicate() {
     let mut lan = Lan::keyed_voters();
     for round in 0..200 {
         if round == 20 {
-            lan.hear(Peer::new("b").says(HEARTBEAT));
-            lan.hear(Peer::new("c").says(HEARTBEAT));
+            lan.hear(Peer::new("b").sends(HEARTBEAT));
+            lan.hear(Peer::new("c").sends(HEARTBEAT));
         }
         lan.pass(ms(1));
         for number in 0..16 {
-            lan.hear(Peer::new(&format!("n{}", round * 16 + number)).says(HEARTBEAT));
+            lan.hear(Peer::new(&format!("n{}", round * 16 + number)).sends(HEARTBEAT));
         }
         lan.pass(ms(23));
         assert_eq!(lan.leaders(), ["a"], "deposed in round {round}");
@@ -296,16 +296,16 @@ fn later_lives_replayed_without_pause_do_not_keep_nodes_apart() {
     let lives = |name| [7, 8, 9].map(|life| later(name, life));
     let (mut a, mut b) = (lives("a"), lives("b"));
     lan.start("a", keyed());
-    lan.hear(b[0].says(EVERY_SECOND));
+    lan.hear(b[0].sends(EVERY_SECOND));
     lan.pass(secs(5));
     lan.cut_off("a");
     lan.start("b", keyed());
-    lan.hear(a[0].says(EVERY_SECOND));
+    lan.hear(a[0].sends(EVERY_SECOND));
     lan.pass(ms(600));
     lan.reconnect("a");
     for _ in 0..1500 {
         for former in a.iter_mut().chain(&mut b) {
-            lan.hear(former.says(EVERY_SECOND));
+            lan.hear(former.sends(EVERY_SECOND));
         }
         lan.pass(ms(20));
     }
@@ -329,7 +329,7 @@ fn hellos_of_two_lives(lan: &mut Lan) -> [Message; 2] {
     [2, 3].map(|life| {
         let incarnation = Incarnation(life);
         let mut newcomer = Peer { incarnation, role: Role::Starting, ..Peer::new("b") };
-        let hello = echoing_newest(lan, newcomer.says(HEARTBEAT), "a");
+        let hello = echoing_newest(lan, newcomer.sends(HEARTBEAT), "a");
         lan.hear(hello);
         hello
     })
@@ -337,7 +337,7 @@ fn hellos_of_two_lives(lan: &mut Lan) -> [Message; 2] {
 
 #[test]
 fn alternating_replayed_hellos_of_two_lives_do_not_hurry_the_leader() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     let hellos = hellos_of_two_lives(&mut lan);
     lan.take("a");
     for _ in 0..100 {
@@ -356,7 +356,7 @@ fn replayed_hellos_contest_no_vote() {
     let mut lan = Lan::keyed_voters();
     let mut duplicate =
         Peer { incarnation: Incarnation(900), role: Role::Starting, ..Peer::new("c") };
-    let hello = echoing_newest(&lan, duplicate.says(HEARTBEAT), "a");
+    let hello = echoing_newest(&lan, duplicate.sends(HEARTBEAT), "a");
     lan.hear(hello);
     assert_eq!(lan.votes_that_count("a"), 2);
     for _ in 0..30 {
@@ -370,7 +370,7 @@ fn replayed_hellos_contest_no_vote() {
 /// The same two lives, when no daemon with their id is left.
 #[test]
 fn hello_of_an_earlier_life_restores_no_member() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     lan.crash("b");
     lan.pass(secs(10));
     let hellos = hellos_of_two_lives(&mut lan);
@@ -385,16 +385,16 @@ fn hello_of_an_earlier_life_restores_no_member() {
 /// large group.
 #[test]
 fn datagram_after_a_rare_heartbeat_is_not_recent_for_longer() {
-    let mut lan = Lan::settled(&["a"], &keyed());
+    let mut lan = Lan::stable(&["a"], &keyed());
     let seldom = Body::Heartbeat {
         interval_us: 60_000_000,
         leader: None,
         conceded: None,
         acknowledged: None,
     };
-    let word = echoing_newest(&lan, Peer::new("c").says(seldom), "a");
+    let word = echoing_newest(&lan, Peer::new("c").sends(seldom), "a");
     lan.hear(word);
-    let late = echoing(Peer::new("b").says(HEARTBEAT), "c", Incarnation(1), 1);
+    let late = echoing(Peer::new("b").sends(HEARTBEAT), "c", Incarnation(1), 1);
     lan.pass(secs(7));
     assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
     lan.hear(late);
@@ -405,9 +405,9 @@ fn datagram_after_a_rare_heartbeat_is_not_recent_for_longer() {
 #[test]
 fn echo_of_a_datagram_from_before_the_proof_proves_nothing() {
     for (life, pause, is_suspended) in [(1, 60, false), (2, 1, false), (1, 20, true)] {
-        let mut lan = Lan::settled(&["a"], &keyed());
+        let mut lan = Lan::stable(&["a"], &keyed());
         let mut c = Peer::new("c");
-        let first = echoing_newest(&lan, c.says(HEARTBEAT), "a");
+        let first = echoing_newest(&lan, c.sends(HEARTBEAT), "a");
         lan.hear(first);
         assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
         let suspended = is_suspended.then(|| lan.host("a").election.take());
@@ -415,17 +415,17 @@ fn echo_of_a_datagram_from_before_the_proof_proves_nothing() {
         if let Some(election) = suspended {
             lan.host("a").election = election;
             // It challenges the sender before its next sweep.
-            let doubted = c.says(HEARTBEAT);
+            let doubted = c.sends(HEARTBEAT);
             lan.hear(doubted);
         }
         let mut c = Peer { incarnation: Incarnation(life), sequence: Sequence(100), ..c };
-        let back = echoing_newest(&lan, c.says(HEARTBEAT), "a");
+        let back = echoing_newest(&lan, c.sends(HEARTBEAT), "a");
         lan.hear(back);
         assert_eq!(lan.sees("a", "c"), Some(MemberState::Alive));
-        let missed = echoing(Peer::new("b").says(HEARTBEAT), "c", Incarnation(life), 50);
+        let missed = echoing(Peer::new("b").sends(HEARTBEAT), "c", Incarnation(life), 50);
         lan.hear(missed);
         assert_eq!(lan.sees("a", "b"), None, "{life} {pause}");
-        let new = echoing(Peer::new("d").says(HEARTBEAT), "c", Incarnation(life), 101);
+        let new = echoing(Peer::new("d").sends(HEARTBEAT), "c", Incarnation(life), 101);
         lan.hear(new);
         assert_eq!(lan.sees("a", "d"), Some(MemberState::Alive));
     }
@@ -433,9 +433,9 @@ fn echo_of_a_datagram_from_before_the_proof_proves_nothing() {
 
 #[test]
 fn echo_of_this_nodes_former_life_proves_nothing() {
-    let mut lan = Lan::settled(&["a"], &keyed());
+    let mut lan = Lan::stable(&["a"], &keyed());
     let (former, newest) = (Incarnation(7), lan.at("a").sent.newest.0);
-    let message = echoing(Peer::new("b").says(HEARTBEAT), "a", former, newest);
+    let message = echoing(Peer::new("b").sends(HEARTBEAT), "a", former, newest);
     lan.hear(message);
     assert_eq!(lan.sees("a", "b"), None);
 }
@@ -444,26 +444,26 @@ fn echo_of_this_nodes_former_life_proves_nothing() {
 /// heard.
 #[test]
 fn echo_that_an_earlier_life_may_know_proves_nothing() {
-    let mut lan = Lan::settled(&["a"], &keyed());
+    let mut lan = Lan::stable(&["a"], &keyed());
     let mut later = Peer { incarnation: Incarnation(2), ..Peer::new("b") };
-    let joins = echoing_newest(&lan, later.says(HEARTBEAT), "a");
+    let joins = echoing_newest(&lan, later.sends(HEARTBEAT), "a");
     let heard_by_both = lan.at("a").sent.newest.0;
     lan.hear(joins);
-    let leaves = later.says(Body::Farewell { id_taken: false });
+    let leaves = later.sends(Body::Farewell { id_taken: false });
     lan.hear(leaves);
     let mut former = Peer::new("b");
-    let last_words = echoing(former.says(HEARTBEAT), "a", Incarnation(1), heard_by_both);
+    let last_words = echoing(former.sends(HEARTBEAT), "a", Incarnation(1), heard_by_both);
     lan.hear(last_words);
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Left));
     lan.pass(secs(1));
-    let answer = echoing_newest(&lan, former.says(HEARTBEAT), "a");
+    let answer = echoing_newest(&lan, former.sends(HEARTBEAT), "a");
     lan.hear(answer);
     assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
 }
 
 #[test]
 fn old_datagrams_of_a_failed_member_cause_no_challenge() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     lan.pass(secs(5));
     let recorded = lan.recorded("b", |_| true);
     lan.crash("b");
@@ -479,7 +479,7 @@ fn doubt_about_a_duplicate_ends_with_its_answer_time_and_then_pauses() {
     let mut lan = Lan::keyed_voters();
     let doubted = |lan: &Lan| !lan.at("b").own_vote_counts(lan.now);
     let began = lan.now;
-    lan.hear(Peer::new("b").says(HEARTBEAT));
+    lan.hear(Peer::new("b").sends(HEARTBEAT));
     assert!(doubted(&lan));
     lan.pass(ms(24));
     assert!(doubted(&lan));
@@ -487,10 +487,10 @@ fn doubt_about_a_duplicate_ends_with_its_answer_time_and_then_pauses() {
     for life in 2..100 {
         assert!(!doubted(&lan), "{:?} after the first", lan.now.since(began));
         lan.pass(ms(100));
-        lan.hear(Peer { incarnation: Incarnation(life), ..Peer::new("b") }.says(HEARTBEAT));
+        lan.hear(Peer { incarnation: Incarnation(life), ..Peer::new("b") }.sends(HEARTBEAT));
     }
     lan.pass(secs(3));
-    lan.hear(Peer { incarnation: Incarnation(100), ..Peer::new("b") }.says(HEARTBEAT));
+    lan.hear(Peer { incarnation: Incarnation(100), ..Peer::new("b") }.sends(HEARTBEAT));
     assert!(doubted(&lan));
 }
 
@@ -501,7 +501,7 @@ fn doubt_ends_even_if_the_node_cannot_challenge() {
     let hooks_end = Some(HookOutcome::Succeeded);
     lan.hosts.insert(id("a"), Host { hooks_end, disk_is_slow: true, ..Host::default() });
     lan.start("a", keyed_quorum());
-    lan.hear(Peer { incarnation: Incarnation(0), ..Peer::new("a") }.says(HEARTBEAT));
+    lan.hear(Peer { incarnation: Incarnation(0), ..Peer::new("a") }.sends(HEARTBEAT));
     assert!(lan.at("a").duplicates.is_in_doubt(lan.now));
     lan.pass(secs(12));
     assert!(!lan.at("a").duplicates.is_in_doubt(lan.now));
@@ -511,12 +511,12 @@ fn doubt_ends_even_if_the_node_cannot_challenge() {
 /// A broken member challenges without end.
 #[test]
 fn endless_challenges_are_answered_at_most_once_a_gap() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     let mut broken = Peer::new("z");
-    let hello = echoing_newest(&lan, broken.says(HEARTBEAT), "a");
+    let hello = echoing_newest(&lan, broken.sends(HEARTBEAT), "a");
     lan.hear(hello);
     let asks_b = |lan: &mut Lan, broken: &mut Peer| {
-        let challenge = echoing_newest(lan, broken.says(Body::Challenge), "b");
+        let challenge = echoing_newest(lan, broken.sends(Body::Challenge), "b");
         lan.hear(challenge);
     };
     lan.pass(secs(2));
@@ -541,10 +541,10 @@ fn objection_echoes_the_newcomer_and_not_an_earlier_one() {
         let incarnation = Incarnation(life);
         Peer { incarnation, role: Role::Starting, ..Peer::new("m") }
     });
-    lan.hear(earlier.says(HEARTBEAT));
+    lan.hear(earlier.sends(HEARTBEAT));
     lan.pass(secs(2));
     lan.take("m");
-    let hello = echoing_newest(&lan, newcomer.says(HEARTBEAT), "m");
+    let hello = echoing_newest(&lan, newcomer.sends(HEARTBEAT), "m");
     lan.hear(hello);
     let told = lan.take("m");
     let (_, objection) = told.sent().next().unwrap();
@@ -555,10 +555,10 @@ fn objection_echoes_the_newcomer_and_not_an_earlier_one() {
 /// Between the pauses it had the time for one datagram, but not for a sweep.
 #[test]
 fn a_second_pause_right_after_the_first_is_noticed_too() {
-    let mut lan = Lan::settled(&["a", "b"], &keyed());
+    let mut lan = Lan::stable(&["a", "b"], &keyed());
     lan.now += secs(60);
     let doubted = lan.last_of("b");
-    lan.tell("a", |election, now| election.handle_datagram(now, address(id("b")), &doubted));
+    lan.on("a", |election, now| election.handle_datagram(now, address(id("b")), &doubted));
     let next = Message { sequence: Sequence(doubted.sequence.0 + 1), ..doubted };
     let next = echoing_newest(&lan, next, "a");
     assert!(lan.at("a").is_proven(lan.now, &next));
@@ -569,7 +569,7 @@ fn a_second_pause_right_after_the_first_is_noticed_too() {
 /// The caller may ask for a proof before the first input after a pause.
 #[test]
 fn after_a_pause_no_datagram_is_proven_before_all_members_are_doubted() {
-    let lan = Lan::settled(&["a", "b"], &keyed());
+    let lan = Lan::stable(&["a", "b"], &keyed());
     let next = echoing_newest(&lan, lan.last_of("b"), "a");
     assert!(lan.at("a").is_proven(lan.now, &next));
     assert!(!lan.at("a").is_proven(lan.now + secs(60), &next));
@@ -578,7 +578,7 @@ fn after_a_pause_no_datagram_is_proven_before_all_members_are_doubted() {
 /// Keyed nodes in their second life, all of which know each other.
 fn restarted_group(names: &[String]) -> Lan {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut lan = Lan::settled(&names, &keyed());
+    let mut lan = Lan::stable(&names, &keyed());
     for name in &names {
         lan.crash(name);
     }
@@ -606,7 +606,7 @@ fn sent_while_replayed(
             break;
         }
         let at = number % former.len();
-        let message = former[at].says(HEARTBEAT);
+        let message = former[at].sends(HEARTBEAT);
         lan.hear(message);
         lan.pass(Duration::from_micros(3333));
     }

@@ -17,7 +17,7 @@ fn a_member_that_joins_prolongs_start_up_until_the_samples_agree() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.pass(ms(1500));
-    lan.hear(Peer::new("b").says(Body::Heartbeat {
+    lan.hear(Peer::new("b").sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -35,7 +35,7 @@ fn start_up_lasts_no_longer_than_the_grace_period() {
     lan.start("a", patient());
     for second in 0..15 {
         assert_eq!(lan.at("a").role(), Role::Starting, "after {second} s");
-        lan.hear(Peer::new(&format!("b{second}")).says(Body::Heartbeat {
+        lan.hear(Peer::new(&format!("b{second}")).sends(Body::Heartbeat {
             interval_us: 0,
             leader: None,
             conceded: None,
@@ -51,7 +51,7 @@ fn a_declaration_ends_start_up_even_a_worse_leaders() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.pass(ms(300));
-    lan.hear(Peer::leading("z", 4).says(EVERY_SECOND));
+    lan.hear(Peer::leading("z", 4).sends(EVERY_SECOND));
     assert_eq!(lan.at("a").role(), Role::Follower);
     assert_eq!(lan.at("a").leader(), Some(id("z")));
     assert_eq!(lan.at("a").term(), Term(4));
@@ -69,7 +69,7 @@ fn leader_declares_at_once_to_a_starting_node() {
 fn a_proposal_does_not_end_start_up() {
     let mut lan = Lan::new();
     lan.start("a", patient());
-    lan.hear(Peer::new("z").says(Body::Proposal));
+    lan.hear(Peer::new("z").sends(Body::Proposal));
     assert_eq!(lan.at("a").role(), Role::Starting);
 }
 
@@ -99,7 +99,7 @@ fn a_node_without_a_link_starts_until_it_has_one() {
     lan.start_linked("a", patient(), false);
     lan.pass(secs(60));
     assert_eq!(lan.at("a").role(), Role::Starting);
-    lan.tell("a", |election, now| election.handle_links(now, true));
+    lan.on("a", |election, now| election.handle_links(now, true));
     lan.pass(ms(1999));
     assert_eq!(lan.at("a").role(), Role::Starting, "it listens anew");
     lan.pass(ms(1));
@@ -111,10 +111,10 @@ fn a_link_that_fails_during_start_up_keeps_the_node_starting() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.pass(ms(1500));
-    lan.tell("a", |election, now| election.handle_links(now, false));
+    lan.on("a", |election, now| election.handle_links(now, false));
     lan.pass(secs(60));
     assert_eq!(lan.at("a").role(), Role::Starting);
-    lan.tell("a", |election, now| election.handle_links(now, true));
+    lan.on("a", |election, now| election.handle_links(now, true));
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["a"]);
 }
@@ -137,7 +137,7 @@ fn starting_node_sends_heartbeats_at_the_first_samples_in_any_group() {
     lan.start("m", Params::default());
     for number in 0..400 {
         let mut other = Peer { role: Role::Starting, ..Peer::new(&format!("a{number}")) };
-        lan.hear(other.says(Body::Heartbeat {
+        lan.hear(other.sends(Body::Heartbeat {
             interval_us: 2_200_000,
             leader: None,
             conceded: None,

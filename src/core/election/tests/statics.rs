@@ -39,7 +39,7 @@ fn a_static_follower_never_leads() {
     lan.pass(secs(60));
     assert_eq!(lan.at("a").role(), Role::Follower);
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::StaticFollower));
-    lan.hear(Peer::leading("z", 3).says(Body::Resignation { successor: Some(id("a")) }));
+    lan.hear(Peer::leading("z", 3).sends(Body::Resignation { successor: Some(id("a")) }));
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), Vec::<String>::new());
 }
@@ -68,7 +68,7 @@ fn static_leader_refuses_to_yield() {
     let mut lan = Lan::new();
     lan.start("a", fixed(StaticRole::Leader));
     lan.pass(secs(5));
-    let yielded = lan.tell("a", |election, now| election.yield_leadership(now));
+    let yielded = lan.on("a", |election, now| election.yield_leadership(now));
     assert_eq!(yielded, Err(YieldError::StaticRole));
     assert_eq!(lan.leaders(), ["a"]);
 }
@@ -79,11 +79,11 @@ fn static_leader_out_of_service_is_replaced_and_returns() {
     lan.start("a", patient());
     lan.start("z", fixed(StaticRole::Leader));
     lan.pass(secs(10));
-    lan.tell("z", |election, now| election.set_maintenance(now, true));
+    lan.on("z", |election, now| election.set_maintenance(now, true));
     lan.pass(secs(5));
     assert_eq!(lan.leaders(), ["a"]);
-    assert_eq!(lan.tell("a", |e, now| e.yield_leadership(now)), Ok(Yielding::Began));
-    lan.tell("z", |election, now| election.set_maintenance(now, false));
+    assert_eq!(lan.on("a", |e, now| e.yield_leadership(now)), Ok(Yielding::Began));
+    lan.on("z", |election, now| election.set_maintenance(now, false));
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["z"]);
 }
@@ -92,10 +92,10 @@ fn static_leader_out_of_service_is_replaced_and_returns() {
 fn in_quorum_mode_a_static_role_waits_for_the_restart_that_ends_the_mode() {
     let voters = Voters::new(["a", "b", "c"].map(id)).unwrap();
     let quorum = Some(QuorumParams { voters, demote_grace: secs(5) });
-    let mut lan = Lan::settled(&["a", "b", "c"], &Params { quorum, ..patient() });
+    let mut lan = Lan::stable(&["a", "b", "c"], &Params { quorum, ..patient() });
     assert_eq!(lan.leaders(), ["a"]);
     lan.cut_off("a");
-    lan.tell("a", |election, now| election.reconfigure(now, fixed(StaticRole::Leader)));
+    lan.on("a", |election, now| election.reconfigure(now, fixed(StaticRole::Leader)));
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["b"], "a has no majority");
 }
@@ -107,18 +107,18 @@ fn static_leader_with_failing_check_is_replaced_and_returns() {
     lan.start("z", Params { check: Some(Thresholds::default()), ..fixed(StaticRole::Leader) });
     lan.pass(secs(10));
     assert_eq!(lan.at("z").ineligible(lan.now), Some(Ineligible::CheckPending));
-    lan.tell("z", |election, now| election.handle_check(now, true));
+    lan.on("z", |election, now| election.handle_check(now, true));
     lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["z"]);
     lan.take("z");
     for _ in 0..3 {
-        lan.tell("z", |election, now| election.handle_check(now, false));
+        lan.on("z", |election, now| election.handle_check(now, false));
     }
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert_eq!(lan.take("z").hooks(), [(HookEvent::Demoted, Reason::CheckFailed)]);
     for _ in 0..2 {
-        lan.tell("z", |election, now| election.handle_check(now, true));
+        lan.on("z", |election, now| election.handle_check(now, true));
     }
     lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["z"]);

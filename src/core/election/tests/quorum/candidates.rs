@@ -126,12 +126,12 @@ fn candidate_defers_to_a_better_one_once() {
     let mut lan = alone("b");
     let mut better = voter("a");
     lan.take_proposal("b");
-    lan.hear(better.says(Body::Proposal));
+    lan.hear(better.sends(Body::Proposal));
     assert_eq!(lan.at("b").role(), Role::Follower);
     assert!(lan.take("b").votes().contains(&yes("a")));
     lan.pass(secs(4));
     lan.take_proposal("b");
-    lan.hear(better.says(Body::Proposal));
+    lan.hear(better.sends(Body::Proposal));
     assert_eq!(lan.at("b").role(), Role::Candidate, "a may hear no node");
 }
 
@@ -156,7 +156,7 @@ fn node_that_was_cut_off_disturbs_no_leader() {
 fn an_orderly_handover_takes_no_time() {
     let mut lan = three();
     let before = lan.now;
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     assert_eq!((lan.leaders(), lan.now), (vec!["b".to_owned()], before));
     assert_eq!(lan.at("c").leader(), Some(id("b")));
     assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Handover)]);
@@ -167,7 +167,7 @@ fn an_orderly_handover_takes_no_time() {
 fn a_successor_waits_for_the_demote_hook() {
     let mut lan = three();
     lan.set_hooks("a", None);
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.pass(secs(20));
     assert_eq!(lan.leaders(), Vec::<String>::new());
     assert!(lan.take("a").declarations().len() >= 20, "it keeps declaring");
@@ -233,10 +233,10 @@ impl Lan {
 fn leader_with_failing_check_is_succeeded_by_the_named_node() {
     let mut lan = three();
     let checked = Params { check: Some(Thresholds { fall: 2, rise: 1 }), ..quorum(&THREE) };
-    lan.tell("a", |election, now| election.reconfigure(now, checked));
+    lan.on("a", |election, now| election.reconfigure(now, checked));
     lan.take("a");
     for _ in 0..2 {
-        lan.tell("a", |election, now| election.handle_check(now, false));
+        lan.on("a", |election, now| election.handle_check(now, false));
     }
     assert_eq!(lan.leaders(), ["b"]);
     let outputs = lan.take("a");
@@ -258,8 +258,8 @@ fn node_that_is_no_voter_is_no_successor() {
         conceded: None,
         acknowledged: None,
     };
-    lan.hear(broken.says(hello));
-    lan.tell("a", Election::yield_leadership).unwrap();
+    lan.hear(broken.sends(hello));
+    lan.on("a", Election::yield_leadership).unwrap();
     let named = lan.take("a").last(|body| matches!(body, Body::Resignation { .. })).body;
     assert_eq!(named, Body::Resignation { successor: Some(id("b")) });
     assert_eq!(lan.leaders(), ["b"]);
@@ -273,7 +273,7 @@ fn successor_that_is_no_voter_is_ignored() {
     lan.hear(leader.declares());
     lan.take("b");
     leader.role = Role::Follower;
-    lan.hear(leader.says(Body::Resignation { successor: Some(id("x")) }));
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("x")) }));
     // Only its own turn is left, behind the node that resigned.
     lan.pass(ms(125));
     assert!(lan.take("b").bodies().contains(&Body::Proposal));
@@ -288,7 +288,7 @@ fn probe_replies_of_a_node_without_a_vote_keep_no_leader_alive() {
     let mut broken = voter("x");
     for _ in 0..200 {
         newest.sequence.0 += 1;
-        let claim = broken.says(Body::ProbeReply { leader: id("a"), newest });
+        let claim = broken.sends(Body::ProbeReply { leader: id("a"), newest });
         lan.hear(claim);
         lan.pass(ms(100));
     }

@@ -136,7 +136,7 @@ fn old_founding_datagrams_found_no_group() {
         for name in ["a", "c"] {
             let mut peer = Peer { flags, ..voter(name) };
             peer.sequence.0 = if flags == Flags::CANDIDATE { 1 } else { 2 };
-            lan.hear(peer.says(hello));
+            lan.hear(peer.sends(hello));
         }
         lan.pass(secs(1));
     }
@@ -231,18 +231,18 @@ impl Lan {
 fn a_term_that_a_removed_voter_has_won_is_not_won_again() {
     const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];
     const FOUR: [&str; 4] = ["a", "b", "c", "e"];
-    let mut lan = Lan::settled(&FIVE, &quorum(&FIVE));
+    let mut lan = Lan::stable(&FIVE, &quorum(&FIVE));
     assert_eq!((lan.leaders(), lan.at("e").term()), (vec!["a".to_owned()], Term(1)));
     for name in ["b", "c"] {
         lan.cut_off(name);
     }
     lan.pass(secs(10));
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.pass(secs(10));
     assert_eq!((lan.leaders(), lan.at("d").term()), (vec!["d".to_owned()], Term(2)));
 
     lan.cut_off("e");
-    lan.tell("d", Election::stop);
+    lan.on("d", Election::stop);
     for name in FOUR {
         lan.crash(name);
     }

@@ -18,7 +18,7 @@ fn demotions(outputs: &Outputs) -> Vec<Time> {
 fn yielding(hooks: HookOutcome) -> Lan {
     let mut lan = three();
     lan.set_hooks("a", Some(hooks));
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan
 }
 
@@ -116,7 +116,7 @@ fn crash_plan_has_the_end_of_a_grace_that_has_begun() {
 fn lost_lease_does_not_extend_a_grace_that_has_begun() {
     let mut lan = three();
     lan.set_hooks("a", Some(HookOutcome::Failed));
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     let began = lan.now;
     lan.pass(secs(3));
     lan.cut_off("a");
@@ -151,7 +151,7 @@ fn stopping_node_whose_hooks_hold_releases_no_voter() {
     for outcome in [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun] {
         let mut lan = three();
         lan.set_hooks("a", Some(outcome));
-        lan.tell("a", |election, now| election.stop(now));
+        lan.on("a", |election, now| election.stop(now));
         let done = lan.take("a");
         assert_eq!((demotions(&done).len(), done.fences().len()), (1, 0));
         assert_eq!(done.stopped(), Some(StopCause::Requested));
@@ -167,13 +167,13 @@ fn stopping_node_whose_hooks_hold_releases_no_voter() {
 #[test]
 fn a_leader_whose_hook_is_replaced_lets_go_and_hands_over() {
     let mut lan = three();
-    lan.tell("a", |election, now| election.replace_hook(now));
+    lan.on("a", |election, now| election.replace_hook(now));
     lan.pass(secs(1));
     let done = lan.take("a");
     assert_eq!(done.hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
     assert!(resigns(&done));
     assert_eq!(lan.leaders(), ["b"]);
-    lan.tell("a", |election, now| election.replace_hook(now));
+    lan.on("a", |election, now| election.replace_hook(now));
     lan.pass(secs(1));
     assert_eq!(lan.take("a").hooks(), [], "its hooks hold nothing");
 }
@@ -197,7 +197,7 @@ fn a_node_neither_votes_nor_stands_while_its_fence_command_runs() {
     lan.take("a");
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("a").votes(), [no("b")]);
-    lan.tell("a", |election, now| election.handle_fence_finished(now, HookOutcome::Failed));
+    lan.on("a", |election, now| election.handle_fence_finished(now, HookOutcome::Failed));
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("a").votes(), [yes("b")]);
 }

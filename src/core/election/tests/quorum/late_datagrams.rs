@@ -11,7 +11,7 @@ impl Lan {
     /// The network delivers a delayed datagram to `receiver`.
     fn deliver_late(&mut self, receiver: &str, message: &Message) {
         let from = address(message.sender);
-        self.tell(receiver, |election, now| election.handle_datagram(now, from, message));
+        self.on(receiver, |election, now| election.handle_datagram(now, from, message));
     }
 
     fn resignation_of(&mut self, name: &str) -> Message {
@@ -25,12 +25,12 @@ fn leading_again() -> (Lan, Message, Message) {
     let mut lan = three();
     lan.pass(secs(1));
     let declaration = lan.take("a").last_declaration();
-    lan.tell("a", Election::yield_leadership).unwrap();
+    lan.on("a", Election::yield_leadership).unwrap();
     let resignation = lan.resignation_of("a");
     lan.pass(secs(2));
     assert_eq!(lan.leaders(), ["b"]);
     lan.cut_link("a", "c");
-    lan.tell("b", Election::yield_leadership).unwrap();
+    lan.on("b", Election::yield_leadership).unwrap();
     lan.pass(secs(2));
     assert_eq!((lan.leaders(), lan.at("a").term()), (vec!["a".to_owned()], Term(3)));
     assert_eq!((declaration.term, resignation.term), (Term(1), Term(1)));

@@ -23,7 +23,7 @@ fn next_leader_waits_for_the_lease_and_the_grace() {
 
 #[test]
 fn lost_majority_causes_no_new_terms() {
-    let mut lan = Lan::settled(&["a", "b", "c", "d", "e"], &quorum(&["a", "b", "c", "d", "e"]));
+    let mut lan = Lan::stable(&["a", "b", "c", "d", "e"], &quorum(&["a", "b", "c", "d", "e"]));
     assert_eq!(lan.leaders(), ["a"]);
     for name in ["c", "d", "e"] {
         lan.crash(name);
@@ -114,7 +114,7 @@ fn acknowledgements_of_another_life_or_an_unknown_declaration_do_not_count() {
         conceded: None,
         acknowledged: Some(declaration.id()),
     };
-    lan.hear(c.says(to_another));
+    lan.hear(c.sends(to_another));
     assert_eq!(lan.take("b").hooks(), []);
 }
 
@@ -146,10 +146,10 @@ fn paused_process_sends_nothing_under_its_expired_lease() {
         lan.take("b");
         lan.now += secs(10);
         match wakes_by {
-            0 => lan.tell("b", |election, now| election.handle_timeout(now)),
+            0 => lan.on("b", |election, now| election.handle_timeout(now)),
             1 => lan.hear(c.acknowledges(&declaration)),
-            2 => lan.hear(c.says(Body::Proposal)),
-            _ => lan.tell("b", |election, now| election.set_maintenance(now, true)),
+            2 => lan.hear(c.sends(Body::Proposal)),
+            _ => lan.on("b", |election, now| election.set_maintenance(now, true)),
         }
         assert_eq!(lan.leaders(), Vec::<String>::new(), "woken by {wakes_by}");
         let woken = lan.take("b");
@@ -163,7 +163,7 @@ fn paused_process_sends_nothing_under_its_expired_lease() {
 fn leader_whose_lease_expires_in_a_handover_sends_nothing_more() {
     let mut lan = three();
     lan.set_hooks("a", None);
-    lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.cut_off("a");
     lan.pass(secs(3));
     lan.take("a");
@@ -217,7 +217,7 @@ fn a_leader_keeps_its_term_though_a_voter_knows_a_higher_one() {
     let hello =
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     for _ in 0..10 {
-        lan.hear(c.says(hello));
+        lan.hear(c.sends(hello));
         lan.pass(secs(1));
     }
     let leader = lan.take("a");
@@ -237,7 +237,7 @@ fn longer_intervals_do_not_cost_the_leadership() {
         ..slower
     };
     for name in THREE {
-        lan.tell(name, |election, now| election.reconfigure(now, slower.clone()));
+        lan.on(name, |election, now| election.reconfigure(now, slower.clone()));
     }
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), ["a"]);
@@ -252,8 +252,8 @@ fn longer_intervals_do_not_cost_the_leadership() {
 #[test]
 fn the_voters_stay_what_they_were_at_the_start() {
     let mut lan = three();
-    lan.tell("a", |election, now| election.reconfigure(now, quorum(&["a"])));
-    lan.tell("b", |election, now| election.reconfigure(now, patient()));
+    lan.on("a", |election, now| election.reconfigure(now, quorum(&["a"])));
+    lan.on("b", |election, now| election.reconfigure(now, patient()));
     for name in ["a", "b"] {
         assert_eq!(lan.at(name).params().quorum, quorum(&THREE).quorum, "{name}");
     }
@@ -305,7 +305,7 @@ fn three_with_short_leases() -> (Lan, Params) {
     let interval = Params::default().heartbeat_interval;
     let leader_alive_threshold = Params::quorum_alive_threshold(interval);
     let params = Params { leader_alive_threshold, ..quorum(&THREE) };
-    let mut lan = Lan::settled(&THREE, &params);
+    let mut lan = Lan::stable(&THREE, &params);
     assert_eq!(lan.leaders(), ["a"]);
     lan.take("a");
     (lan, params)
@@ -332,7 +332,7 @@ fn a_lost_resignation_delays_a_handover_by_a_gap_and_not_by_a_pledge() {
         for name in deaf {
             lan.deaf.insert((id("a"), id(name)));
         }
-        lan.tell("a", |election, now| election.yield_leadership(now)).unwrap();
+        lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
         lan.deaf.clear();
         lan.pass(ms(400));
         assert_eq!(lan.leaders(), ["b"], "{deaf:?} missed it");

@@ -31,7 +31,7 @@ fn enrolled() -> PersistentState {
 
 /// Three voters that have founded their group and elected `a`.
 fn three() -> Lan {
-    let mut lan = Lan::settled(&THREE, &quorum(&THREE));
+    let mut lan = Lan::stable(&THREE, &quorum(&THREE));
     assert_eq!(lan.leaders(), ["a"]);
     lan.pass(secs(1));
     for name in THREE {
@@ -70,24 +70,24 @@ impl Peer {
     /// A vote request at one heartbeat a second.
     fn asks_for_votes(&mut self) -> Message {
         self.role = Role::Candidate;
-        self.says(Body::VoteRequest { hold_us: 3_060_607 })
+        self.sends(Body::VoteRequest { hold_us: 3_060_607 })
     }
 
     fn declares(&mut self) -> Message {
         self.role = Role::Leader;
-        self.says(Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 })
+        self.sends(Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 })
     }
 
     /// A heartbeat that acknowledges `declaration`.
     fn acknowledges(&mut self, declaration: &Message) -> Message {
         let leader = Some(declaration.sender);
         let acknowledged = Some(declaration.id());
-        self.says(Body::Heartbeat { interval_us: 0, leader, conceded: None, acknowledged })
+        self.sends(Body::Heartbeat { interval_us: 0, leader, conceded: None, acknowledged })
     }
 
     fn answers(&mut self, request: &Message, granted: bool) -> Message {
         let candidate = request.sender;
-        self.says(Body::Vote { candidate, request: request.id(), granted })
+        self.sends(Body::Vote { candidate, request: request.id(), granted })
     }
 }
 

@@ -31,7 +31,7 @@ fn stopping_daemon_that_hears_its_copy_sends_nothing_more() {
     lan.pass(secs(2));
     let word = word_of_copy(&mut lan, "a");
     lan.set_hooks("a", None);
-    lan.tell("a", |election, now| election.stop(now));
+    lan.on("a", |election, now| election.stop(now));
     lan.hear(word);
     lan.take("a");
     lan.end_hook("a", HookOutcome::Succeeded);
@@ -42,7 +42,7 @@ fn stopping_daemon_that_hears_its_copy_sends_nothing_more() {
 
 #[test]
 fn daemon_in_available_mode_stops_if_another_uses_its_life() {
-    let mut lan = Lan::settled(&["a", "b"], &patient());
+    let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.pass(secs(2));
     let word = word_of_copy(&mut lan, "a");
     lan.hear(word);

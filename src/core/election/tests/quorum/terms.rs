@@ -76,7 +76,7 @@ fn higher_terms_of_a_node_without_a_vote_delay_no_election() {
             let asked = lan.take(name).sent().map(|(_, it)| it).find(asks_for_votes);
             if let Some(request) = asked {
                 broken.term = request.term.next();
-                lan.hear(broken.says(HEARTBEAT));
+                lan.hear(broken.sends(HEARTBEAT));
             }
         }
         let writing = ["b", "c"].map(|name| (name, lan.host(name).unwritten.is_some()));
@@ -100,9 +100,9 @@ fn terms_are_learned_from_a_voter_that_names_other_voters() {
     let mut lan = alone("b");
     let four = quorum(&["a", "b", "c", "d"]).quorum.unwrap().voters.digest();
     let mut changed = Peer { voters: Some(four), ..voter_in("a", 9) };
-    lan.hear(changed.says(HEARTBEAT));
+    lan.hear(changed.sends(HEARTBEAT));
     assert_eq!(lan.at("b").term(), Term(9));
     let mut unknown = Peer { voters: Some(four), ..voter_in("d", 10) };
-    lan.hear(unknown.says(HEARTBEAT));
+    lan.hear(unknown.sends(HEARTBEAT));
     assert_eq!(lan.at("b").term(), Term(9));
 }

@@ -36,11 +36,11 @@ fn vote_is_not_sent_while_another_promise_may_replace_it_on_disk() {
     let (mut candidate, mut earlier) = (voter_in("a", 5), voter_in("c", 4));
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("b").votes(), [yes("a")]);
-    lan.hear(candidate.says(Body::Resignation { successor: None }));
+    lan.hear(candidate.sends(Body::Resignation { successor: None }));
     lan.set_slow_disk("b", true);
     lan.hear(earlier.declares());
     let other = lan.host("b").unwritten.unwrap();
-    lan.hear(earlier.says(Body::Resignation { successor: None }));
+    lan.hear(earlier.sends(Body::Resignation { successor: None }));
     lan.take("b");
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("b").votes(), [], "on disk there may be {other:?}");
@@ -65,7 +65,7 @@ fn voter_grants_no_other_vote_until_the_lease_must_have_expired() {
 #[test]
 fn no_vote_in_a_term_below_the_highest_known_one() {
     let mut lan = alone("b");
-    lan.hear(voter_in("c", 7).says(Body::Heartbeat {
+    lan.hear(voter_in("c", 7).sends(Body::Heartbeat {
         interval_us: 0,
         leader: None,
         conceded: None,
@@ -82,7 +82,7 @@ fn voter_that_hears_a_leader_does_not_answer_candidates() {
     let mut lan = alone("b");
     lan.hear(voter_in("a", 5).declares());
     lan.take("b");
-    lan.hear(voter_in("c", 5).says(Body::Proposal));
+    lan.hear(voter_in("c", 5).sends(Body::Proposal));
     lan.hear(voter_in("c", 6).asks_for_votes());
     assert_eq!(lan.take("b").votes(), []);
 }
@@ -147,7 +147,7 @@ fn voter_supports_a_waiting_candidate_when_its_pledge_expires() {
     lan.hear(voter_in("a", 5).declares());
     lan.pass(ms(8_150));
     lan.take("c");
-    lan.hear(voter_in("b", 5).says(Body::Proposal));
+    lan.hear(voter_in("b", 5).sends(Body::Proposal));
     assert_eq!(lan.take("c").votes(), [no("b")]);
     lan.pass(ms(12));
     assert_eq!(lan.take("c").votes(), [yes("b")]);
@@ -157,7 +157,7 @@ fn voter_supports_a_waiting_candidate_when_its_pledge_expires() {
 fn resignation_releases_its_voters_and_an_older_one_does_not() {
     let mut lan = alone("b");
     let mut leader = voter_in("a", 5);
-    let old = leader.says(Body::Resignation { successor: None });
+    let old = leader.sends(Body::Resignation { successor: None });
     let mut again = Peer { term: Term(6), ..leader.clone() };
     lan.hear(again.declares());
     // A new life cannot recognise the old datagram by its number.
@@ -167,10 +167,10 @@ fn resignation_releases_its_voters_and_an_older_one_does_not() {
     lan.take("b");
     lan.hear(voter_in("c", 7).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [no("c")]);
-    lan.hear(again.says(Body::Resignation { successor: None }));
+    lan.hear(again.sends(Body::Resignation { successor: None }));
     lan.hear(voter_in("c", 7).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [], "the same datagram number again means nothing");
-    lan.hear(voter_in("c", 8).says(Body::Proposal));
+    lan.hear(voter_in("c", 8).sends(Body::Proposal));
     let mut third = voter_in("c", 8);
     third.sequence.0 = 10;
     lan.hear(third.asks_for_votes());
@@ -213,7 +213,7 @@ fn another_daemon_under_the_leaders_id_is_not_the_leader() {
     let mut clone = Peer { incarnation: Incarnation(9), ..voter_in("a", 6) };
     lan.take("b");
     lan.hear(clone.asks_for_votes());
-    lan.hear(clone.says(Body::Resignation { successor: None }));
+    lan.hear(clone.sends(Body::Resignation { successor: None }));
     lan.pass(secs(4));
     lan.hear(clone.asks_for_votes());
     assert!(!lan.take("b").votes().contains(&yes("a")));
@@ -277,7 +277,7 @@ fn member_with_other_voters_is_reported_and_neither_asked_nor_answered() {
     let mut lan = alone("b");
     let other_set = quorum(&["a", "b", "d"]).quorum.unwrap().voters.digest();
     let mut node = Peer { voters: Some(other_set), ..voter_in("a", 5) };
-    lan.hear(node.says(Body::Proposal));
+    lan.hear(node.sends(Body::Proposal));
     lan.hear(node.asks_for_votes());
     lan.hear(node.declares());
     let done = lan.take("b");
@@ -297,7 +297,7 @@ fn member_with_other_voters_is_reported_and_neither_asked_nor_answered() {
 fn voter_ignores_a_leader_in_available_mode() {
     let mut lan = alone("b");
     let mut node = Peer::leading("a", 5);
-    lan.hear(node.says(Body::Declaration { interval_us: 1_000_000, hold_us: 0 }));
+    lan.hear(node.sends(Body::Declaration { interval_us: 1_000_000, hold_us: 0 }));
     assert_eq!(lan.at("b").leader(), None);
     let reported = Event::VotersDisagree { node_id: id("a"), in_quorum_mode: false };
     assert!(lan.take("b").has_event(reported));
@@ -310,9 +310,9 @@ fn voter_with_two_lives_does_not_count() {
     let mut second = Peer { incarnation: Incarnation(2), ..voter("a") };
     let hello =
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
-    lan.hear(first.says(hello));
-    lan.hear(second.says(hello));
-    lan.hear(first.says(hello));
+    lan.hear(first.sends(hello));
+    lan.hear(second.sends(hello));
+    lan.hear(first.sends(hello));
     let proposal = lan.take_proposal_of("b");
     lan.hear(second.answers(&proposal, true));
     assert_eq!(lan.at("b").term(), Term(0));
@@ -330,7 +330,7 @@ fn voter_that_hears_its_duplicate_refuses() {
     let hello =
         Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
-    lan.hear(duplicate.says(hello));
+    lan.hear(duplicate.sends(hello));
     lan.take("b");
     lan.hear(voter_in("a", 5).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [no("a")]);
@@ -342,9 +342,9 @@ fn voter_that_hears_its_duplicate_refuses() {
 fn voter_promises_at_most_an_hour() {
     let mut lan = alone("b");
     let mut greedy = voter_in("a", 5);
-    lan.hear(greedy.says(Body::VoteRequest { hold_us: 3_600_000_001 }));
+    lan.hear(greedy.sends(Body::VoteRequest { hold_us: 3_600_000_001 }));
     assert_eq!(lan.take("b").votes(), [no("a")]);
-    lan.hear(greedy.says(Body::Declaration { interval_us: 1_000_000, hold_us: 3_600_000_001 }));
+    lan.hear(greedy.sends(Body::Declaration { interval_us: 1_000_000, hold_us: 3_600_000_001 }));
     assert_eq!(lan.take("b").acknowledgements(), 0);
 }
 
