@@ -120,9 +120,9 @@ impl Election {
         }
     }
 
-    /// Whether a run with this outcome is missing. A run that never started is, unless the hooks
-    /// need it no more. A lost run that lets go is, because it may not have ended, and running it
-    /// twice does no harm. In quorum mode a failed one is too, because other nodes rely on it.
+    /// Whether a run with this outcome is missing. A run that never started is missing, unless the
+    /// hooks need it no more. A lost run that lets go is missing: it may not have ended, and a
+    /// second run does no harm. In quorum mode a failed one is missing too: other nodes rely on it.
     fn is_missing(&self, run: &HookRun, outcome: HookOutcome, held: bool) -> bool {
         let lets_go = match run.event {
             HookEvent::Started => true,

@@ -9,13 +9,12 @@
 //!      │ ◀── declaration ───────────── │
 //! ```
 //!
-//! A node believes a member while it hears it: the member's life and sequence numbers only grow.
-//! Every other node is *unproven*: it is new, has restarted, or was silent. Its proof of liveness
-//! is a datagram that echoes a recent one, of this node or of a member. So not every node has to
-//! challenge every other. Followers echo their leader, so other followers believe them. A node
-//! without a leader echoes the datagrams it received last, so nodes that start together prove
+//! A node believes a member as long as it hears it: the member's life and sequence numbers only
+//! grow. Every other node is *unproven*: it is new, has restarted, or was silent. Its proof of
+//! liveness is a datagram that echoes a recent one, of this node or of a member. So not every node
+//! has to challenge every other. Followers echo their leader, so other followers believe them. A
+//! node without a leader echoes the datagrams it received last, so nodes that start together prove
 //! themselves to each other. One challenge serves all nodes that know the challenger.
-//! together do. And one challenge serves all nodes that know the challenger.
 //!
 //! The datagrams of an unproven node are ignored. The leader challenges it at once. The followers
 //! leave that to the leader for a while, and then to the first of them. A challenge that a node

@@ -248,7 +248,6 @@ fn rejected_newcomer_reports_its_transition_once() {
 
 /// Before, only a heartbeat ended the leadership. Followers of a leader that stood again waited for
 /// it, and then reported a silence of no length.
-/// time.
 #[test]
 fn a_leader_that_stands_for_election_again_leads_no_more() {
     let sayings = [
