@@ -14,13 +14,13 @@ pub const NAME_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It has no character at all.
-    #[error("is empty; give it 1 to {NAME_MAX} bytes")]
+    #[error("is empty; give 1 to {NAME_MAX} bytes")]
     Empty,
     /// It is longer than [`NAME_MAX`] bytes.
-    #[error("is longer than {NAME_MAX} bytes")]
+    #[error("is longer than {NAME_MAX} bytes; shorten it")]
     TooLong,
     /// It holds a blank, or a character that cannot be seen.
-    #[error("holds a blank, or a control or formatting character that cannot be seen")]
+    #[error("contains a blank or an invisible character; remove it")]
     Blank,
 }
 

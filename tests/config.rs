@@ -122,7 +122,7 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
         ("heartbeat_interval", "\"61s\"", "10ms to 1m"),
         ("heartbeat_interval", "1", "string"),
         ("heartbeat_interval", "\"soon\"", "not a duration"),
-        ("leader_alive_threshold", "\"1099ms\"", "give it 1100ms or more"),
+        ("leader_alive_threshold", "\"1099ms\"", "to 1100ms or more"),
         ("leader_election_duration", "\"0s\"", "out of range"),
         ("startup_grace_period", "\"0s\"", "out of range"),
         ("membership_sample_interval", "\"2h\"", "out of range"),
@@ -181,7 +181,7 @@ fn keys_that_contradict_each_other_are_refused() {
 fn quorum_mode_refuses_what_would_not_keep_its_promise() {
     let too_many: Vec<_> = (0..32).map(|n| format!("\"n{n}\"")).collect();
     for (key, value, words) in [
-        ("voters", "[]", "names nobody"),
+        ("voters", "[]", "names no node"),
         ("voters", "[\"a\", \"b\", \"a\"]", "names a twice"),
         ("voters", "[\"a b\"]", "blank"),
         ("voters", &format!("[{}]", too_many.join(", ")), "more than 31"),
@@ -214,7 +214,7 @@ fn quorum_mode_without_voters_is_refused() {
 }
 
 #[test]
-fn what_is_allowed_but_rarely_meant_is_said_beside_the_effective_config() {
+fn valid_but_unusual_config_prints_a_warning_beside_the_effective_config() {
     let (_dir, file) = written("node_id = \"a\"\nmode = \"quorum\"\nvoters = [\"b\", \"a\"]");
     let (status, stdout, stderr) = check_config(&file);
     assert_eq!(status, Some(0));

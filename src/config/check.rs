@@ -1,4 +1,4 @@
-//! From values as written to a checked [`Config`], or to a list of all that is wrong with them.
+//! Turns values into a checked [`Config`], or into a list of everything that is wrong.
 
 mod quorum;
 
@@ -17,14 +17,14 @@ use crate::core::params::{Params, StaticRole, Thresholds};
 use crate::types::Priority;
 
 const HEARTBEAT: RangeInclusive<Duration> = millis(10)..=secs(60);
-/// For what waits: nothing shorter than the event loop's clock tick, nothing longer than an hour.
+/// For waiting times: at least one clock tick of the event loop, at most an hour.
 const WAIT: RangeInclusive<Duration> = millis(1)..=secs(3600);
 const PREEMPT_DELAY: RangeInclusive<Duration> = Duration::ZERO..=secs(3600);
-/// A hook gets time to start a process, and must not block the next run for ever.
+/// A hook needs time to start a process, and must not block the next run for ever.
 const HOOK_TIMEOUT: RangeInclusive<Duration> = millis(100)..=secs(3600);
-/// A check is a process every time, and what is looked at less than every hour is told too late.
+/// Each check starts a process; a check that runs less than once an hour reports too late.
 const CHECK: RangeInclusive<Duration> = millis(100)..=secs(3600);
-/// Not zero: a node whose hook keeps failing would take leadership back at once, each time.
+/// Not zero: a node whose hook keeps failing would lead again at once, every time.
 const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
 
 const DEFAULT_MULTICAST: SocketAddr =
@@ -34,12 +34,12 @@ const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
 const DEFAULT_CHECK: Duration = secs(1);
 const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
 
-/// Checks `written`, whose reading found `problems` already.
+/// Checks `written`. Parsing has already found `problems`.
 ///
 /// # Errors
 ///
-/// Every problem that was found. A value that is wrong is taken for its default while the others
-/// are checked, so that one mistake is not reported twice.
+/// Every problem that was found. The check of the other keys uses the default in place of a wrong
+/// value, because one mistake must not be reported twice.
 pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config, Vec<Problem>> {
     let mut checker = Checker { written, problems };
     let group = checker.text_or("group", || Ok(super::DEFAULT_GROUP.to_owned()), values::group);
@@ -66,7 +66,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
         .unwrap_or_default();
     let socket_group = checker.text("socket_group", values::unix_group);
     if hook_socket.as_ref() == Some(&socket) {
-        checker.refuse("hook_socket", "is the same path as socket; give each its own");
+        checker.refuse("hook_socket", "is the same path as socket; give each a path of its own");
     }
     match (group, node_id) {
         (Some(group), Some(node_id)) if checker.problems.is_empty() => Ok(Config {
@@ -92,7 +92,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     }
 }
 
-/// Reads values by key and collects what is wrong with them.
+/// Reads values by key and collects the problems.
 struct Checker<'a> {
     written: &'a Written,
     problems: Vec<Problem>,
@@ -149,8 +149,8 @@ impl<'a> Checker<'a> {
         params
     }
 
-    /// Between the end of the interval and the threshold a silent leader is asked; in quorum mode
-    /// it also has to have asked the voters.
+    /// Followers probe a silent leader between the end of the interval and the threshold. In quorum
+    /// mode the leader also needs the voters' acknowledgements in that time.
     fn threshold_leaves_time_to_ask(&mut self, params: &Params, in_quorum_mode: bool) {
         if self.refused("heartbeat_interval") || self.refused("leader_alive_threshold") {
             return;
@@ -162,14 +162,13 @@ impl<'a> Checker<'a> {
         };
         if params.leader_alive_threshold < least {
             let message = format!(
-                "a leader_alive_threshold of {} is less than {often} the heartbeat_interval of {}, \
-                 so that there is no time to ask a silent leader before it is given up; give it {} \
-                 or more",
+                "leader_alive_threshold {} is less than {often} heartbeat_interval {}: there is no \
+                 time to probe a silent leader; set leader_alive_threshold to {} or more",
                 duration::format(params.leader_alive_threshold),
                 duration::format(params.heartbeat_interval),
                 duration::format(least),
             );
-            // Where the threshold is the preset's, it is the interval that was given.
+            // If the threshold comes from the preset, the interval is the value that was set.
             let given = self.written.contains_key("leader_alive_threshold");
             let key = if given { "leader_alive_threshold" } else { "heartbeat_interval" };
             self.refuse(key, &message);
@@ -179,22 +178,25 @@ impl<'a> Checker<'a> {
     fn role_conflicts(&mut self, params: &Params) {
         let leads = params.static_role == Some(StaticRole::Leader);
         if params.static_role.is_some() && params.preempt {
-            self.refuse("preempt", "has no meaning beside static_role; remove one of them");
+            self.refuse("preempt", "has no effect with static_role; remove one of them");
         }
         if leads && !params.candidate {
-            self.refuse("static_role", "\"leader\" contradicts candidate = false; remove one");
+            self.refuse(
+                "static_role",
+                "\"leader\" contradicts candidate = false; remove one of them",
+            );
         }
         if leads && params.min_candidates > 1 {
-            let message = "has no meaning beside static_role = \"leader\", which leads whatever \
-                           it sees; remove one of them";
+            let message = "has no effect with static_role = \"leader\", which always leads; remove \
+                           one of them";
             self.refuse("min_candidates", message);
         }
         if params.static_role.is_none() && !params.candidate && params.preempt {
-            self.refuse("preempt", "has no meaning beside candidate = false; remove one of them");
+            self.refuse("preempt", "has no effect with candidate = false; remove one of them");
         }
     }
 
-    /// One or more names; `example` shows how several are written.
+    /// One or more names; `example` shows how to write several.
     fn names<T>(
         &mut self,
         key: &'static str,
@@ -214,7 +216,7 @@ impl<'a> Checker<'a> {
         self.keep(key, checked)
     }
 
-    /// The text at `key`, or the default, through `parse`; none where it is wrong.
+    /// The text at `key`, or the default, through `parse`; `None` if it is wrong.
     fn text_or<T>(
         &mut self,
         key: &'static str,
@@ -320,7 +322,7 @@ fn fabric_preset(heartbeat: Option<Duration>) -> Params {
     }
 }
 
-/// What a TOML value is, for "must be …, not …".
+/// The type of a TOML value, for "must be …, not …".
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "a string",

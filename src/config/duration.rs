@@ -1,11 +1,9 @@
-//! Durations as people write them.
+//! Durations in the form that people write.
 
 use std::time::Duration;
 
-/// Longest text that is read as a duration, in bytes.
-///
-/// Far more than any duration in bounds needs, and short of what it takes to reach the one
-/// overflow that the parser behind [`parse`] panics on instead of reporting.
+/// Longest text that is parsed as a duration, in bytes. A longer text could reach an overflow on
+/// which `humantime` panics.
 const TEXT_MAX: usize = 20;
 
 /// Units by their length in nanoseconds, longest first.
@@ -22,17 +20,20 @@ const UNITS: [(u128, &str); 6] = [
 ///
 /// # Errors
 ///
-/// What is wrong, in words.
+/// A text that says what is wrong.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     if text.len() > TEXT_MAX {
-        return Err(format!("{text:?} is too long for a duration"));
+        return Err(format!(
+            "{text:?} is not a duration: it is longer than {TEXT_MAX} bytes; give one such as \
+             \"1.5s\""
+        ));
     }
     humantime::parse_duration(text).map_err(|error| {
-        format!("{text:?} is not a duration such as \"250ms\" or \"1.5s\": {error}")
+        format!("{text:?} is not a duration: {error}; give one such as \"250ms\" or \"1.5s\"")
     })
 }
 
-/// Writes a duration as one whole number of the longest unit that holds it exactly.
+/// Formats a duration as a whole number of the longest unit that fits.
 pub(super) fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     if nanos == 0 {

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, told so that it can be mended.
+//! Errors in a configuration: what is wrong, where, and what to do.
 
 use std::fmt;
 use std::io;
@@ -9,25 +9,27 @@ use super::CONFIG_MAX;
 /// Why there is no configuration. Nothing was changed by the attempt to load it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file could not be read, or not as text.
+    /// The file could not be read, or is not UTF-8 text.
     #[error("cannot read the config file {file}: {source}")]
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is longer than any configuration.
-    #[error("the config file {file} is longer than {CONFIG_MAX} bytes; is it the right file?")]
+    /// The file is longer than [`CONFIG_MAX`](super::CONFIG_MAX).
+    #[error(
+        "cannot use the config file {file}: it is longer than {CONFIG_MAX} bytes; check that it is the right file"
+    )]
     TooLong {
         /// The file.
         file: PathBuf,
     },
-    /// Somebody else than root and this process's user may write the file, whose commands would run
+    /// A user other than root and this process's user may write the file. Its commands would run
     /// with this process's privileges.
     #[error(
-        "the config file {file} can be written by others (owner {owner}, mode {mode:04o}), who could \
-         have any command run; run: chown {own} {file} && chmod go-w {file}"
+        "cannot use the config file {file}: other users may write it (owner {owner}, mode {mode:04o}) \
+         and could run any command through it; run: chown {own} {file} && chmod go-w {file}"
     )]
     Exposed {
         /// The file.
@@ -39,12 +41,12 @@ pub enum ConfigError {
         /// This process's user's number.
         own: u32,
     },
-    /// Keys or values are wrong; displayed one a line.
+    /// Keys or values are wrong. Displayed one a line.
     #[error("{}", Listing(.file.as_ref(), .problems))]
     Invalid {
         /// The file that was read, if one was.
         file: Option<PathBuf>,
-        /// All that was found, in the order of the keys' table.
+        /// Every problem, in the order of the table of keys.
         problems: Vec<Problem>,
     },
 }
@@ -56,7 +58,7 @@ pub enum Place {
     Line(usize),
     /// As a flag, named here without its dashes.
     Flag(&'static str),
-    /// Nowhere: it is a default.
+    /// Nowhere: the default applies.
     Default,
 }
 
@@ -65,9 +67,9 @@ pub enum Place {
 pub struct Problem {
     /// Where it was given.
     pub place: Place,
-    /// The key, or none where the file is no TOML.
+    /// The key; `None` if the file is not TOML.
     pub key: Option<String>,
-    /// What is wrong and what to do about it.
+    /// What is wrong; what to do.
     pub message: String,
 }
 
@@ -88,7 +90,7 @@ impl fmt::Display for Listing<'_> {
                 (Place::Default, Some(file)) => write!(f, "{}: ", file.display())?,
                 (Place::Default, None) => {}
             }
-            // A file may have any text for a key.
+            // A key in a file may be any text.
             let key = problem.key.as_deref().map(str::escape_debug);
             match (key, problem.place) {
                 (None, _) | (_, Place::Flag(_)) => {}

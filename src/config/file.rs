@@ -1,4 +1,4 @@
-//! The configuration as it was written: values by key, each with its place, not yet checked.
+//! The values of a config file by key, each with its place, not yet checked.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -31,7 +31,7 @@ pub(super) type Written = BTreeMap<&'static str, Given>;
 pub struct Overrides(Written);
 
 impl Overrides {
-    /// Gives `setting` this value, of the TOML type that the file would have.
+    /// Gives `setting` this value, of the TOML type that the file would use.
     pub fn set(&mut self, setting: &'static Setting, value: impl Into<Value>) {
         let given = Given { value: value.into(), place: Place::Flag(setting.flag) };
         self.0.insert(setting.name, given);
@@ -42,12 +42,12 @@ impl Overrides {
     }
 }
 
-/// Who may have written a file that is read.
+/// Which users may be able to write a file that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// Whoever could.
+    /// Any user.
     Any,
-    /// Root and this process's user alone.
+    /// Only root and this process's user.
     Trusted,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path, writers: Writers) -> Result<String, ConfigError>
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     if writers == Writers::Trusted {
-        // What was opened is checked, not the path: that may be another file by now.
+        // Checks the open file, not the path: the path may name another file by now.
         check_writers(path, &file.metadata().map_err(unreadable)?)?;
     }
     file.take(CONFIG_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -79,7 +79,7 @@ fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), ConfigError> {
     Err(ConfigError::Exposed { file: path.to_owned(), owner, mode, own })
 }
 
-/// The values in a TOML text, and a problem for each key that is none of ours.
+/// The values in a TOML text, and a problem for each unknown key.
 ///
 /// # Errors
 ///
@@ -106,14 +106,14 @@ fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
     Problem {
         place: Place::Line(line),
         key: None,
-        message: format!("not TOML: {}", error.message()),
+        message: format!("is not valid TOML: {}", error.message()),
     }
 }
 
 fn unknown_key(key: String, place: Place) -> Problem {
     let message = match settings::find(&key.replace('-', "_").to_lowercase()) {
         Some(setting) => format!("unknown key; did you mean {}?", setting.name),
-        None => "unknown key; `lanelect run --help` lists every key as a flag".to_owned(),
+        None => "unknown key; remove it, or see `lanelect run --help` for the keys".to_owned(),
     };
     Problem { place, key: Some(key), message }
 }

@@ -1,4 +1,4 @@
-//! Shared keys: reading `key_file`, and making a fresh key.
+//! Shared keys: reads `key_file`, and generates a new key.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -12,34 +12,40 @@ use zeroize::Zeroizing;
 
 use crate::wire::auth::{KEY_LEN, Key, KeyError, Keyring};
 
-/// Longest key file, in bytes: as many keys as a keyring takes, and many comments.
+/// Longest key file, in bytes: enough for a full keyring and many comments.
 pub const KEY_FILE_MAX: usize = 16 * 1024;
 
 /// The permission bit that lets the owner read.
 const OWNER_READS: u32 = 0o400;
 
-/// Permission bits that let anyone but the owner at the file.
+/// Permission bits that give access to users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// Why there are no keys. Nothing was changed by the attempt to read them.
+/// Why the keys could not be read. The attempt changes nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
-    /// It could not be read, or not as text.
+    /// It could not be read, or is not UTF-8 text.
     #[error("cannot read key_file {path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It is a directory, a device or a pipe.
-    #[error("key_file {path} is not a regular file")]
+    #[error(
+        "cannot use key_file {path}: it is not a regular file; name one that `lanelect keygen` \
+             wrote"
+    )]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// Group or others may read or write it, the daemon's own group included.
-    #[error("key_file {path} is open to others than its owner (mode {mode:04o}); run: {remedy}")]
+    /// Group or others have access to it. The daemon's own group counts too.
+    #[error(
+        "cannot use key_file {path}: users other than its owner have access (mode {mode:04o}); run: \
+         {remedy}"
+    )]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -49,7 +55,7 @@ pub enum KeyFileError {
         remedy: String,
     },
     /// This process's user may not read it.
-    #[error("key_file {path} cannot be read by {user}, which this runs as; run: {remedy}")]
+    #[error("cannot read key_file {path}: the user {user} has no permission; run: {remedy}")]
     Denied {
         /// The file.
         path: PathBuf,
@@ -59,13 +65,16 @@ pub enum KeyFileError {
         remedy: String,
     },
     /// It is longer than [`KEY_FILE_MAX`] bytes.
-    #[error("key_file {path} is longer than {KEY_FILE_MAX} bytes; is it the right file?")]
+    #[error(
+        "cannot use key_file {path}: it is longer than {KEY_FILE_MAX} bytes; check that it is the \
+             right file"
+    )]
     TooLong {
         /// The file.
         path: PathBuf,
     },
-    /// It holds no keys, or something else besides.
-    #[error("key_file {path}: {source}")]
+    /// It contains no key, or a line that is not a key.
+    #[error("cannot use key_file {path}: {source}")]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -74,12 +83,12 @@ pub enum KeyFileError {
     },
 }
 
-/// Reads the keys in the file at `path`. Never blocks on it: a pipe is refused.
+/// Reads the keys in the file at `path`. Never blocks: it rejects a pipe.
 ///
 /// # Errors
 ///
-/// A [`KeyFileError`] where the file cannot be read, where anyone but its owner can, and where it
-/// does not hold keys.
+/// A [`KeyFileError`] if the file cannot be read, if users other than its owner have access, or if
+/// it does not contain keys.
 pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
     hide_memory();
     let unreadable = |source| KeyFileError::Read { path: path.to_owned(), source };
@@ -88,7 +97,7 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
         .custom_flags(OFlag::O_NONBLOCK.bits())
         .open(path)
         .map_err(|error| denied(path, &error).unwrap_or_else(|| unreadable(error)))?;
-    // What was opened is checked, not the path: that may be another file by now.
+    // Checks the open file, not the path: the path may name another file by now.
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(KeyFileError::NotAFile { path: path.to_owned() });
@@ -102,7 +111,8 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
     if text.len() > KEY_FILE_MAX {
         return Err(KeyFileError::TooLong { path: path.to_owned() });
     }
-    let text = std::str::from_utf8(&text).map_err(|_| unreadable(io::Error::other("not UTF-8")))?;
+    let text = std::str::from_utf8(&text)
+        .map_err(|_| unreadable(io::Error::other("it is not UTF-8 text")))?;
     Keyring::parse(text).map_err(|source| KeyFileError::Invalid { path: path.to_owned(), source })
 }
 
@@ -110,7 +120,7 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
 ///
 /// # Errors
 ///
-/// Where the system has no random source.
+/// The system has no random source.
 #[expect(clippy::disallowed_methods, reason = "a key is to be what nobody can guess")]
 pub fn generate() -> Result<Key, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; KEY_LEN]);
@@ -118,30 +128,30 @@ pub fn generate() -> Result<Key, getrandom::Error> {
     Ok(Key::new(*bytes))
 }
 
-/// Keeps this process's memory, which is to hold keys, out of core dumps and from the other
+/// Hides the memory of this process, which will contain keys, from core dumps and from other
 /// processes of its user, such as its own hooks.
 fn hide_memory() {
     if let Err(error) = prctl::set_dumpable(false) {
-        log::warn!("a core dump of this process would hold its keys: {error}");
+        log::warn!("cannot exclude the shared keys from core dumps of this process: {error}");
     }
 }
 
-/// Why the file at `path` could not be opened, where that is its owner or its mode.
+/// The error for a file whose owner or mode keeps this process from opening it.
 fn denied(path: &Path, error: &io::Error) -> Option<KeyFileError> {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return None;
     }
-    // Fails where it is a directory on the way that is closed.
+    // Fails if a directory on the way denies access.
     let metadata = fs::metadata(path).ok()?;
     let own = geteuid();
     let remedy = remedy(path, metadata.uid(), metadata.mode(), own);
-    // Empty: it is neither owner nor mode, but a security module.
+    // Empty: not the owner or the mode, but a security module denies access.
     let (path, user) = (path.to_owned(), user_name(own));
     (!remedy.is_empty()).then_some(KeyFileError::Denied { path, user, remedy })
 }
 
-/// The commands that let `own` alone read the file at `path`; empty where owner and mode do
-/// already. Root reads what anybody owns.
+/// The commands after which only `own` may read the file at `path`; empty if owner and mode are
+/// right already. Root may read the files of any owner.
 fn remedy(path: &Path, owner: u32, mode: u32, own: Uid) -> String {
     let chown = (!own.is_root() && owner != own.as_raw()).then(|| ("chown", user_name(own)));
     let chmod = match (mode & OWNER_READS != 0, mode & OTHERS == 0) {
@@ -155,14 +165,14 @@ fn remedy(path: &Path, owner: u32, mode: u32, own: Uid) -> String {
     [chown, chmod].into_iter().flatten().map(command).collect::<Vec<_>>().join(" && ")
 }
 
-/// The user's name, or its number where it has none.
+/// The user's name, or its number if it has no name.
 fn user_name(uid: Uid) -> String {
     User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
-/// At most one byte more than [`KEY_FILE_MAX`], into memory that is wiped afterwards.
+/// Reads at most one byte more than [`KEY_FILE_MAX`], into memory that is wiped afterwards.
 fn read_secret(file: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
-    // The whole capacity at once: growing would leave copies behind that nobody wipes.
+    // Allocates the whole capacity at once: growing would leave copies that are not wiped.
     let mut bytes = Zeroizing::new(vec![0; KEY_FILE_MAX + 1]);
     let mut length = 0;
     while let Some(rest) = bytes.get_mut(length..).filter(|rest| !rest.is_empty()) {

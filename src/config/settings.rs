@@ -1,7 +1,7 @@
-//! The table of every config key, with its help text, for the file, the command line and the
-//! printed effective configuration alike. `check` reads a key, and `effective` prints it.
+//! The table of every config key with its help text. The file, the command line and the printed
+//! effective configuration share it. `check` reads a key, and `effective` prints it.
 
-/// What a key's value looks like, on the command line and in the help text.
+/// The type of a key's value, on the command line and in the help text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text; in TOML a string.
@@ -26,9 +26,9 @@ pub struct Setting {
     pub name: &'static str,
     /// The flag, without its two dashes: the key with dashes for underscores.
     pub flag: &'static str,
-    /// What its value looks like.
+    /// The type of its value.
     pub kind: Kind,
-    /// What it means, its relation to other keys, its range and its default.
+    /// Its meaning, unit, range and default.
     pub help: &'static str,
 }
 
@@ -42,94 +42,107 @@ macro_rules! settings {
 /// Every key, in the order in which help and the effective configuration list them.
 pub const SETTINGS: &[Setting] = settings! {
     "group" "group" Text
-        "Election group; datagrams of other groups are ignored [default: default]";
+        "Name of the election group, 1 to 64 bytes without blanks and '/'; datagrams of other \
+         groups are ignored [default: default]";
     "node_id" "node-id" Text
-        "This node's name, unique in the group: 1 to 64 bytes without blanks \
-         [default: the hostname]";
+        "Name of this node, unique in the group, 1 to 64 bytes without blanks [default: the \
+         hostname]";
     "priority" "priority" Integer
-        "0 to 255; the highest leads, ties go to the lowest node_id in byte order [default: 100]";
+        "Priority of this node, 0 to 255; the highest leads, and ties go to the lowest node_id in \
+         byte order [default: 100]";
     "candidate" "candidate" Boolean
-        "false: this node follows, and votes where it is one of the voters, but never leads \
+        "Whether this node may lead; false: it only follows, and votes if it is one of the voters \
          [default: true]";
     "interface" "interface" Names
-        "Network interface to send and listen on; repeat the flag for several. Duplicates are \
-         recognised [default: the kernel's route to the group]";
+        "Network interface to send and receive on; repeat the flag for each, at most 16. A \
+         datagram that arrives on several counts once [default: the interface of the kernel's \
+         route]";
     "multicast" "multicast" Text
-        "Group address and port, the same on every node: 239.255.76.69:7669 or [ff02::4c45]:7669 \
-         [default: 239.255.76.69:7669]";
+        "Multicast address and port, the same on every node: 239.255.76.69:7669 or \
+         [ff02::4c45]:7669 [default: 239.255.76.69:7669]";
     "heartbeat_interval" "heartbeat-interval" Duration
-        "Between a leader's declarations, 10ms to 1m, the same on every node; the durations below \
-         that are not given follow it [default: 1s]";
+        "Time between two declarations of the leader, 10ms to 1m, the same on every node; the next \
+         four durations scale with it unless they are set [default: 1s]";
     "leader_alive_threshold" "leader-alive-threshold" Duration
-        "Silence after which the leader counts as gone, though it was asked, at least 1.1 heartbeat \
-         intervals, in quorum mode 1.5 [default: 1.25 x heartbeat_interval; in quorum mode 2 x]";
+        "Silence after which a leader that answers no probe has failed; at least 1.1 x \
+         heartbeat_interval, in quorum mode 1.5 x, at most 1h. Lower fails over faster, higher \
+         tolerates longer stalls [default: 1.25 x heartbeat_interval, in quorum mode 2 x]";
     "leader_election_duration" "leader-election-duration" Duration
-        "How long an election collects proposals at the most [default: heartbeat_interval / 4]";
+        "Longest time that an election collects proposals, 1ms to 1h \
+         [default: heartbeat_interval / 4]";
     "startup_grace_period" "startup-grace-period" Duration
-        "Longest wait for a stable membership at start [default: 15 x heartbeat_interval]";
+        "Longest time that a starting node waits for a stable membership, 1ms to 1h \
+         [default: 15 x heartbeat_interval]";
     "membership_sample_interval" "membership-sample-interval" Duration
-        "How often start-up samples the membership; two equal samples end it \
-         [default: 1 x heartbeat_interval]";
+        "Time between two samples of the membership at start, 1ms to 1h; two equal samples end the \
+         wait [default: 1 x heartbeat_interval]";
     "preset" "preset" Text
-        "\"fabric\": 5s heartbeats, 10s alive threshold, 5s election, 15s grace, 1s sample; keys \
-         given beside it win [default: none]";
+        "Preset for the five durations above. \"fabric\": 5s heartbeats, 10s alive threshold, 5s \
+         election, 15s grace, 1s sample; keys that are set override it [default: none]";
     "static_role" "static-role" Text
-        "\"leader\" or \"follower\": a role set by hand, without any election (available mode) \
-         [default: none]";
+        "Role without any election, \"leader\" or \"follower\" (available mode) [default: none]";
     "mode" "mode" Text
-        "\"available\": a leader in every partition of the network; \"quorum\": never two leaders, \
-         and none without a majority of voters. The same on every node [default: available]";
+        "Election mode, the same on every node. \"available\": a leader in every partition of the \
+         network; \"quorum\": never two leaders, and none without a majority of the voters \
+         [default: available]";
     "voters" "voters" Names
-        "The node_id of every voter, the same on every node; repeat the flag for each. Other nodes \
-         follow only [required in quorum mode]";
+        "The node_id of every voter, the same on every node; repeat the flag for each, at most 31. \
+         Nodes that are not voters only follow [required in quorum mode]";
     "min_candidates" "min-candidates" Integer
-        "1 to 1000; no leader unless this many candidates, this node included, are visible \
-         (available mode) [default: 1]";
+        "Minimum number of visible candidates, this node included, 1 to 1000; with fewer, no node \
+         leads (available mode) [default: 1]";
     "preempt" "preempt" Boolean
-        "true: this node takes over from a worse leader [default: false]";
+        "Whether this node takes over from a leader that ranks lower [default: false]";
     "preempt_delay" "preempt-delay" Duration
-        "How long a worse leader must have been seen before it is taken over from [default: 0s]";
+        "Delay before this node takes over from a leader that ranks lower, 0s to 1h [default: 0s]";
     "hook" "hook" Text
-        "Command line for /bin/sh -c, run whenever this node's leadership changes [default: none]";
+        "Command line for /bin/sh -c, run when the leadership of this node changes [default: none]";
     "hook_timeout" "hook-timeout" Duration
-        "Then the hook's process group gets TERM, and KILL 5 s later [default: 30s]";
+        "Time limit for one hook run, 100ms to 1h. When it expires, the hook's process group gets \
+         SIGTERM, and SIGKILL 5 s later [default: 30s]";
     "hook_socket" "hook-socket" Path
-        "Socket of `lanelect hook-runner`, which then runs the hook in the daemon's place \
-         [default: none, the daemon runs it]";
+        "Socket of `lanelect hook-runner`, which then runs hook, check and fence in place of the \
+         daemon [default: none, the daemon runs them]";
     "on_elected_failure" "on-elected-failure" Text
-        "\"resign\" or \"ignore\" where the hook fails for `elected` [default: resign]";
+        "Reaction to a hook that fails for `elected`. \"resign\": this node hands over and is out \
+         of service for failure_holdoff; \"ignore\": it continues to lead [default: resign]";
     "failure_holdoff" "failure-holdoff" Duration
-        "How long this node stays out after that; doubles with every failure in a row \
-         [default: 60s]";
+        "Hold-off time after the hook failed for `elected`, 1ms to 24h, in which this node is not \
+         eligible to lead; doubles with every failure in a row [default: 60s]";
     "demote_grace" "demote-grace" Duration
-        "How long the hook may take for `demoted` after the leader has lost its majority, before \
-         anyone else may lead, 0s to 10m; a failover takes that much longer (quorum mode) \
+        "Time reserved for the hook for `demoted` after the leader has lost its majority, 0s to \
+         10m. No other node leads earlier, and a failover takes that much longer (quorum mode) \
          [default: 5s]";
     "fence" "fence" Text
-        "Command line for /bin/sh -c, run where the hook has not let go within demote_grace, to cut \
-         this host off by force (quorum mode) [default: none]";
+        "Command line for /bin/sh -c that cuts this host off by force, run if the hook for \
+         `demoted` does not succeed within demote_grace (quorum mode) [default: none]";
     "check" "check" Text
-        "Command line for /bin/sh -c that says by its exit status whether this node may lead \
-         [default: none]";
+        "Health check: command line for /bin/sh -c. If it fails check_fall times in a row, this \
+         node is not eligible to lead [default: none]";
     "check_interval" "check-interval" Duration
-        "From the start of one check to that of the next, 100ms to 1h; one that still runs is waited \
-         for [default: 1s]";
+        "Time from the start of one check run to the start of the next, 100ms to 1h; the next run \
+         waits for one that still runs [default: 1s]";
     "check_timeout" "check-timeout" Duration
-        "Then the check has failed: its process group gets TERM, and KILL 5 s later [default: 1s]";
+        "Time limit for one check run, 100ms to 1h. When it expires, the check has failed, and its \
+         process group gets SIGTERM, and SIGKILL 5 s later [default: 1s]";
     "check_fall" "check-fall" Integer
-        "1 to 1000; so many failures in a row make this node hand over and stay out [default: 3]";
+        "Number of failed checks in a row after which this node hands over and is not eligible to \
+         lead, 1 to 1000 [default: 3]";
     "check_rise" "check-rise" Integer
-        "1 to 1000; so many successes in a row let it stand again [default: 2]";
+        "Number of passed checks in a row after which this node is eligible again, 1 to 1000 \
+         [default: 2]";
     "key_file" "key-file" Path
-        "File of shared keys as `lanelect keygen` prints them, one a line; the first signs, all \
-         verify. Only its owner may read it [default: none, datagrams are not authenticated]";
+        "File of shared keys from `lanelect keygen`, one a line. A node signs with the first and \
+         accepts all. Only the owner may have access [default: none, datagrams are not \
+         authenticated]";
     "state_dir" "state-dir" Path
-        "Directory that keeps term, vote and maintenance over restarts \
+        "Directory for the state that survives restarts: term, vote and maintenance \
          [default: /var/lib/lanelect]";
     "socket" "socket" Path
-        "Control socket [default: /run/lanelect/GROUP.sock]";
+        "Path of the control socket [default: /run/lanelect/GROUP.sock]";
     "socket_group" "socket-group" Text
-        "Unix group whose members may command the daemon, not only query it [default: none]";
+        "Unix group whose members may command the daemon; everyone may query it [default: none, \
+         only root and the daemon's user may command it]";
 };
 
 /// The setting of that name.

@@ -1,5 +1,4 @@
-//! The value of each key, read from its text. An error says what is wrong and what to do, in words
-//! that follow the key's name.
+//! Parses the value of each key. An error follows the key's name: what is wrong; what to do.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,21 +16,21 @@ const INTERFACE_NAME_MAX: usize = 15;
 /// Longest path of a Unix socket, in bytes: what `sockaddr_un` holds, without the final zero.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// The group's name, as the configuration and the commands take it: it must also do as the name
-/// of a file.
+/// The group's name in the configuration and on the command line. It must also be a valid file
+/// name.
 ///
 /// # Errors
 ///
-/// What is wrong with it, in words.
+/// A text that says what is wrong.
 pub fn group(text: &str) -> Result<GroupName, String> {
     if text.contains(['/', '\0']) || text == "." || text == ".." {
-        return Err(format!("{text:?} does not do as a file name; leave out '/' and lone dots"));
+        return Err(format!("{text:?} is not a valid file name; do not use '/', \".\" or \"..\""));
     }
     text.parse().map_err(|error| format!("{text:?} {error}"))
 }
 
 pub(super) fn hostname() -> Result<String, String> {
-    let unusable = |why: &str| format!("the hostname cannot stand in for it: {why}; set node_id");
+    let unusable = |why: &str| format!("the hostname is not a valid node_id: {why}; set node_id");
     let name = nix::unistd::gethostname().map_err(|errno| unusable(errno.desc()))?;
     let name = name.into_string().map_err(|_| unusable("it is not UTF-8"))?;
     match name.parse::<NodeId>() {
@@ -47,22 +46,24 @@ pub(super) fn node_id(text: &str) -> Result<NodeId, String> {
 pub(super) fn multicast(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|_| {
         format!(
-            "{text:?} is not an address with a port such as 239.255.76.69:7669 or \
+            "{text:?} is not an address with a port; give one such as 239.255.76.69:7669 or \
              [ff02::4c45]:7669"
         )
     })?;
     if !address.ip().is_multicast() {
         return Err(format!(
-            "{} is not a multicast address; IPv4 has 224.0.0.0 to 239.255.255.255, IPv6 ff00::/8",
+            "{} is not a multicast address; give one in 224.0.0.0/4 or ff00::/8",
             address.ip()
         ));
     }
     if address.port() == 0 {
-        return Err("has port 0; give the port that every node of the group uses".to_owned());
+        return Err(
+            "port 0 is not valid; give the port that every node of the group uses".to_owned()
+        );
     }
     match address {
         SocketAddr::V6(v6) if v6.scope_id() != 0 => {
-            Err(format!("{text:?} names an interface by its number; set interface instead"))
+            Err(format!("{text:?} has a zone index; remove it, and set interface instead"))
         }
         _ => Ok(address),
     }
@@ -73,7 +74,7 @@ pub(super) fn interfaces(names: Vec<String>) -> Result<Vec<String>, String> {
         return Err("is empty; name an interface, or remove the key".to_owned());
     }
     if names.len() > INTERFACES_MAX {
-        return Err(format!("names {} interfaces; {INTERFACES_MAX} at most", names.len()));
+        return Err(format!("names {} interfaces; name at most {INTERFACES_MAX}", names.len()));
     }
     for (index, name) in names.iter().enumerate() {
         let alien = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
@@ -83,8 +84,8 @@ pub(super) fn interfaces(names: Vec<String>) -> Result<Vec<String>, String> {
             || name == ".."
         {
             return Err(format!(
-                "{name:?} is no interface name: 1 to {INTERFACE_NAME_MAX} bytes without blanks, \
-                 '/' and ':'"
+                "{name:?} is not an interface name; give 1 to {INTERFACE_NAME_MAX} bytes without \
+                 blanks, '/' and ':'"
             ));
         }
         if names.iter().take(index).any(|earlier| earlier == name) {
@@ -140,7 +141,9 @@ pub(super) fn command(text: &str) -> Result<String, String> {
 
 pub(super) fn unix_group(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
-        return Err(format!("{text:?} is no name of a Unix group, as `getent group` lists them"));
+        return Err(format!(
+            "{text:?} is not the name of a Unix group; `getent group` lists the groups"
+        ));
     }
     Ok(text.to_owned())
 }
@@ -155,7 +158,7 @@ pub(super) fn path(text: &str) -> Result<PathBuf, String> {
 pub(super) fn socket_path(text: &str) -> Result<PathBuf, String> {
     if text.len() > SOCKET_PATH_MAX {
         return Err(format!(
-            "is a path of {} bytes; a socket's has {SOCKET_PATH_MAX} at most",
+            "is {} bytes long; the path of a socket has at most {SOCKET_PATH_MAX}",
             text.len()
         ));
     }
@@ -163,7 +166,11 @@ pub(super) fn socket_path(text: &str) -> Result<PathBuf, String> {
 }
 
 fn without_nul(text: &str) -> Result<&str, String> {
-    if text.contains('\0') { Err("holds a NUL character; remove it".to_owned()) } else { Ok(text) }
+    if text.contains('\0') {
+        Err("contains a NUL character; remove it".to_owned())
+    } else {
+        Ok(text)
+    }
 }
 
 #[cfg(test)]

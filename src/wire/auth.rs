@@ -73,11 +73,11 @@ impl fmt::Debug for Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The text holds blank lines and comments at most.
-    #[error("it holds no key; `lanelect keygen` prints one")]
+    #[error("it contains no key; create one with `lanelect keygen`")]
     Empty,
     /// A line is neither a key, nor blank, nor a comment.
     #[error(
-        "line {line} is not a key of {} hexadecimal digits; `lanelect keygen` prints one",
+        "line {line} is not a key of {} hexadecimal digits; create one with `lanelect keygen`",
         2 * KEY_LEN
     )]
     Malformed {
@@ -85,7 +85,7 @@ pub enum KeyError {
         line: usize,
     },
     /// There are more than [`KEYS_MAX`] keys.
-    #[error("line {line} holds one key too many; keep at most {KEYS_MAX}")]
+    #[error("line {line} contains one key too many; keep at most {KEYS_MAX}")]
     TooMany {
         /// The line of the first key beyond the bound, counted from 1.
         line: usize,

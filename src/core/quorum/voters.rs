@@ -12,14 +12,14 @@ pub const VOTERS_MAX: usize = 31;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VotersError {
     /// The list is empty.
-    #[error("names nobody")]
+    #[error("names no node; list the node_id of every voter")]
     Empty,
     /// The list has an id twice.
-    #[error("names {0} twice")]
+    #[error("names {0} twice; name it once")]
     Twice(NodeId),
     /// The list has more than [`VOTERS_MAX`] ids.
     #[error(
-        "names more than {VOTERS_MAX} nodes; five are plenty, other nodes may follow without a vote"
+        "names more than {VOTERS_MAX} nodes; five are enough, and other nodes follow without a vote"
     )]
     TooMany,
 }
