@@ -21,17 +21,18 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  lanelect demo                                 a whole election on this machine, loopback only
-  lanelect run --config /etc/lanelect/web.toml  the daemon, in the foreground
-  lanelect status --group web                   who leads
-  lanelect is-leader --group web && ./backup    only where this node leads";
+  lanelect demo                                 show an election on this machine, without a config
+  lanelect run --config /etc/lanelect/web.toml  run the daemon in the foreground
+  lanelect status --group web                   show the leader and the members
+  lanelect is-leader --group web && ./backup    run ./backup on the leader only";
 
 const RUN_HELP: &str = "\
-Every config key is also a flag, and a flag wins over the file. Logs go to stderr; LANELECT_LOG
-sets what is logged, such as debug. HUP reads the file again, TERM and INT hand leadership over and
-end the daemon.
+Every config key is also a flag, and a flag overrides the file. The log goes to stderr;
+LANELECT_LOG sets its level, such as debug. SIGHUP reloads the file. SIGTERM and SIGINT hand the
+leadership over and end the daemon.
 
-Exit status: 0 after TERM or INT, 2 for wrong usage or config, 1 for anything else.
+Exit status: 0 after SIGTERM or SIGINT, 2 for wrong usage or an invalid config, 1 for any other
+failure.
 
 Examples:
   lanelect run --config /etc/lanelect/web.toml
@@ -39,156 +40,163 @@ Examples:
   lanelect run --group web --interface eth0 --hook '/usr/local/bin/on-change'";
 
 const CHECK_HELP: &str = "\
-Prints the effective config with every default filled in, and sends nothing.
+The effective configuration has every default filled in. Warnings go to stderr. Nothing is sent.
 
-Exit status: 0 where FILE is valid, 2 where it is not.
+Exit status: 0 if FILE is valid, 2 if it is not.
 
 Example:
   lanelect check-config /etc/lanelect/web.toml";
 
 const STATUS_HELP: &str = "\
-Exit status: 0, or 3 where the daemon cannot be reached.
+Exit status: 0; 3 if the daemon cannot be reached.
 
 Examples:
   lanelect status
   lanelect status --group web --json";
 
 const IS_LEADER_HELP: &str = "\
-Exit status: 0 where this node leads, 1 where it does not, 3 where the daemon cannot be reached.
+Prints nothing.
+
+Exit status: 0 if this node leads, 1 if it does not, 3 if the daemon cannot be reached.
 
 Example:
   lanelect is-leader --group web && systemctl start nightly-backup";
 
 const WATCH_HELP: &str = "\
-Exit status: 0 where interrupted, 3 where the daemon cannot be reached.
+Exit status: 0 when interrupted; 3 if the daemon cannot be reached, or stops.
 
 Example:
   lanelect watch --json";
 
 const YIELD_HELP: &str = "\
-The node stays out until another one leads, or for 6 x leader_alive_threshold where none does.
+Afterwards this node is not eligible to lead until another node leads. If no other node leads
+within 6 x leader_alive_threshold, this node is eligible again.
 
-Exit status: 0 if it is done or was being done already, 1 if this node does not lead or leads by
-static_role, 3 if the daemon cannot be reached.
+Exit status: 0 if the node hands over, or was already doing so; 1 if it does not lead, or leads by
+static_role; 3 if the daemon cannot be reached.
 
 Example:
   lanelect yield --group web";
 
 const MAINTENANCE_HELP: &str = "\
-A node in maintenance hands over where it leads, and does not stand until maintenance is off, even
-after a restart.
+If this node leads, it hands over first. A node in maintenance is not eligible to lead until
+maintenance is off, even after a restart.
 
-Exit status: 0, or 3 where the daemon cannot be reached.
+Exit status: 0; 3 if the daemon cannot be reached.
 
 Examples:
   lanelect maintenance on --group web
   lanelect maintenance off --group web";
 
 const HOOK_RUNNER_HELP: &str = "\
-Listens on the config's hook_socket and runs its hook, fence and check, so that the daemon needs no
-privileges. When the daemon runs by another configuration, it reads the file again.
+Listens on hook_socket and runs the commands of hook, check and fence. The daemon then needs no
+privileges. If the daemon has another configuration, the hook-runner reads the file again.
 
-Exit status: 0 after TERM or INT, 2 for wrong usage or config, 1 for anything else.
+Exit status: 0 after SIGTERM or SIGINT, 2 for wrong usage or an invalid config, 1 for any other
+failure.
 
 Example:
   lanelect hook-runner --config /etc/lanelect/web.toml";
 
 const POST_STOP_HELP: &str = "\
-For ExecStopPost= of the daemon's unit. If the daemon died as the leader, it runs the demote hook
-with LANELECT_REASON=crashed, and then sends the resignation. It does nothing after a daemon that
-ended in an orderly way, and refuses if the daemon still runs.
+For ExecStopPost= in the daemon's unit. If the daemon died as leader, post-stop runs the demote hook
+with LANELECT_REASON=crashed, and then resigns for the daemon. If the daemon ended normally,
+post-stop does nothing. If the daemon still runs, post-stop fails.
 
-Exit status: 0, 2 for wrong usage or config, 1 where something could not be done.
+Exit status: 0; 2 for wrong usage or an invalid config; 1 if the daemon still runs, or if the demote
+hook or the resignation failed.
 
 Example:
   lanelect post-stop --config /etc/lanelect/web.toml";
 
 const ANNOUNCE_HELP: &str = "\
-By gratuitous ARP or unsolicited neighbour advertisements, so that neighbours and switches know at
-once that an address has moved. For hooks; it takes CAP_NET_RAW.
+Sends gratuitous ARP for IPv4 and unsolicited neighbour advertisements for IPv6. Neighbours and
+switches then send to this host at once. For use in hooks; needs CAP_NET_RAW.
 
-Exit status: 0, or 1 where the interface does not hold an address or nothing can be sent.
+Exit status: 0; 1 if the interface does not have one of the addresses, or if sending fails.
 
 Example:
   lanelect announce eth0 10.0.0.100 2001:db8::100";
 
 const KEYGEN_HELP: &str = "\
-Every node of a group needs the same keys. The first one in key_file signs, all of them verify.
+Every node of a group needs the same keys. A node signs with the first key in key_file, and accepts
+datagrams that are signed with any of them.
 
-Exit status: 0, or 1 where the system gives no random bytes.
+Exit status: 0; 1 if the system provides no random bytes.
 
 Example:
   (umask 077 && lanelect keygen > /etc/lanelect/web.key)";
 
 const DEMO_HELP: &str = "\
-Needs no configuration and no privileges, and leaves nothing behind.
+Starts daemons on the loopback interface, kills the leader, and shows the failover. Needs no
+configuration and no privileges, and removes its files.
 
-Exit status: 0, or 1 where it failed.";
+Exit status: 0; 1 if the demo failed.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs the daemon, in the foreground
+    /// Runs the daemon in the foreground
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Checks a config file and prints what it comes to
+    /// Validates a config file and prints the effective configuration
     #[command(after_help = CHECK_HELP)]
     CheckConfig {
-        /// The config file.
+        /// Config file
         file: PathBuf,
     },
-    /// Shows role, leader, term and members
+    /// Shows the role of this node, the leader, the term and the members
     #[command(after_help = STATUS_HELP)]
     Status(QueryArgs),
-    /// Tells by its exit status whether this node leads
+    /// Exits with status 0 if this node leads
     #[command(after_help = IS_LEADER_HELP)]
     IsLeader(DaemonArgs),
-    /// Prints a line for each transition from now on
+    /// Prints a line for each change of leader or role, until interrupted
     #[command(after_help = WATCH_HELP)]
     Watch(QueryArgs),
-    /// Makes this node give up leadership
+    /// Hands the leadership of this node over to another node
     #[command(after_help = YIELD_HELP)]
     Yield(DaemonArgs),
-    /// Takes this node out of service, or back in
+    /// Takes this node out of service, or puts it back
     #[command(after_help = MAINTENANCE_HELP)]
     Maintenance {
-        /// Out of service, or back in.
+        /// Whether this node is out of service
         switch: Switch,
         /// The daemon.
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// Runs the hook for a daemon without privileges
+    /// Runs hook, check and fence for a daemon without privileges
     #[command(after_help = HOOK_RUNNER_HELP)]
     HookRunner {
-        /// The daemon's config file.
+        /// Config file of the daemon; only root and this process's user may write it
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
     /// Cleans up after a daemon that died as the leader
     #[command(after_help = POST_STOP_HELP)]
     PostStop(RunArgs),
-    /// Tells the neighbours that addresses are here now
+    /// Announces to the LAN that this host has an address now
     #[command(after_help = ANNOUNCE_HELP)]
     Announce {
-        /// The interface that holds the addresses
+        /// Interface that has the addresses
         interface: String,
-        /// The addresses, IPv4 or IPv6, without a prefix length
+        /// IPv4 or IPv6 addresses, without a prefix length
         #[arg(required = true, value_name = "ADDRESS")]
         addresses: Vec<IpAddr>,
     },
-    /// Prints a fresh key for key_file
+    /// Prints a new random key for key_file
     #[command(after_help = KEYGEN_HELP)]
     Keygen,
-    /// Shows a whole election and a failover on this machine, loopback only
+    /// Shows an election and a failover on this machine
     #[command(after_help = DEMO_HELP)]
     Demo,
 }
 
-/// Where `run` gets its configuration from.
+/// The sources of the configuration of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Config file; without it flags and defaults are all there is
+    /// Config file; without one, only flags and defaults apply
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -201,10 +209,10 @@ impl From<RunArgs> for ConfigSource {
     }
 }
 
-/// Which daemon to ask, and how to print what it says.
+/// Which daemon to query, and how to print the answer.
 #[derive(Debug, Args)]
 pub struct QueryArgs {
-    /// Print JSON
+    /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
     /// The daemon.
@@ -212,14 +220,15 @@ pub struct QueryArgs {
     pub daemon: DaemonArgs,
 }
 
-/// Which daemon to talk to.
+/// Which daemon to send the command to.
 #[derive(Debug, Args)]
 pub struct DaemonArgs {
-    /// The daemon's control socket
+    /// Control socket of the daemon
     #[arg(long, value_name = "PATH", conflicts_with = "group")]
     socket: Option<PathBuf>,
-    /// The daemon's group, at its default socket /run/lanelect/NAME.sock
-    #[arg(long, value_name = "NAME", default_value = config::DEFAULT_GROUP, value_parser = config::parse_group)]
+    /// Group of the daemon, whose socket is /run/lanelect/NAME.sock
+    #[arg(long, value_name = "NAME", default_value = config::DEFAULT_GROUP)]
+    #[arg(value_parser = config::parse_group)]
     group: GroupName,
 }
 
@@ -233,13 +242,13 @@ impl DaemonArgs {
 /// On or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// Out of service.
+    /// Out of service: not eligible to lead
     On,
-    /// Back in service.
+    /// Back in service
     Off,
 }
 
-/// One flag for each of [`SETTINGS`]: there is no second list of keys to keep in step.
+/// One flag for each of [`SETTINGS`], which is the only list of keys.
 #[derive(Debug)]
 struct ConfigFlags(Overrides);
 
