@@ -76,8 +76,8 @@ pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, 
 /// [`ClientError`] where it does not, also because it does not lead, or leads by `static_role`.
 pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, ClientError> {
     let text = match target.ask(Request::Yield)? {
-        Response::Ok(Done::Yielding) => "the leadership is being handed over\n",
-        Response::Ok(Done::AlreadyYielding) => "the node is yielding already\n",
+        Response::Ok(Done::Yielding) => "this node hands over its leadership\n",
+        Response::Ok(Done::AlreadyYielding) => "this node is already handing over its leadership\n",
         other => return Err(target.unexpected(&other)),
     };
     finish(out, text)
@@ -91,11 +91,11 @@ pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, C
 pub fn maintenance(target: &Target, on: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
     let text = match target.ask(Request::Maintenance { on })? {
         Response::Ok(Done::MaintenanceOn) if on => {
-            "maintenance is on: the node stays out of elections until \
+            "maintenance is on: this node is not eligible to lead until \
              `lanelect maintenance off`\n"
         }
         Response::Ok(Done::MaintenanceOff) if !on => {
-            "maintenance is off: the node takes part in elections\n"
+            "maintenance is off: this node takes part in elections\n"
         }
         other => return Err(target.unexpected(&other)),
     };

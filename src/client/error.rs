@@ -26,8 +26,8 @@ const ENTRIES_MAX: usize = 1000;
 pub enum ClientError {
     /// There is no socket.
     #[error(
-        "no daemon at {}: there is no such socket; start the daemon (`systemctl start lanelect@GROUP`, \
-         or `lanelect run` in the foreground){}",
+        "cannot reach the daemon at {}: there is no such socket; start the daemon \
+         (`systemctl start lanelect@GROUP`, or `lanelect run` in the foreground){}",
         .socket.display(),
         Neighbours(.others)
     )]
@@ -38,49 +38,50 @@ pub enum ClientError {
         others: Vec<PathBuf>,
     },
     /// There is something else.
-    #[error("{} is not a socket; name the daemon's with --socket or --group", .0.display())]
+    #[error("cannot reach the daemon at {}: it is not a socket; name the right one with --socket \
+             or --group", .0.display())]
     NotASocket(PathBuf),
     /// Nobody listens on the socket.
     #[error(
-        "no daemon at {}: it died and left its socket behind; start it again \
-         (`systemctl start lanelect@GROUP`), and see its log for why it died \
+        "cannot reach the daemon at {}: it died and left its socket; start it again \
+         (`systemctl start lanelect@GROUP`), and see its log for the cause \
          (`journalctl -u lanelect@GROUP`)",
         .0.display()
     )]
     Stale(PathBuf),
     /// The socket or its directory keeps this user out.
     #[error(
-        "not allowed to open {}: the daemon opens its socket to everyone, so it is the directory \
-         or a security policy that forbids it; try as root (sudo)",
+        "cannot open {}: permission denied by its directory or a security policy; run the command \
+         as root (sudo)",
         .0.display()
     )]
     NotPermitted(PathBuf),
     /// No answer within [`TIMEOUT`].
     #[error(
-        "the daemon at {} does not answer within {} s: it is stopped, hung or overloaded; look \
-         at it with `systemctl status lanelect@GROUP`, and restart it if it stays so",
+        "the daemon at {} did not answer within {} s: it is stopped, hangs or is overloaded; check \
+         it with `systemctl status lanelect@GROUP`, and restart it if that lasts",
         .0.display(),
         TIMEOUT.as_secs()
     )]
     TimedOut(PathBuf),
     /// The daemon closed the connection in the middle.
     #[error(
-        "the daemon at {} hung up without an answer: it is stopping or has too many clients; \
-         try again",
+        "the daemon at {} closed the connection without an answer: it is stopping or has too many \
+         clients; try again",
         .0.display()
     )]
     HungUp(PathBuf),
     /// The daemon ended a watch.
     #[error(
-        "the daemon at {} ended the watch: it stopped, or its lines were not read fast enough; \
+        "the daemon at {} ended the watch: it stopped, or its output was not read fast enough; \
          start the watch again",
         .0.display()
     )]
     WatchEnded(PathBuf),
     /// The answer makes no sense to this version.
     #[error(
-        "the daemon at {}{} answered something that lanelect {} does not understand ({what}); \
-         after an upgrade, restart the daemon",
+        "cannot read the answer of the daemon at {}{}: lanelect {} does not understand it \
+         ({what}); after an upgrade, restart the daemon",
         .socket.display(),
         Version(.daemon),
         env!("CARGO_PKG_VERSION")
@@ -97,7 +98,7 @@ pub enum ClientError {
     #[error("{}", .0.message)]
     Refused(Refusal),
     /// Another system call failed.
-    #[error("cannot talk to the daemon at {}: {source}", .socket.display())]
+    #[error("cannot communicate with the daemon at {}: {source}", .socket.display())]
     Io {
         /// Its socket.
         socket: PathBuf,
@@ -185,7 +186,7 @@ struct Neighbours<'a>(&'a [PathBuf]);
 impl fmt::Display for Neighbours<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, socket) in self.0.iter().enumerate() {
-            f.write_str(if n == 0 { "; other daemons' sockets: " } else { ", " })?;
+            f.write_str(if n == 0 { "; sockets of other daemons: " } else { ", " })?;
             write!(f, "{}", socket.display())?;
         }
         Ok(())

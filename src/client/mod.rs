@@ -132,7 +132,8 @@ impl Target {
 
     /// The daemon answered another question.
     fn unexpected(&self, response: &Response) -> ClientError {
-        let what = format!("it answers another question: {response:?}");
+        let response = serde_json::to_string(response).unwrap_or_default();
+        let what = format!("it answers another request: {response}");
         ClientError::incomprehensible(&self.socket, "", what)
     }
 }

@@ -1,4 +1,4 @@
-//! A status for people: who leads, since when, how fresh each member is, and what is wrong.
+//! The status as text: the leader, since when, how fresh each member is, and what is wrong.
 
 mod quorum;
 
@@ -7,8 +7,8 @@ use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{NodeId, Role};
 
-/// The status as text that ends with a line feed. What is as it should be takes no line, except
-/// for the members; `*` marks this node.
+/// The status as text that ends with a line feed. Besides the members, only problems get a line,
+/// and the mode, hook and check. `*` marks this node.
 ///
 /// ```text
 /// web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
@@ -19,7 +19,7 @@ use crate::types::{NodeId, Role};
 ///   web2  follower  10.0.0.12        50  suspect  4.1 s ago
 ///
 /// hook  started, exit 0, 3 ms
-/// mode  available: a partition of the network has a leader on each side
+/// mode  available: each side of a network partition has a leader
 /// ```
 pub fn render(report: &StatusReport) -> String {
     format!("{}\n\n{}\n{}", headline(report), members(report), notes(report))
@@ -52,10 +52,10 @@ fn standing(report: &StatusReport) -> String {
 
 const COLUMNS: usize = 6;
 
-/// Most nodes that are named in one line.
+/// Most nodes that one line names.
 const LISTED_MAX: usize = 5;
 
-/// A table's line, before its columns are aligned.
+/// A row of the table, before its columns are aligned.
 struct Row {
     is_self: bool,
     cells: [String; COLUMNS],
@@ -112,7 +112,7 @@ fn role(member: &MemberReport) -> &'static str {
 
 fn state(member: &MemberReport) -> &'static str {
     match member.state {
-        MemberState::Alive if member.candidate && !member.eligible => "alive, not standing",
+        MemberState::Alive if member.candidate && !member.eligible => "alive, not eligible",
         MemberState::Alive => "alive",
         MemberState::Suspect => "suspect",
         MemberState::Left => "left",
@@ -120,16 +120,16 @@ fn state(member: &MemberReport) -> &'static str {
     }
 }
 
-/// Lines of a label and a text each.
+/// Lines, each with a label and a text.
 type Notes = Vec<(&'static str, String)>;
 
 fn notes(report: &StatusReport) -> String {
     let mut notes = Notes::new();
     if let Some(reason) = report.ineligible_reason {
-        notes.push(("not standing", ineligible(reason).to_owned()));
+        notes.push(("not eligible", ineligible(reason).to_owned()));
     }
     if let Some(reason) = report.handing_over {
-        notes.push(("handing over", format!("the leadership ({reason})")));
+        notes.push(("handing over", format!("this node gives up its leadership ({reason})")));
     }
     notes.extend(report.interfaces.iter().filter_map(interface).map(|text| ("interface", text)));
     if report.counters.send_errors > 0 {
@@ -150,24 +150,23 @@ fn notes(report: &StatusReport) -> String {
 
 fn ineligible(reason: Ineligible) -> &'static str {
     match reason {
-        Ineligible::Observer => "it is an observer (candidate = false)",
-        Ineligible::StaticFollower => "it is told to follow (static_role = \"follower\")",
-        Ineligible::Stopping => "the daemon stops",
+        Ineligible::Observer => "observer: candidate = false",
+        Ineligible::StaticFollower => "static_role = \"follower\"",
+        Ineligible::Stopping => "the daemon is stopping",
         Ineligible::Maintenance => "maintenance is on, until `lanelect maintenance off`",
         Ineligible::InterfaceDown => "no interface can reach the group",
         Ineligible::NoHookRunner => {
-            "the hook-runner has not said that it runs by the same configuration; see the log"
+            "the hook-runner has not confirmed the configuration of this node; see the log"
         }
-        Ineligible::CheckFailed => "its health check fails",
-        Ineligible::CheckPending => "its health check has no result yet",
+        Ineligible::CheckFailed => "the health check fails",
+        Ineligible::CheckPending => "the health check has no result yet",
         Ineligible::HookFailed => {
-            "its hook failed when it was elected; it waits before it tries again"
+            "the hook failed for elected; waiting for the end of the hold-off time"
         }
-        Ineligible::Yielding => "it gave the leadership up, and waits for another leader",
-        Ineligible::NotVoter => "it is not one of the voters, and only voters lead",
+        Ineligible::Yielding => "it yielded, and waits for another node to lead",
+        Ineligible::NotVoter => "it is not a voter, and only voters can lead",
         Ineligible::Unenrolled => {
-            "it remembers no votes, and waits until it may vote (its first start, or its state was \
-             lost)"
+            "it has no saved votes (first start, or lost state); voter recovery is not finished"
         }
         Ineligible::TooFewCandidates => "fewer than min_candidates candidates are visible",
     }
@@ -183,8 +182,7 @@ fn interface(interface: &InterfaceReport) -> Option<String> {
     }
 }
 
-/// With several interfaces each datagram arrives by each, so that repeated ones are as it should
-/// be.
+/// With several interfaces each datagram arrives several times, and repeated ones are normal.
 fn rejected(report: &StatusReport) -> Option<String> {
     let rejected = &report.counters.rejected;
     let replayed = if report.interfaces.len() > 1 { 0 } else { rejected.replayed };
@@ -194,10 +192,10 @@ fn rejected(report: &StatusReport) -> Option<String> {
         (replayed, "old or repeated"),
         (rejected.foreign_group, "of other groups"),
         (rejected.version, "of another protocol version"),
-        (rejected.table_full, "from more nodes than fit"),
-        (rejected.absurd_term, "of an absurd term"),
-        (rejected.hops, "from beyond the LAN"),
-        (rejected.source, "from addresses that no host can have"),
+        (rejected.table_full, "from nodes for which the member table has no room"),
+        (rejected.absurd_term, "with an absurdly high term"),
+        (rejected.hops, "from outside the LAN"),
+        (rejected.source, "from invalid addresses"),
     ];
     let parts: Vec<String> = counts
         .iter()
@@ -213,7 +211,7 @@ fn hook(hook: &HookReport) -> Option<String> {
         true => "running now".to_owned(),
         false => ending(hook.last_exit, hook.last_ms),
     };
-    let overdue = hook.overdue_term.map(|term| format!(", HAS NOT LET GO of term {term}"));
+    let overdue = hook.overdue_term.map(|term| format!(", HAS NOT RELEASED term {term}"));
     Some(format!("{event}, {ending}{}", overdue.unwrap_or_default()))
 }
 
@@ -235,7 +233,7 @@ fn check(check: &CheckReport) -> String {
     }
 }
 
-/// How a run ended, and how long it took.
+/// The exit status and the duration of a run.
 fn ending(exit: Option<i32>, ms: Option<u64>) -> String {
     let exit = match exit {
         Some(exit @ 129..) => format!("exit {exit} (signal {})", exit - 128),
@@ -248,14 +246,14 @@ fn ending(exit: Option<i32>, ms: Option<u64>) -> String {
 
 const fn mode(mode: Mode) -> &'static str {
     match mode {
-        Mode::Available => "available: a partition of the network has a leader on each side",
+        Mode::Available => "available: each side of a network partition has a leader",
         Mode::Quorum => {
             "quorum: never two leaders; a side without a majority of the voters has none"
         }
     }
 }
 
-/// The first few of some nodes, and how many more there are.
+/// The names of the first nodes, and the number of the others.
 fn listed(nodes: &[&NodeId]) -> String {
     let shown: Vec<_> = nodes.iter().take(LISTED_MAX).map(|id| id.as_str()).collect();
     let more = match nodes.len() - shown.len() {
@@ -265,7 +263,7 @@ fn listed(nodes: &[&NodeId]) -> String {
     shown.join(", ") + &more
 }
 
-/// A length of time by its two largest units.
+/// A duration in its two largest units.
 fn span(ms: u64) -> String {
     let seconds = ms / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -277,7 +275,7 @@ fn span(ms: u64) -> String {
     }
 }
 
-/// How long ago, by the tenth of a second where that matters.
+/// A time ago, with tenths of a second below ten seconds.
 fn ago(ms: u64) -> String {
     match ms {
         0..10_000 => format!("{}.{} s ago", ms / 1000, ms % 1000 / 100),
@@ -285,7 +283,7 @@ fn ago(ms: u64) -> String {
     }
 }
 
-/// A short length of time.
+/// A duration, precise if it is short.
 fn short(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
@@ -314,7 +312,7 @@ mod tests {
         }
     }
 
-    /// web1 follows web0; web2 has not been heard for a while.
+    /// web1 follows web0; web2 is suspected.
     pub(super) fn follower() -> StatusReport {
         StatusReport {
             version: "0.1.0".to_owned(),
@@ -379,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_not_saved_is_told() {
+    fn state_that_is_not_saved_gets_a_line() {
         let why = "cannot write the state file /x: no space left".to_owned();
         let report = StatusReport { state_failure: Some(why.clone()), ..follower() };
         assert!(render(&report).contains(&format!("not saved  {why}\n")));
@@ -399,7 +397,7 @@ web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
   web2  follower  10.0.0.12        50  suspect  4.1 s ago
 
 hook  started, exit 0, 3 ms
-mode  available: a partition of the network has a leader on each side
+mode  available: each side of a network partition has a leader
 "
         );
     }
@@ -429,7 +427,7 @@ web1: leader for 2 h 5 min, term 7, group default
 * web1  leader  -             100  alive  -
 
 hook  elected, running now
-mode  available: a partition of the network has a leader on each side
+mode  available: each side of a network partition has a leader
 "
         );
     }
@@ -445,7 +443,7 @@ web1: candidate, no leader known, for 0 s, term 7, group default
   NODE  ROLE       ADDRESS  PRIORITY  STATE  HEARD
 * web1  candidate  -             100  alive  -
 
-mode  available: a partition of the network has a leader on each side
+mode  available: each side of a network partition has a leader
 "
         );
     }
@@ -460,7 +458,7 @@ web1: starting, no leader known, for 1 min 23 s, term 7, group default
 
   NODE  ROLE  ADDRESS  PRIORITY  STATE  HEARD
 
-mode  available: a partition of the network has a leader on each side
+mode  available: each side of a network partition has a leader
 "
         );
     }
@@ -482,18 +480,18 @@ web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
 
   NODE  ROLE      ADDRESS    PRIORITY  STATE                HEARD
   web0  leader    10.0.0.10       100  alive                0.2 s ago
-* web1  follower  10.0.0.11       100  alive, not standing  -
+* web1  follower  10.0.0.11       100  alive, not eligible  -
   web2  observer  10.0.0.12        50  left                 3 min 3 s ago
 
-not standing  maintenance is on, until `lanelect maintenance off`
+not eligible  maintenance is on, until `lanelect maintenance off`
 hook          started, exit 0, 3 ms
-mode          available: a partition of the network has a leader on each side
+mode          available: each side of a network partition has a leader
 "
         );
     }
 
     #[test]
-    fn everything_that_can_be_wrong_gets_a_line() {
+    fn every_problem_gets_a_line() {
         let mut report = alone(Role::Leader);
         report.ineligible_reason = Some(Ineligible::InterfaceDown);
         report.handing_over = Some(Reason::InterfaceDown);
@@ -518,19 +516,19 @@ web1: leader for 1 min 23 s, term 7, group default
   NODE  ROLE    ADDRESS  PRIORITY  STATE  HEARD
 * web1  leader  -             100  alive  -
 
-not standing  no interface can reach the group
-handing over  the leadership (interface-down)
+not eligible  no interface can reach the group
+handing over  this node gives up its leadership (interface-down)
 interface     eth0 is down: no carrier
 send errors   41 datagrams could not be sent
-rejected      3 malformed, 12 with a wrong or missing key, 5 from beyond the LAN
-hook          demoted, exit 137 (signal 9), 35 s, HAS NOT LET GO of term 7
-mode          available: a partition of the network has a leader on each side
+rejected      3 malformed, 12 with a wrong or missing key, 5 from outside the LAN
+hook          demoted, exit 137 (signal 9), 35 s, HAS NOT RELEASED term 7
+mode          available: each side of a network partition has a leader
 "
         );
     }
 
     #[test]
-    fn a_check_shows_how_far_it_is_from_changing_its_mind() {
+    fn check_shows_how_many_runs_are_left_until_its_state_changes() {
         let healthy = CheckReport {
             state: HealthState::Healthy,
             running: false,
@@ -562,7 +560,7 @@ mode          available: a partition of the network has a leader on each side
     }
 
     #[test]
-    fn repeated_datagrams_are_worth_a_line_with_a_single_interface_only() {
+    fn repeated_datagrams_get_a_line_only_with_a_single_interface() {
         let mut report = follower();
         report.counters.rejected.replayed = 4;
         assert!(render(&report).contains("rejected  4 old or repeated\n"));

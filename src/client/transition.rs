@@ -23,7 +23,7 @@ fn story(transition: &Transition) -> String {
     let led = transition.previous_role == Role::Leader;
     match (transition.previous_leader, transition.leader) {
         (Some(before), Some(now)) if before == now && transition.role == Role::Leader && led => {
-            format!("{now} leads on")
+            format!("{now} continues to lead")
         }
         (Some(before), Some(now)) if before == now => format!("{now} leads"),
         (Some(before), Some(now)) => format!("{now} took over from {before}"),
@@ -78,7 +78,7 @@ mod tests {
         );
         assert_eq!(
             line((Leader, "web1"), (Leader, "web1"), Some(Reason::Conflict)),
-            "09:41:07.212Z  leader     term 8  web1 leads on (conflict)\n"
+            "09:41:07.212Z  leader     term 8  web1 continues to lead (conflict)\n"
         );
         assert_eq!(
             line((Leader, "web1"), (Follower, ""), Some(Reason::Yield)),

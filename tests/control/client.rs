@@ -90,7 +90,7 @@ fn each_command_gets_its_answer() {
 
     let yielded = printed(|out| client::yield_leadership(&target, out));
     daemon.has_answered(Request::Yield);
-    assert_eq!(yielded, "the leadership is being handed over\n");
+    assert_eq!(yielded, "this node hands over its leadership\n");
 
     let on = printed(|out| client::maintenance(&target, true, out));
     daemon.has_answered(Request::Maintenance { on: true });
@@ -179,7 +179,7 @@ fn yielding_twice_is_done_too() {
     let daemon = fake(&socket, "{\"ok\":\"already-yielding\"}\n");
     let text = printed(|out| client::yield_leadership(&Target::at(&socket), out));
     daemon.join().unwrap();
-    assert_eq!(text, "the node is yielding already\n");
+    assert_eq!(text, "this node is already handing over its leadership\n");
 }
 
 /// Starts a watch, and waits until transitions reach it.

@@ -1,23 +1,23 @@
-//! What a status says of quorum mode: whether this side has a majority, and who does not count.
+//! The notes of quorum mode: whether this side has a majority, and which voters do not count.
 
 use super::{Notes, listed, short};
 use crate::control_api::{QuorumReport, StatusReport, VoterReport};
 use crate::core::status::VoterStanding;
 use crate::types::NodeId;
 
-/// Notes the voters' standing, and whatever keeps one of them from counting.
+/// Adds the number of voters that count, and the reason for each one that does not.
 pub(super) fn note(notes: &mut Notes, report: &StatusReport, quorum: &QuorumReport) {
     notes.push(("quorum", majority(quorum)));
     notes.extend(quorum.not_counting.iter().map(|voter| ("voter", absence(report, voter))));
     notes.extend(not_voters(quorum).map(|text| ("members", text)));
-    notes.extend(pledge(report, quorum).map(|text| ("pledge", text)));
+    notes.extend(pledge(report, quorum).map(|text| ("promise", text)));
 }
 
 fn majority(quorum: &QuorumReport) -> String {
     let QuorumReport { reachable, needed, lease_ms, .. } = *quorum;
     let all = quorum.voters.len();
     let count = if reachable == 1 { "counts" } else { "count" };
-    let short_of = if reachable < needed { ": nobody can be elected here" } else { "" };
+    let short_of = if reachable < needed { ": no node can be elected here" } else { "" };
     let lease = lease_ms.map(|ms| format!("; {} of the lease left", short(ms)));
     format!(
         "{reachable} of {all} voters {count}, {needed} needed{short_of}{}",
@@ -29,19 +29,18 @@ fn absence(report: &StatusReport, voter: &VoterReport) -> String {
     let node_id = voter.node_id;
     let of_self = if node_id == report.node_id { ", this node," } else { "" };
     let why = match voter.reason {
-        VoterStanding::Counts => "the daemon gives no reason",
-        VoterStanding::Silent => "it is not heard",
-        VoterStanding::Disagrees => "it names other voters, or is in available mode",
+        VoterStanding::Counts => "unknown reason",
+        VoterStanding::Silent => "it is silent",
+        VoterStanding::Disagrees => "it has other voters, or is in available mode",
         VoterStanding::Unenrolled => {
-            "it remembers no votes, and waits until it may vote (its first start, or its state was \
-             lost)"
+            "it has no saved votes (first start, or lost state); voter recovery is not finished"
         }
-        VoterStanding::Contested => "another daemon uses its node_id",
+        VoterStanding::Contested => "duplicate node id: another daemon uses its node_id",
     };
     format!("{node_id}{of_self} does not count: {why}")
 }
 
-/// The members that disagree and are not told of as voters.
+/// The members that disagree and that have no line as voters.
 fn not_voters(quorum: &QuorumReport) -> Option<String> {
     let told = |id: &NodeId| quorum.not_counting.iter().any(|voter| voter.node_id == *id);
     let others: Vec<_> = quorum.disagreeing.iter().filter(|id| !told(id)).collect();
@@ -49,10 +48,10 @@ fn not_voters(quorum: &QuorumReport) -> Option<String> {
         .then(|| format!("{} with other voters, or in available mode", listed(&others)))
 }
 
-/// Worth a line only where it keeps this node from voting: to the leader it is as it should be.
+/// The promise, if it keeps this node from voting. A promise to the leader is normal.
 fn pledge(report: &StatusReport, quorum: &QuorumReport) -> Option<String> {
     let pledge = quorum.pledged_to.filter(|_| report.leader.is_none())?;
-    Some(format!("no vote for anybody but {} for {} more", pledge.node_id, short(pledge.left_ms)))
+    Some(format!("to {}: no vote for another node for {}", pledge.node_id, short(pledge.left_ms)))
 }
 
 #[cfg(test)]
@@ -68,7 +67,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Of the voters web0 to web2, all count but these.
+    /// Of the voters web0 to web2, all count except these.
     fn quorum(not_counting: &[(&str, VoterStanding)]) -> QuorumReport {
         let voters = ["web0", "web1", "web2"].map(id);
         let not_counting: Vec<_> = not_counting
@@ -89,14 +88,14 @@ mod tests {
         }
     }
 
-    /// What follows the members.
+    /// The notes below the members.
     fn notes(report: StatusReport, quorum: QuorumReport) -> String {
         let report = StatusReport { mode: Mode::Quorum, quorum: Some(quorum), ..report };
         render(&report).rsplit_once("\n\n").unwrap().1.to_owned()
     }
 
     #[test]
-    fn where_all_count_one_line_says_so() {
+    fn all_voters_that_count_get_one_line() {
         assert_eq!(
             notes(follower(), quorum(&[])),
             "\
@@ -108,7 +107,7 @@ mode    quorum: never two leaders; a side without a majority of the voters has n
     }
 
     #[test]
-    fn a_leader_sees_its_lease_run() {
+    fn leader_shows_the_rest_of_its_lease() {
         let leading = QuorumReport { lease_ms: Some(2_412), ..quorum(&[]) };
         let told = notes(alone(Role::Leader), leading);
         assert!(
@@ -124,11 +123,11 @@ mode    quorum: never two leaders; a side without a majority of the voters has n
         assert_eq!(
             notes(alone(Role::Follower), report),
             "\
-quorum  1 of 3 voters counts, 2 needed: nobody can be elected here
-voter   web0 does not count: it is not heard
-voter   web1, this node, does not count: it remembers no votes, and waits until it may vote (its first start, or its state was lost)
-pledge  no vote for anybody but web0 for 4.8 s more
-mode    quorum: never two leaders; a side without a majority of the voters has none
+quorum   1 of 3 voters counts, 2 needed: no node can be elected here
+voter    web0 does not count: it is silent
+voter    web1, this node, does not count: it has no saved votes (first start, or lost state); voter recovery is not finished
+promise  to web0: no vote for another node for 4.8 s
+mode     quorum: never two leaders; a side without a majority of the voters has none
 "
         );
     }
@@ -139,7 +138,7 @@ mode    quorum: never two leaders; a side without a majority of the voters has n
         let mut report = quorum(&voter);
         report.disagreeing = ["web2", "db1"].map(id).to_vec();
         let told = notes(follower(), report.clone());
-        assert!(told.contains("voter    web2 does not count: it names other voters"), "{told}");
+        assert!(told.contains("voter    web2 does not count: it has other voters"), "{told}");
         assert!(told.contains("members  db1 with other voters, or in available mode\n"), "{told}");
         report.disagreeing = (0..99).map(|n| id(&format!("db{n:02}"))).collect();
         let told = notes(follower(), report);
@@ -147,9 +146,9 @@ mode    quorum: never two leaders; a side without a majority of the voters has n
     }
 
     #[test]
-    fn a_pledge_to_the_leader_is_as_it_should_be() {
+    fn promise_to_the_leader_gets_no_line() {
         let pledged_to = Some(PledgeReport { node_id: id("web0"), left_ms: 4_800 });
         let report = QuorumReport { pledged_to, ..quorum(&[]) };
-        assert!(!notes(follower(), report).contains("pledge"));
+        assert!(!notes(follower(), report).contains("promise"));
     }
 }

@@ -21,10 +21,10 @@ pub enum Yielding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum YieldError {
     /// This node does not lead, perhaps because the leadership has moved meanwhile.
-    #[error("this node does not lead")]
+    #[error("cannot yield: this node does not lead")]
     NotLeader,
     /// This node leads by `static_role`.
-    #[error("this node leads by static_role, which leaves nobody to yield to")]
+    #[error("cannot yield: this node leads by static_role, and no other node can take over")]
     StaticRole,
 }
 
