@@ -366,7 +366,7 @@ fn a_dead_daemon_s_demote_hook_waits_for_no_hook_that_was_left_running() {
     dead.start(&elected(1), clock::now());
     runner.wait_for_lines("runs", 1);
     drop(dead);
-    runner.wait_for_log("hung up");
+    runner.wait_for_log("closed the connection");
     let (mut hooks, mut poll) = daemon(runner.socket());
     let crashed = HookRun { reason: Reason::Crashed, ..demoted(1) };
     hooks.start(&crashed, clock::now());
@@ -492,7 +492,7 @@ fn what_a_client_sends_forges_no_line_of_the_log() {
     let mut connection = runner.connect();
     connection.stream.write_all(b"{\"a\\ninfo  hook for elected\\u001b[2J\":1}\n").unwrap();
     assert!(matches!(connection.reply(), RunReply::Refused(_)));
-    runner.wait_for_log("a client is dropped");
+    runner.wait_for_log("disconnected a client");
     let said = fs::read_to_string(runner.dir.path().join("stderr")).unwrap();
     assert!(!said.contains('\u{1b}'), "{said}");
     assert!(!said.lines().any(|line| line.starts_with("info  hook for elected")), "{said}");
@@ -690,7 +690,7 @@ fn checks_leave_the_log_alone() {
     runner.wait_for_log("hook for demoted");
     let log = runner.lines("stderr");
     let [read, ready, elected, demoted] = &log[..] else { panic!("{log:?}") };
-    assert!(read.contains("the commands are those"), "{read}");
+    assert!(read.contains("has read its config file"), "{read}");
     assert!(ready.contains("is ready"), "{ready}");
     assert!(elected.contains("hook for elected"), "{elected}");
     assert!(demoted.contains("hook for demoted"), "{demoted}");
@@ -726,7 +726,7 @@ fn a_daemon_that_hangs_up_does_not_stop_its_hook() {
         runner.wait_for_lines("runs", 1);
         connection
     });
-    runner.wait_for_log("runs on");
+    runner.wait_for_log("continues");
     File::create(runner.dir.path().join("go")).unwrap();
     runner.wait_for_lines("runs", 2);
     assert_eq!(runner.lines("runs"), ["begun 1", "ended 1"]);
@@ -743,7 +743,7 @@ fn a_hook_whose_daemon_hung_up_is_ended_in_the_time_that_the_next_request_gives_
         runner.wait_for_lines("runs", 1);
         connection
     });
-    runner.wait_for_log("hung up");
+    runner.wait_for_log("closed the connection");
     let mut successor = runner.connect();
     let orphan_grace = Duration::from_millis(300);
     let task = Task::Hook(demoted(2));
@@ -766,7 +766,7 @@ fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
     let first = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let second = runner.ask(demoted(2));
-    runner.wait_for_log("hook for demoted (election, term 2) is asked for");
+    runner.wait_for_log("hook for demoted (election, term 2) is requested");
     drop(second);
     let third = runner.ask(demoted(3));
     File::create(runner.dir.path().join("go")).unwrap();
@@ -783,7 +783,7 @@ fn a_run_says_that_it_starts_when_its_turn_comes() {
     let first = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let mut second = runner.ask(demoted(2));
-    runner.wait_for_log("hook for demoted (election, term 2) is asked for");
+    runner.wait_for_log("hook for demoted (election, term 2) is requested");
     second.stream.set_nonblocking(true).unwrap();
     assert_eq!(second.stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     second.stream.set_nonblocking(false).unwrap();
@@ -815,7 +815,7 @@ fn on_term_the_running_hook_is_waited_for() {
     let running = runner.ask(elected(1));
     runner.wait_for_lines("runs", 1);
     let mut waiting = runner.ask(demoted(2));
-    runner.wait_for_log("hook for demoted (election, term 2) is asked for");
+    runner.wait_for_log("hook for demoted (election, term 2) is requested");
     runner.terminate();
     wait_for("the end of listening", || (!runner.socket().exists()).then_some(()));
     assert!(runner.child.try_wait().unwrap().is_none());
@@ -985,6 +985,6 @@ fn as_process_1_of_a_container_it_reaps_orphans_and_counts_none_as_living() {
     assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
     assert_eq!(runner.lines("runs").len(), 1);
     let log = runner.lines("stderr");
-    assert!(!log.iter().any(|line| line.contains("sending KILL")), "{log:?}");
+    assert!(!log.iter().any(|line| line.contains("sending SIGKILL")), "{log:?}");
     assert!(children(&process_1).is_empty());
 }

@@ -111,7 +111,7 @@ pub(super) fn choice<T: Copy>(choices: Choices<T>) -> impl FnOnce(&str) -> Resul
     move |text| {
         let found = choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         let [(one, _), (other, _)] = choices;
-        found.ok_or_else(|| format!("{text:?} is unknown; give {one:?} or {other:?}"))
+        found.ok_or_else(|| format!("{text:?} is not a valid value; give {one:?} or {other:?}"))
     }
 }
 

@@ -78,9 +78,9 @@ impl Agreement {
             Ok(Some(RunReply::Agreed)) => self.settle(),
             Ok(Some(RunReply::Refused(reason))) => {
                 self.verdict = Some(false);
-                self.object(format!("it refuses: {reason}"), now);
+                self.object(format!("it rejects the request: {reason}"), now);
             }
-            Ok(Some(_)) => self.object("it gave an answer to something else".to_owned(), now),
+            Ok(Some(_)) => self.object("it answered another request".to_owned(), now),
             Err(error) => self.object(format!("it {error}"), now),
         }
     }
@@ -121,7 +121,7 @@ impl Agreement {
         self.step = Step::Settled;
         self.verdict = Some(true);
         if self.objection.take().is_some() {
-            log::info!("the hook-runner runs by this node's configuration");
+            log::info!("the hook-runner confirms the configuration of this node");
         }
     }
 
@@ -129,9 +129,9 @@ impl Agreement {
         self.step = Step::Waiting { ask_at: now + RETRY_PAUSE };
         if self.objection.as_ref() != Some(&objection) {
             log::error!(
-                "the hook-runner does not say that it runs by this node's configuration: \
-                 {objection}. A node to which it has not said so does not lead; it is asked again \
-                 every second"
+                "the hook-runner does not confirm the configuration of this node: {objection}. \
+                 Without its confirmation this node is not eligible to lead; it retries every \
+                 second"
             );
             self.objection = Some(objection);
         }

@@ -90,24 +90,25 @@ enum Step {
 /// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
 enum ClientError {
-    #[error("the hook-runner cannot be reached at {path}: {source}; is its unit running?")]
+    #[error("cannot reach the hook-runner at {path}: {source}; check that its unit runs")]
     Unreachable { path: PathBuf, source: io::Error },
-    #[error("the daemon cannot reach its own hook-runner: {0}")]
+    #[error("cannot reach the daemon's own hook-runner: {0}")]
     NoPair(#[source] io::Error),
     #[error("the hook-runner {0}")]
     Reply(#[from] LineError),
-    #[error("the hook-runner hung up; its log may say why")]
+    #[error("the hook-runner closed the connection; see its log")]
     HungUp,
-    #[error("the hook-runner refused: {0}")]
+    #[error("the hook-runner rejected the request: {0}")]
     Refused(String),
     #[error(
-        "its turn did not come within {}; the hook-runner hangs, or runs hooks for somebody else",
+        "the hook-runner did not start it within {}; the hook-runner hangs, or runs hooks of \
+         another daemon",
         humantime::format_duration(*.0)
     )]
     NoTurn(Duration),
     #[error("the hook-runner did not answer in time")]
     Silent,
-    #[error("it was cut short before it was handed to the hook-runner")]
+    #[error("it was cancelled before the hook-runner had the request")]
     CutShort,
 }
 
@@ -133,7 +134,7 @@ impl HookClient {
     pub fn start(&mut self, request: RunRequest, now: Time) {
         if let Some(exchange) = &self.exchange {
             let (task, subject) = (request.task, &exchange.subject);
-            return log::error!("{task} was asked for while {subject} still runs: dropped");
+            return log::error!("{task} was requested while {subject} is not finished: dropped");
         }
         self.exchange = Some(Exchange {
             subject: Subject::from(&request.task),
@@ -164,7 +165,7 @@ impl HookClient {
         exchange.cut_off = Some(end);
         *give_up_at = (*give_up_at).min(end);
         if let Err(error) = protocol::send(stream, &Request::CutShort(by.since(now))) {
-            exchange.subject.log(Level::Error, format_args!("cannot be cut short: {error}"));
+            exchange.subject.log(Level::Error, format_args!("cannot be cancelled: {error}"));
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Subject {
 impl Subject {
     /// A hook that an earlier life left running.
     pub(super) fn leftover() -> Self {
-        Subject { name: "the hook that was left running".to_owned(), lane: Lane::Hook }
+        Subject { name: "hook of an earlier daemon".to_owned(), lane: Lane::Hook }
     }
 
     /// Says that the subject does what `predicate` says.
@@ -132,7 +132,7 @@ impl Ending {
         }
         match self.stage {
             Stage::Terminated => {
-                self.subject.log(Level::Warn, "did not end on TERM: sending KILL");
+                self.subject.log(Level::Warn, "did not end on SIGTERM: sending SIGKILL");
                 self.stage = Stage::Killed;
                 self.stage_end = now + KILL_WAIT;
                 self.signal(Signal::SIGKILL);
@@ -144,7 +144,8 @@ impl Ending {
             }
             Stage::Killed | Stage::Stuck => {
                 if !self.is_stuck() {
-                    let predicate = "cannot be ended by KILL; nothing else runs in its place until it has ended";
+                    let predicate = "does not end on SIGKILL: nothing else runs in its place until \
+                                     it has ended";
                     self.subject.log(Level::Error, predicate);
                 }
                 self.stage = Stage::Stuck;
@@ -180,7 +181,7 @@ pub(super) fn reap_strays(own: &[Pid]) {
     for _ in 0..REAPED_MAX {
         match waitid(Id::All, look).map(|status| status.pid()) {
             Ok(Some(stray)) if !own.contains(&stray) => {
-                log::debug!("orphan {stray} ended");
+                log::debug!("orphan process {stray} ended");
                 let _ = waitpid(stray, Some(WaitPidFlag::WNOHANG));
             }
             // One of our own ended just now: its own signal brings us back here.

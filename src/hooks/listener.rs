@@ -22,8 +22,8 @@ const ACCEPT_WAIT: Duration = Duration::from_millis(1);
 pub enum ListenError {
     /// Neither a path nor a socket on standard input was given.
     #[error(
-        "there is no socket to listen on: set hook_socket, or have systemd start the hook-runner \
-         with a socket unit and StandardInput=socket"
+        "cannot listen for the daemon: no socket is configured; set hook_socket, or start the \
+         hook-runner from a systemd socket unit with StandardInput=socket"
     )]
     NoSocket,
     /// The path cannot be listened on.

@@ -210,7 +210,8 @@ impl Hooks {
     pub fn fence(&mut self, term: Term, now: Time) {
         if !self.has_fence {
             log::error!(
-                "NO FENCE IS CONFIGURED: nothing ends what the hooks of term {term} still hold"
+                "NO FENCE IS CONFIGURED: the hook has not released term {term}, and nothing cuts \
+                 this host off"
             );
             self.fenced = Some(HookFinished::not_run(Duration::ZERO));
             return;
@@ -224,9 +225,11 @@ impl Hooks {
         self.fenced.take().or_else(|| {
             let finished = self.clients[Lane::Fence].poll_finished()?;
             match finished.outcome {
-                HookOutcome::Succeeded => log::warn!("this node is fenced off"),
+                HookOutcome::Succeeded => {
+                    log::warn!("the fence command succeeded: this node is cut off")
+                }
                 HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
-                    "THE FENCE COMMAND DID NOT SUCCEED: what the hooks hold, another node may hold too"
+                    "THE FENCE COMMAND DID NOT SUCCEED: two nodes may hold the leader's resources"
                 ),
             }
             Some(finished)
@@ -387,7 +390,7 @@ impl OwnRunner {
     fn serve(&mut self, now: Time) {
         while let Ok(stream) = self.arrivals.try_recv() {
             if let Err(error) = self.server.adopt(stream, None, now) {
-                log::error!("the daemon's own hook-runner takes no connection: {error}");
+                log::error!("the daemon's own hook-runner cannot accept a connection: {error}");
             }
         }
         self.server.serve_all(now);

@@ -49,7 +49,10 @@ impl Output {
         match journal(Path::new(JOURNAL), &identifier, &own_unit()) {
             Ok(stream) => Output::Journal(stream),
             Err(error) => {
-                log::debug!("what the {task} prints is not marked in the journal: {error}");
+                log::debug!(
+                    "cannot open a journal stream for the {task}: {error}; its output goes to \
+                     stderr"
+                );
                 Output::Stderr
             }
         }

@@ -140,10 +140,10 @@ impl HookProcess {
     pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
         let lane = task.lane();
         if self.is_running(lane) {
-            return log::error!("{task} was asked for while another still runs: dropped");
+            return log::error!("{task} was requested while another run is not finished: dropped");
         }
         let Some(command) = self.command_for(task) else {
-            log::debug!("nothing is configured to run as the {task}");
+            log::debug!("no command is configured for the {task}");
             self.slots[lane].finished = Some(HookFinished::NOTHING_TO_DO);
             return;
         };
@@ -155,10 +155,8 @@ impl HookProcess {
                 self.slots[lane].running = Some(running);
             }
             Err(error) => {
-                Subject::from(task).log(
-                    Level::Error,
-                    format_args!("did not run: /bin/sh could not be started: {error}"),
-                );
+                Subject::from(task)
+                    .log(Level::Error, format_args!("did not run: cannot start /bin/sh: {error}"));
                 self.slots[lane].finished = Some(HookFinished::not_run(Duration::ZERO));
             }
         }
@@ -230,14 +228,14 @@ impl HookProcess {
         if leftover.look(now) != Progress::Over {
             return;
         }
-        log::info!("no longer waiting for the hook that was left running");
+        log::info!("the hook of an earlier daemon has ended");
         self.leftover = None;
         self.clear_note();
     }
 
     fn finish(&mut self, lane: Lane, running: Running, now: Time) {
         if running.is_lost {
-            running.subject.log(Level::Warn, "has ended after all");
+            running.subject.log(Level::Warn, "has ended");
         } else {
             let finished = running.finished(now);
             run::log_end(&running.subject, &finished);
@@ -262,8 +260,8 @@ impl HookProcess {
     fn note(&self, shell: &Child) {
         if let Err(error) = self.record.write(run::pid(shell)) {
             log::warn!(
-                "cannot note in {} that a hook runs: {error}; were this process killed now, its \
-                 successor could run the next hook beside this one",
+                "cannot write {}: {error}; if this process is killed now, its successor may run \
+                 the next hook at the same time as this one",
                 self.record.path().display()
             );
         }
@@ -281,7 +279,9 @@ impl HookProcess {
 fn leftover(record: &Record, now: Time) -> Option<Ending> {
     match record.find() {
         Ok(Some(group)) => {
-            log::warn!("a hook of an earlier life still runs as process {group}: sending TERM");
+            log::warn!(
+                "a hook of an earlier daemon still runs as process {group}: sending SIGTERM"
+            );
             let mut ending = Ending::begin(Subject::leftover(), group, now + KILL_GRACE);
             // It is not our child: looking is the only way to see it end.
             ending.look(now);
@@ -290,7 +290,7 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
         Ok(None) => None,
         Err(error) => {
             log::warn!(
-                "whether an earlier life left a hook running cannot be read in {}: {error}",
+                "cannot read {}: {error}; a hook of an earlier daemon may still run",
                 record.path().display()
             );
             None

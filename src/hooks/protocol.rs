@@ -88,19 +88,19 @@ pub enum RunReply {
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// More than [`LINE_MAX`] bytes that nobody took.
-    #[error("sent more than the {LINE_MAX} bytes that a message may have")]
+    #[error("sent a message longer than {LINE_MAX} bytes")]
     TooLong,
     /// The connection ended before what was to come.
-    #[error("hung up")]
+    #[error("closed the connection")]
     HungUp,
     /// A message that has no place after those before.
-    #[error("sent a message out of turn")]
+    #[error("sent an unexpected message")]
     OutOfTurn,
     /// The line is not the JSON of the message. What is told of it is one line, whatever was sent.
-    #[error("sent a line that is no valid message: {}", .0.to_string().escape_debug())]
+    #[error("sent a line that is not a valid message: {}", .0.to_string().escape_debug())]
     Malformed(#[from] serde_json::Error),
     /// The connection failed.
-    #[error("cannot be read: {0}")]
+    #[error("cannot be read from: {0}")]
     Io(#[from] io::Error),
 }
 

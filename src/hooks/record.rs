@@ -76,7 +76,10 @@ impl Shell {
     fn living(pid: Pid) -> io::Result<Option<Self>> {
         // A signal to these numbers would not be for one group.
         if pid.as_raw() <= 1 {
-            return Err(io::Error::new(ErrorKind::InvalidData, "it names no hook's process"));
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "it does not name the process of a hook",
+            ));
         }
         let Some(process) = Stat::of(pid)? else { return Ok(None) };
         if process.is_dead || process.group != pid {

@@ -85,19 +85,19 @@ pub(super) fn log_end(subject: &Subject, finished: &HookFinished) {
         HookOutcome::NotRun => {
             subject.log(
                 Level::Warn,
-                format_args!("did not run: nothing could start it for {took} ms"),
+                format_args!("did not run: it could not be started within {took} ms"),
             );
         }
         HookOutcome::Lost => {
             subject.log(
                 Level::Error,
-                format_args!("was lost sight of after {took} ms: it may still run"),
+                format_args!("has an unknown result after {took} ms: it may still run"),
             );
         }
         HookOutcome::Failed => {
             let cause = match finished.forced {
-                Some(Forced::Overran) => " for overrunning its time limit",
-                Some(Forced::CutShort) => " for being cut short",
+                Some(Forced::Overran) => " because it exceeded its time limit",
+                Some(Forced::CutShort) => " because it was cancelled",
                 None => "",
             };
             let exit = finished.exit.map_or(String::new(), |exit| format!(": exit status {exit}"));
@@ -169,7 +169,7 @@ impl Running {
         match &mut self.ending {
             Some((_, ending)) => ending.hasten(by),
             None if self.shell == Shell::Running => {
-                self.subject.log(Level::Warn, "is cut short: sending TERM");
+                self.subject.log(Level::Warn, "is cancelled: sending SIGTERM");
                 self.end(Forced::CutShort, by);
             }
             None => {}
@@ -209,8 +209,10 @@ impl Running {
                 Ok(None) => {}
                 Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
                 Err(error) => {
-                    self.subject
-                        .log(Level::Error, format_args!("ended, and it is not known how: {error}"));
+                    self.subject.log(
+                        Level::Error,
+                        format_args!("ended with an unknown exit status: {error}"),
+                    );
                     self.shell = Shell::Ended(None);
                 }
             }
@@ -220,7 +222,7 @@ impl Running {
     fn overrun(&mut self, now: Time) {
         let limit = humantime::format_duration(self.timeout);
         self.subject
-            .log(Level::Warn, format_args!("overran its time limit of {limit}: sending TERM"));
+            .log(Level::Warn, format_args!("exceeded its time limit of {limit}: sending SIGTERM"));
         self.end(Forced::Overran, now + KILL_GRACE);
     }
 

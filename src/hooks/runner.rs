@@ -39,7 +39,7 @@ pub enum HookRunnerError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The event loop failed.
-    #[error("the hook-runner's event loop failed: {0}")]
+    #[error("cannot run the event loop of the hook-runner: {0}")]
     EventLoop(#[from] io::Error),
 }
 
@@ -94,7 +94,7 @@ impl HookRunner {
         loop {
             self.handle_timeout(clock::now());
             if self.listener.is_none() && !self.server.is_busy() {
-                log::info!("hook-runner stopped");
+                log::info!("the hook-runner has stopped");
                 return Ok(());
             }
             let timeout = self.next_timeout().map(|time| time.since(clock::now()));
@@ -132,12 +132,12 @@ impl HookRunner {
     /// Takes no more connections, and waits for the hook that runs.
     fn stop(&mut self, now: Time) {
         let Some(mut listener) = self.listener.take() else { return };
-        log::info!("hook-runner stops");
+        log::info!("the hook-runner stops");
         self.accept_at = None;
         self.server.stop(now);
         // An inherited socket stays open on standard input, and would stay watched.
         if let Err(error) = self.poll.registry().deregister(&mut listener.socket) {
-            log::warn!("the listening socket is still watched: {error}");
+            log::warn!("cannot stop watching the listening socket: {error}");
         }
     }
 
@@ -156,7 +156,7 @@ impl HookRunner {
             match listener.socket.accept() {
                 Ok((stream, _)) => {
                     if let Err(error) = self.server.adopt(stream, Some(self.poll.registry()), now) {
-                        log::warn!("a connection could not be watched: {error}");
+                        log::warn!("cannot serve a connection: {error}");
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -164,7 +164,7 @@ impl HookRunner {
                     return;
                 }
                 Err(error) => {
-                    log::warn!("a connection could not be accepted: {error}");
+                    log::warn!("cannot accept a connection: {error}; retrying");
                     self.accept_at = Some(now + ACCEPT_PAUSE);
                     return;
                 }

@@ -117,7 +117,7 @@ impl HookServer {
         let mut server = HookServer::with(None, nothing, first_token);
         server.file = Some(SettingsFile { source, digest: None, highest: None });
         if let Err(error) = server.read_file(None, now) {
-            log::error!("{error}\nuntil that is mended, everything is refused");
+            log::error!("{error}\nevery request is rejected until this is corrected");
         }
         server
     }
@@ -186,7 +186,7 @@ impl HookServer {
                 }
             }
             Err(error) => {
-                log::warn!("a client is dropped: it {error}");
+                log::warn!("disconnected a client: it {error}");
                 self.answer(token, &RunReply::Refused(format!("the daemon {error}")));
                 self.handle_hangup(token, now);
             }
@@ -212,7 +212,7 @@ impl HookServer {
         self.clients.retain(|client| {
             let is_late = client.request_due.is_some_and(|due| now >= due);
             if is_late {
-                log::warn!("a client that sent no request in {REQUEST_WAIT:?} is dropped");
+                log::warn!("disconnected a client: it sent no request within {REQUEST_WAIT:?}");
             }
             !is_late
         });
@@ -242,7 +242,7 @@ impl HookServer {
             Request::Run(request) => {
                 let lane = request.task.lane();
                 let level = if lane == Lane::Fence { Level::Warn } else { Level::Debug };
-                log::log!(level, "{} is asked for", request.task);
+                log::log!(level, "{} is requested", request.task);
                 if lane == Lane::Hook {
                     self.end_orphan(now + request.orphan_grace, now);
                 }
@@ -256,7 +256,7 @@ impl HookServer {
     /// Says why requests are refused, once: a daemon asks every second, and each check asks too.
     fn log_refusal(&mut self, refusal: &str) {
         if self.last_refusal.as_deref() != Some(refusal) {
-            log::warn!("a request is refused: {refusal}");
+            log::warn!("rejected a request: {refusal}");
             self.last_refusal = Some(refusal.to_owned());
         }
     }
@@ -277,8 +277,8 @@ impl HookServer {
         }
         if let Some(own) = self.group.filter(|own| *own != group) {
             return Some(format!(
-                "the daemon is of group {group}, this hook-runner of group {own}; hook_socket must \
-                 differ from group to group"
+                "the daemon is in group {group}, and this hook-runner in group {own}; set another \
+                 hook_socket for each group"
             ));
         }
         let Some(task) = task else { return disagreement };
@@ -286,11 +286,15 @@ impl HookServer {
             if !lets_go(task) {
                 return Some(disagreement);
             }
-            log::warn!("{task}: {disagreement}; it is run all the same, as it lets go");
+            log::warn!(
+                "{task}: {disagreement}; it runs nevertheless, because it releases the leadership"
+            );
         }
         let lane = task.lane();
         if lane != Lane::Hook && !self.process.has_command(lane) {
-            return Some(format!("no {lane} is configured for this hook-runner"));
+            return Some(format!(
+                "this hook-runner has no {lane} configured; set {lane} in its config file"
+            ));
         }
         self.note_term(task)
     }
@@ -311,9 +315,9 @@ impl HookServer {
         if asked.is_none_or(|asked| asked == read) {
             return Ok(());
         }
-        Err("the daemon runs by another configuration than the file of this hook-runner now holds: \
-             reload both with the daemon's unit; hook, fence, check, their time limits, node_id and \
-             group are to be in that file, and not flags of the daemon"
+        Err("the daemon has another configuration than the config file of this hook-runner; reload \
+             both with the daemon's unit; set hook, fence, check, their time limits, node_id and \
+             group in that file, not as flags of the daemon"
             .to_owned())
     }
 
@@ -329,9 +333,9 @@ impl HookServer {
             self.process.reconfigure(settings);
         }
         file.digest = Some(Digest::from(config));
-        log::info!("the commands are those of the configuration as it is now");
+        log::info!("the hook-runner has read its config file");
         if config.hook.is_none() {
-            log::warn!("no hook is configured: every run succeeds without doing anything");
+            log::warn!("no hook is configured: every hook run succeeds without running a command");
         }
     }
 
@@ -345,7 +349,7 @@ impl HookServer {
         });
         if term > limit {
             return Some(format!(
-                "term {term} is absurd: this hook-runner runs nothing in a term above {limit} now"
+                "term {term} is absurdly high: this hook-runner accepts terms up to {limit} now"
             ));
         }
         if matches!(task, Task::Hook(_)) {
@@ -383,7 +387,10 @@ impl HookServer {
             let was_asker = self.queues[lane].asker.take_if(|asker| *asker == token).is_some();
             match lane {
                 Lane::Hook | Lane::Fence if was_asker => {
-                    log::warn!("the daemon hung up while its {lane} runs; the {lane} runs on");
+                    log::warn!(
+                        "the daemon closed the connection during a run of its {lane}; the {lane} \
+                         continues"
+                    );
                 }
                 Lane::Check if was_asker => {
                     self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
@@ -425,7 +432,9 @@ impl HookServer {
         match protocol::send(&client.stream, &RunReply::Started) {
             Ok(()) => true,
             Err(error) => {
-                log::info!("a run whose daemon is gone is not started: {error}");
+                log::info!(
+                    "a run is not started, because its daemon closed the connection: {error}"
+                );
                 self.handle_hangup(token, now);
                 false
             }
@@ -439,7 +448,7 @@ impl HookServer {
         };
         let client = self.clients.swap_remove(index);
         if let Err(error) = protocol::send(&client.stream, reply) {
-            log::warn!("the daemon could not be told how its request ended: {error}");
+            log::warn!("cannot send the result of a request to the daemon: {error}");
         }
     }
 }

@@ -28,7 +28,8 @@ impl TookOver {
             .and_then(|note| Ok(note.map(|note| serde_json::from_slice(&note)).transpose()?));
         let command = command.unwrap_or_else(|error| {
             log::warn!(
-                "cannot read in {} which hook took over: {error}; the configured one lets go",
+                "cannot read {}: {error}; the configured hook runs for demoted, even if another \
+                 hook ran for elected",
                 path.display()
             );
             None
@@ -48,8 +49,8 @@ impl TookOver {
         }
         if let Err(error) = self.write(&command) {
             log::warn!(
-                "cannot note in {} which hook takes over: {error}; if this process ends and the config \
-                 file has another hook by then, that one lets go",
+                "cannot write {}: {error}; if this process ends and the config file has another \
+                 hook then, that hook runs for demoted",
                 self.path.display()
             );
         }
