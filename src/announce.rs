@@ -40,10 +40,10 @@ pub enum AnnounceError {
     #[error("cannot list the interfaces: {0}")]
     Unlisted(#[source] io::Error),
     /// There is no such interface.
-    #[error("there is no interface {0}")]
+    #[error("cannot announce an address: there is no interface {0}")]
     NoInterface(String),
     /// The address would lead the neighbours astray.
-    #[error("{interface} does not hold {address}: add it before it is announced")]
+    #[error("cannot announce {address}: {interface} does not have this address; add it first")]
     NotHeld {
         /// The interface.
         interface: String,
@@ -231,6 +231,9 @@ mod tests {
         let error = run("lo", &[loopback, elsewhere]).unwrap_err();
         assert!(matches!(error, AnnounceError::NotHeld { address, .. } if address == elsewhere));
         let error = run("no-such-one", &[loopback]).unwrap_err();
-        assert_eq!(error.to_string(), "there is no interface no-such-one");
+        assert_eq!(
+            error.to_string(),
+            "cannot announce an address: there is no interface no-such-one"
+        );
     }
 }

@@ -53,6 +53,18 @@ impl Request {
     pub const fn is_command(self) -> bool {
         matches!(self, Request::Yield | Request::Maintenance { .. })
     }
+
+    /// The command that sends it, for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Request::Status => "status",
+            Request::IsLeader => "is-leader",
+            Request::Watch => "watch",
+            Request::Yield => "yield",
+            Request::Maintenance { on: true } => "maintenance on",
+            Request::Maintenance { on: false } => "maintenance off",
+        }
+    }
 }
 
 /// What the daemon answers.

@@ -71,7 +71,7 @@ fn lines_lost(count: u64, journal: bool) -> Vec<u8> {
     let mut line = Vec::new();
     let mut record = Record::builder();
     let record = record.level(Level::Warn);
-    let text = format!("{count} lines of the log were dropped: nobody read it in time");
+    let text = format!("{count} log lines were dropped: stderr was not read in time");
     // Writing to a vector cannot fail.
     let _ = write_record(&mut line, &record.args(format_args!("{text}")).build(), journal);
     line

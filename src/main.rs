@@ -73,7 +73,7 @@ fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
     for signal in [SIGINT, SIGTERM] {
         let always = Arc::new(AtomicBool::new(true));
         if let Err(error) = flag::register_conditional_shutdown(signal, 0, always) {
-            return fail(&format!("cannot handle signals: {error}"), 1);
+            return fail(&format!("cannot install signal handlers: {error}"), 1);
         }
     }
     asked(client::watch(target, json, out))
@@ -104,7 +104,8 @@ fn check_config(file: PathBuf) -> ExitCode {
                 [&config.hook, &config.fence, &config.check].iter().any(|c| c.is_some());
             if let Some(error) = source.load_trusted().err().filter(|_| runs_commands) {
                 let warning = printable(&error.to_string()).into_owned();
-                let _ = writeln!(io::stderr(), "warning: a hook-runner refuses it: {warning}");
+                let _ =
+                    writeln!(io::stderr(), "warning: a hook-runner rejects this file: {warning}");
             }
             for warning in config.warnings() {
                 let _ = writeln!(io::stderr(), "warning: {warning}");
@@ -118,7 +119,9 @@ fn check_config(file: PathBuf) -> ExitCode {
 fn keygen() -> ExitCode {
     match keys::generate() {
         Ok(key) => print(&format!("{}\n", *key.to_hex())),
-        Err(error) => fail(&format!("the system gives no random bytes: {error}"), 1),
+        Err(error) => {
+            fail(&format!("cannot generate a key: the system provides no random bytes: {error}"), 1)
+        }
     }
 }
 

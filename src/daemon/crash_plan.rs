@@ -91,8 +91,8 @@ impl CrashPlanFile {
             Err(error) if !self.failing => {
                 self.failing = true;
                 log::warn!(
-                    "cannot keep in {} what is to be done if the daemon dies: {error}; post-stop \
-                     would not clean up after it",
+                    "cannot write the crash plan {}: {error}; if this daemon dies now, post-stop \
+                     cannot run the demote hook or resign for it",
                     self.path.display()
                 );
             }

@@ -286,7 +286,7 @@ impl Daemon {
     }
 
     fn stop(&mut self) {
-        log::info!("asked to stop");
+        log::info!("stopping: received SIGTERM or SIGINT");
         self.notifier.stopping();
         self.election.stop(clock::now());
         self.carry_out();
@@ -295,8 +295,8 @@ impl Daemon {
     /// The last thing that a daemon does: nothing else is under way that could be kept waiting.
     fn finish_saving(&mut self) {
         if !self.writer.finish(STOP_PATIENCE, clock::now()) {
-            let why = self.writer.failure().unwrap_or("the disk does not answer");
-            log::error!("stopping with a state that is not on disk: {why}");
+            let why = self.writer.failure().unwrap_or("the disk does not respond");
+            log::error!("stopping without saved state: {why}; a restart may lose the current term");
         }
         self.answer_settled();
     }

@@ -46,9 +46,7 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The state on disk cannot be written, and quorum mode rests on it.
-    #[error(
-        "{0}; in quorum mode a node starts only where it can remember what it promises to the others"
-    )]
+    #[error("{0}; in quorum mode a daemon starts only if it can save its votes and promises")]
     NoMemory(#[source] StoreError),
     /// The group cannot be reached in any way.
     #[error(transparent)]
@@ -63,12 +61,13 @@ pub enum RunError {
     #[error(transparent)]
     Access(#[from] AccessError),
     /// The system gives no randomness, timer, signals or polling.
-    #[error("the event loop cannot run: {0}")]
+    #[error("cannot run the event loop: {0}")]
     EventLoop(#[from] io::Error),
     /// The node id is in use.
     #[error(
-        "the node id {node_id} is in use by the daemon at {holder}, which was here first: give \
-         this node another node_id (the default is the hostname; hosts cloned from one image share it)"
+        "duplicate node id: the daemon at {holder} started earlier with node_id {node_id}; give \
+         this node another node_id (the default is the hostname, which hosts cloned from one image \
+         share)"
     )]
     NodeIdTaken {
         /// The id.
@@ -78,8 +77,8 @@ pub enum RunError {
     },
     /// This daemon's memory was copied, and the copy runs too.
     #[error(
-        "a copy of this daemon, {node_id}, runs at {with}: a host was copied or restored together \
-         with its memory. This daemon sends nothing more and ends; stop one of the two hosts, or \
+        "duplicate node id: a copy of this daemon, {node_id}, runs at {with}, because a host was \
+         copied or restored with its memory; this daemon stops; shut down one of the two hosts, or \
          give it another node_id"
     )]
     LifeShared {
@@ -106,7 +105,10 @@ pub fn run(source: ConfigSource) -> Result<(), RunError> {
     let config = source.load_for_daemon()?;
     let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
     if keyring.is_none() {
-        log::warn!("no key_file: every host on the LAN is trusted, and can make itself the leader");
+        log::warn!(
+            "key_file is not set: datagrams are not authenticated, and every host on the LAN can \
+             claim to be the leader"
+        );
     }
     let node_id = config.node_id;
     announce(&config);
@@ -119,7 +121,7 @@ pub fn run(source: ConfigSource) -> Result<(), RunError> {
 
 fn announce(config: &Config) {
     log::info!(
-        "lanelect {} as {} in group {}, {}",
+        "lanelect {} starts as node {} in group {} at {}",
         env!("CARGO_PKG_VERSION"),
         config.node_id,
         config.group,

@@ -46,7 +46,11 @@ impl Narration {
     fn has_room(&mut self, now: Time) -> bool {
         if now.since(self.minute_began) >= MINUTE {
             if self.withheld > 0 {
-                log::warn!("{} more lines about members were withheld", self.withheld);
+                log::warn!(
+                    "{} log lines about other members were dropped: at most {LINES_PER_MINUTE} a \
+                     minute",
+                    self.withheld
+                );
             }
             let candidacies = self.candidacies;
             *self = Narration { candidacies, ..Narration::new(self.node_id, now) };
@@ -74,13 +78,13 @@ impl Narration {
         let why = reason.map_or(String::new(), |reason| format!(" ({reason})"));
         let after = previous_leader
             .filter(|previous| Some(*previous) != leader)
-            .map_or(String::new(), |previous| format!(", after {previous}"));
+            .map_or(String::new(), |previous| format!("; previous leader {previous}"));
         match (role, leader) {
             (Role::Leader, _) => {
                 format!("this node, {}, leads in term {term}{why}{after}", self.node_id)
             }
             (_, Some(leader)) => format!("following {leader} in term {term}{why}{after}"),
-            (Role::Candidate, None) => "standing for leadership".to_owned(),
+            (Role::Candidate, None) => "candidate: this node stands for election".to_owned(),
             (role, None) => format!("{role}, no leader known{why}{after}"),
         }
     }
@@ -102,66 +106,78 @@ fn tell_event(event: &Event) {
     match *event {
         Event::Transition(_) => {}
         Event::MemberJoined { node_id, address } => {
-            log::info!("member {node_id} at {address} is here")
+            log::info!("member {node_id} at {address} joined")
         }
         Event::MemberSuspect { node_id, silence } => {
-            log::debug!("member {node_id} has been silent for {silence:.1?}");
+            log::debug!("member {node_id} is suspected: silent for {silence:.1?}");
         }
         Event::MemberGone { node_id, silence } => {
-            log::info!("member {node_id} is gone: silent for {silence:.1?}");
+            log::info!("member {node_id} failed: silent for {silence:.1?}");
         }
         Event::MemberLeft { node_id } => log::info!("member {node_id} left"),
         Event::LeaderSilent { leader, silence } => {
-            log::warn!("leader {leader} has not declared itself for {silence:.1?}");
+            log::warn!(
+                "lost the leader {leader}: no declaration for {silence:.1?}, and no reply to a \
+                 probe"
+            );
         }
-        Event::LeaderResigned { leader } => log::info!("leader {leader} has resigned"),
+        Event::LeaderResigned { leader } => log::info!("leader {leader} resigned"),
         Event::DeferredTo { candidate } => {
-            log::info!("leaving the leadership to {candidate}, which is better");
+            log::info!("waiting for candidate {candidate}, which ranks higher, to lead");
         }
         Event::RivalLeader { rival, address } => log::warn!(
-            "{rival} at {address} leads too: this node is better and leads on under a higher term"
+            "{rival} at {address} leads too; this node ranks higher and continues to lead in a \
+             higher term"
         ),
         Event::RivalStaticLeader { rival, address } => log::error!(
-            "{rival} at {address} leads by static_role, as this node does: take static_role = \
-             \"leader\" from one of the two"
+            "{rival} at {address} and this node both lead by static_role; remove static_role = \
+             \"leader\" from one of them"
         ),
         Event::NodeIdContested { newcomer } => log::warn!(
-            "the daemon at {newcomer} uses this node's id and was told to stop: give it another \
-             node_id"
+            "duplicate node id: the daemon at {newcomer} has the node_id of this node and was \
+             asked to stop; give it another node_id"
         ),
         Event::NoProof { node_id } => log::warn!(
-            "datagrams of {node_id} come in, and nobody answers by that name: either they are replayed, \
-             or that node does not hear this one"
+            "ignoring datagrams from {node_id}: no node with this id answers a challenge; they are \
+             replayed, or {node_id} does not receive the datagrams of this node"
         ),
         Event::TooFewCandidates { visible, needed } => {
-            log::warn!("{visible} candidates are visible, min_candidates asks for {needed}");
+            log::warn!(
+                "this node does not lead: {visible} candidates are visible, and min_candidates \
+                 requires {needed}"
+            );
         }
         Event::VotersDisagree { node_id, in_quorum_mode: true } => log::error!(
-            "member {node_id} is in quorum mode with other voters than this node's: neither counts \
-             the other's votes until both have the same mode and voters"
+            "member {node_id} is in quorum mode with other voters than this node: neither counts \
+             the votes of the other; set the same voters on both"
         ),
         Event::VotersDisagree { node_id, in_quorum_mode: false } => log::error!(
-            "member {node_id} is in available mode and may lead beside the leader that the voters \
-             elect: give every node of the group the same mode"
+            "member {node_id} is in available mode: it may lead at the same time as the leader \
+             that the voters elect; set the same mode on every node of the group"
         ),
         Event::AwaitingEnrolment { silent, enrolled } => log::warn!(
-            "this node does not vote yet: it remembers no votes, because it starts for the first \
-             time or its state was lost. A new group waits for every voter (other voters silent: \
-             {silent}), one that has voted before for a majority that remembers (so far: {enrolled})"
+            "this node does not vote yet: it has no saved votes, because this is its first start \
+             or its state was lost. A new group waits for every voter (silent: {silent}); an \
+             existing group waits for a majority of the voters with saved votes (so far: \
+             {enrolled})"
         ),
         Event::Enrolled { above } => {
-            log::info!("this node votes from now on, in terms above {above}");
+            log::info!(
+                "voter recovery finished: this node votes from now on, in terms above {above}"
+            );
         }
         Event::GraceOverrun { term } => log::error!(
-            "THE HOOK HAS OVERRUN demote_grace: the scripts have not let go of term {term}, and where \
-             this node has lost its lease, another one may lead from now on"
+            "THE HOOK EXCEEDED demote_grace: it has not released term {term}; if this node has \
+             lost its lease, another node may lead now"
         ),
         Event::NotLetGo { event, term, retry_in } => log::error!(
-            "THE SCRIPTS HAVE NOT LET GO: the hook for {event} (term {term}) did not succeed and runs \
-             again in {retry_in:?}; until it succeeds this node neither resigns nor votes"
+            "THE HOOK DID NOT RELEASE TERM {term}: its run for {event} did not succeed and is \
+             repeated in {retry_in:?}; until it succeeds, this node neither resigns nor votes"
         ),
         Event::HeldOff { holdoff } => {
-            log::error!("the hook failed for elected: staying out for {holdoff:.1?}");
+            log::error!(
+                "the hook failed for elected: this node is not eligible to lead for {holdoff:.1?}"
+            );
         }
     }
 }
@@ -189,14 +205,14 @@ mod tests {
         };
         assert_eq!(
             narration.describe_transition(&transition),
-            "this node, web1, leads in term 8 (election), after web0"
+            "this node, web1, leads in term 8 (election); previous leader web0"
         );
         transition.role = Role::Follower;
         transition.leader = None;
         transition.reason = Some(Reason::Yield);
         assert_eq!(
             narration.describe_transition(&transition),
-            "follower, no leader known (yield), after web0"
+            "follower, no leader known (yield); previous leader web0"
         );
     }
 

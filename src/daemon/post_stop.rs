@@ -42,10 +42,13 @@ pub enum PostStopError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The daemon lives.
-    #[error("{0}; what it leads it has to give up itself: lanelect yield, or stop it")]
+    #[error(
+        "cannot clean up: the daemon still runs, and must give up its own leadership (`lanelect \
+         yield`, or stop it); post-stop is only for a daemon that died"
+    )]
     Running(#[source] StoreError),
     /// What the daemon left cannot be read.
-    #[error("cannot read in {path} what the daemon left to be done: {source}")]
+    #[error("cannot read the crash plan {path}: {source}; the demote hook was not run")]
     CrashPlan {
         /// The file.
         path: PathBuf,
@@ -56,12 +59,14 @@ pub enum PostStopError {
     #[error("cannot wait for the demote hook: {0}")]
     Wait(#[from] io::Error),
     /// No resignation was sent.
-    #[error("cannot resign for the dead daemon: {0}; another node takes over after a time-out")]
+    #[error(
+        "cannot resign for the daemon that died: {0}; another node takes over after a time-out"
+    )]
     Resignation(#[from] ResignationError),
     /// The hooks may still hold what the leader holds.
     #[error(
-        "the scripts have not let go, so there is no resignation: the voters wait until the dead leader's \
-         lease and its grace are over"
+        "did not resign for the daemon that died: neither the demote hook nor the fence command \
+         succeeded; the voters wait until the lease and demote_grace are over"
     )]
     NotLetGo,
 }
@@ -79,7 +84,7 @@ pub enum ResignationError {
     #[error(transparent)]
     Rescan(#[from] RescanError),
     /// Nothing can be sent now.
-    #[error("no interface reaches the group")]
+    #[error("no interface can reach the group")]
     Unreachable,
 }
 
@@ -100,7 +105,7 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     let file = CrashPlanFile::find(source)?;
     let unreadable = |source| PostStopError::CrashPlan { path: file.path().to_owned(), source };
     let Some(left) = file.read().map_err(unreadable)? else {
-        log::debug!("the daemon left nothing to be done");
+        log::debug!("nothing to do: the daemon left no crash plan");
         return Ok(());
     };
     let Left { plan, config, .. } = &left;
@@ -135,7 +140,10 @@ fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
 /// until it succeeds. When the grace is over, so does the fence command.
 fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
     let plan = &left.plan;
-    log::warn!("the daemon has ended and its hooks still hold term {}: running the hook", run.term);
+    log::warn!(
+        "the daemon died and its hook has not released term {}: running the demote hook",
+        run.term
+    );
     let mut cleaner = Cleaner::new(left)?;
     let Some(grace) = plan.grace else {
         let outcome = cleaner.run(run, KILL_GRACE, None)?;
@@ -284,6 +292,6 @@ fn resign(config: &Config, resignation: &Message) -> Result<(), ResignationError
     if transport.sent() == 0 {
         return Err(ResignationError::Unreachable);
     }
-    log::info!("resigned for the daemon that died, term {}", resignation.term);
+    log::info!("resigned for the daemon that died, in term {}", resignation.term);
     Ok(())
 }

@@ -114,7 +114,7 @@ impl Rejections {
 /// What the log says of a streak that begins with this datagram.
 fn describe(cause: Cause<'_>, source: IpAddr) -> String {
     let (reject, datagram) = match cause {
-        Cause::Stray(stray) => return format!("dropping what {source} sends, {stray}"),
+        Cause::Stray(stray) => return format!("dropping datagrams from {source}: {stray}"),
         Cause::AbsurdTerm(message) => return describe_absurd_term(message, source),
         Cause::Reject(reject, datagram) => (reject, datagram),
     };
@@ -124,33 +124,33 @@ fn describe(cause: Cause<'_>, source: IpAddr) -> String {
     };
     match reject {
         Reject::Unsealed => format!(
-            "{sender} sends without a key, and this node has one: the group is mixed; give that node \
-             the key_file too"
+            "dropping datagrams from {sender}: they have no key, and this node has one; set \
+             key_file on that node too"
         ),
         Reject::Sealed => format!(
-            "{sender} sends with a key, and this node has none: the group is mixed; give this node \
-             the key_file too"
+            "dropping datagrams from {sender}: they have a key, and this node has none; set \
+             key_file on this node too"
         ),
         Reject::Forged => format!(
-            "{sender} sends with a key that this node does not have, or somebody forges it or passes \
-             it on from another address: give both the same key_file"
+            "dropping datagrams from {sender}: they have a key that this node does not have, or an \
+             attacker forges or relays them; use the same key_file on both nodes"
         ),
         Reject::Malformed => format!(
-            "dropping what {source} sends, {reject}: something else uses this address and port, or \
-             damages datagrams"
+            "dropping datagrams from {source}: {reject}; another program uses this address and \
+             port, or the network damages datagrams"
         ),
         Reject::Version => format!(
-            "dropping what {source} sends, {reject}: another version of lanelect runs there; upgrade \
-             one of the two"
+            "dropping datagrams from {source}: {reject}; another version of lanelect runs there, \
+             upgrade one of the two"
         ),
-        Reject::ForeignGroup => format!("dropping what {source} sends, {reject}"),
+        Reject::ForeignGroup => format!("dropping datagrams from {source}: {reject}"),
     }
 }
 
 fn describe_absurd_term(message: &Message, source: IpAddr) -> String {
     format!(
-        "dropping what {} at {source} sends under term {}, absurdly far above this node's: that \
-         daemon or its state is broken; stop it and look at its state_dir",
+        "dropping datagrams from {} at {source}: their term {} is absurdly high; that daemon or \
+         its state is broken, stop it and check its state_dir",
         message.sender,
         message.highest_term()
     )
@@ -219,21 +219,28 @@ mod tests {
     #[test]
     fn a_mixed_group_is_told_apart_from_wrong_keys_and_by_name() {
         let text = describe(UNSEALED, host(3));
-        assert!(text.starts_with("web2 at 10.0.0.3 sends without a key, "), "{text}");
+        assert!(
+            text.starts_with("dropping datagrams from web2 at 10.0.0.3: they have no key, "),
+            "{text}"
+        );
         let text = describe(Cause::Reject(Reject::Sealed, FROM_WEB2), host(3));
-        assert!(text.starts_with("web2 at 10.0.0.3 sends with a key, and this node has none"));
+        assert!(text.starts_with(
+            "dropping datagrams from web2 at 10.0.0.3: they have a key, and this node has none"
+        ));
         let text = describe(FORGED, host(3));
-        assert!(text.starts_with("web2 at 10.0.0.3 sends with a key that this node does not have"));
+        assert!(text.starts_with(
+            "dropping datagrams from web2 at 10.0.0.3: they have a key that this node does not"
+        ));
         let text = describe(Cause::Reject(Reject::Unsealed, &FROM_WEB2[..4]), host(3));
-        assert!(text.starts_with("10.0.0.3 sends without a key, "), "{text}");
+        assert!(text.starts_with("dropping datagrams from 10.0.0.3: they have no key, "), "{text}");
     }
 
     #[test]
     fn an_absurd_term_is_told_with_who_sends_it() {
         let text = describe(Cause::AbsurdTerm(&under(Term(1 << 40))), host(3));
-        assert!(
-            text.starts_with("dropping what web2 at 10.0.0.3 sends under term 1099511627776, ")
-        );
+        assert!(text.starts_with(
+            "dropping datagrams from web2 at 10.0.0.3: their term 1099511627776 is absurdly"
+        ));
     }
 
     #[test]

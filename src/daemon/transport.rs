@@ -75,10 +75,10 @@ pub enum TransportError {
     #[error("{0} is not a multicast address; set `multicast` to one, such as 239.255.76.69:7669")]
     NotMulticast(IpAddr),
     /// More interfaces than [`INTERFACES_MAX`].
-    #[error("{0} interfaces are configured, but at most {INTERFACES_MAX} are supported")]
+    #[error("`interface` names {0} interfaces; name at most {INTERFACES_MAX}")]
     TooManyInterfaces(usize),
     /// An interface is named twice.
-    #[error("interface {0} is named twice in `interface`; name it once")]
+    #[error("`interface` names {0} twice; name it once")]
     DuplicateInterface(String),
     /// The kernel gave no netlink socket.
     #[error("cannot watch the network interfaces by netlink: {0}")]
@@ -91,7 +91,7 @@ pub enum TransportError {
 /// The kernel did not tell the interfaces. The sockets are as they were; the next rescan tries
 /// again.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the network interfaces: {0}; they are read again soon")]
+#[error("cannot read the network interfaces: {0}; retrying")]
 pub struct RescanError(#[from] io::Error);
 
 /// A datagram that came in.

@@ -95,7 +95,7 @@ impl Notifier {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => self.send(&[NotifyState::Reloading, now]),
             // Newer service managers kill a service that reloads without saying when.
-            Err(error) => log::warn!("cannot tell the service manager of the reload: {error}"),
+            Err(error) => log::warn!("cannot report the reload to the service manager: {error}"),
         }
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
-        return Err(io::Error::other("it is not a file of this process's user"));
+        return Err(io::Error::other("it is not a regular file of this process's user"));
     }
     let mut content = Vec::new();
     file.take(limit).read_to_end(&mut content)?;

@@ -34,7 +34,7 @@ pub enum BindError {
     /// The socket's directory is missing and cannot be made.
     #[error(
         "cannot create the directory {} of the {}: {source}; create it for the daemon's user, or \
-         set `{}` to a path elsewhere",
+         set `{}` to another path",
         .path.display(), .purpose.name, .purpose.setting
     )]
     Directory {
@@ -47,7 +47,8 @@ pub enum BindError {
     },
     /// Another process answers there.
     #[error(
-        "another process already listens on the {} {}; stop it first, or set `{}` to another path",
+        "cannot listen on the {} {}: another process listens on it; stop that process, or set `{}` \
+         to another path",
         .purpose.name, .path.display(), .purpose.setting
     )]
     InUse {
@@ -58,7 +59,8 @@ pub enum BindError {
     },
     /// Something else is there, and is left alone.
     #[error(
-        "{} exists and is not a socket; move it away, or set `{}` to a path elsewhere",
+        "cannot listen on {}: it exists and is not a socket; remove it, or set `{}` to another \
+         path",
         .path.display(), .purpose.setting
     )]
     NotASocket {
@@ -142,7 +144,10 @@ impl Drop for SocketFile {
                     log::warn!("cannot remove the {name} {}: {error}", self.path.display());
                 }
             }
-            _ => log::debug!("the {name} {} is no longer ours to remove", self.path.display()),
+            _ => log::debug!(
+                "the {name} {} now belongs to another process; not removed",
+                self.path.display()
+            ),
         }
     }
 }
@@ -185,7 +190,7 @@ impl Place<'_> {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.in_use()),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 let Purpose { name, .. } = self.purpose;
-                log::info!("removing the {name} {} that a dead process left", self.path.display());
+                log::info!("removing the {name} {} of a process that died", self.path.display());
                 fs::remove_file(self.path).map_err(self.failed_to("remove the stale"))
             }
             Err(error) => Err(self.failed_to("probe")(error)),

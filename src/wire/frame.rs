@@ -47,23 +47,23 @@ const SEAL_HMAC: u8 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Reject {
     /// Truncated, followed by trailing bytes, or no datagram of this protocol at all.
-    #[error("malformed")]
+    #[error("they are malformed")]
     Malformed,
     /// Of another protocol version.
-    #[error("of an unknown protocol version")]
+    #[error("they have an unknown protocol version")]
     Version,
     /// For another group.
-    #[error("for another group")]
+    #[error("they are for another group")]
     ForeignGroup,
     /// Not sealed although this node has keys.
-    #[error("not authenticated, though this node has a key")]
+    #[error("they have no key, and this node has one")]
     Unsealed,
     /// Sealed although this node has no key.
-    #[error("authenticated, though this node has no key")]
+    #[error("they have a key, and this node has none")]
     Sealed,
     /// Sealed with a key that this node does not have, changed on its way, or sent from another
     /// address.
-    #[error("wrongly authenticated")]
+    #[error("they have a wrong key")]
     Forged,
 }
 

@@ -3,7 +3,7 @@
 
 use crate::harness::{Host, scenario, wait_until};
 
-const TOLD: &str = "going on without, so a restart would forget";
+const TOLD: &str = "continuing without saved state: a restart would lose the current term";
 
 fn times_told(host: &Host) -> usize {
     host.log().matches(TOLD).count()
@@ -75,7 +75,7 @@ fn a_state_directory_that_is_removed_is_made_anew() {
         for host in [h1, h2] {
             let term = format!("\nterm = {}\n", h2.hook_term());
             wait_until("its term is on disk", || host.state().contains(&term));
-            assert_eq!(host.log().matches("was removed; it is made anew").count(), 1);
+            assert_eq!(host.log().matches("was removed; created it again").count(), 1);
             assert_eq!(state_failure(host), "");
         }
         [h1, h2].iter().for_each(|host| host.restart());
@@ -93,7 +93,10 @@ fn a_damaged_state_keeps_nobody_else_and_is_told_with_what_to_do() {
             h2.restart();
             assert_eq!(h2.exit_status(), Some(1));
             let log = h2.log();
-            assert!(log.lines().last().unwrap().contains("To start afresh remove it"), "{log}");
+            assert!(
+                log.lines().last().unwrap().contains("stop the daemon and remove the file"),
+                "{log}"
+            );
         }
         lan.assert_calm_for(10);
         h2.remove_state();
@@ -110,7 +113,7 @@ fn sockets_that_are_removed_are_made_anew() {
         h1.stir_interfaces();
         wait_until("it can be asked again", || h1.leads());
         lan.wait_for_leader(h1);
-        assert_eq!(h1.log().matches("was removed; listening on it anew").count(), 1);
+        assert_eq!(h1.log().matches("was removed; created it again").count(), 1);
 
         // What is to be done if it dies is there again, too.
         h1.crash();

@@ -15,7 +15,7 @@ struct Refusal {
 const FIREWALL: Refusal = Refusal {
     begin: Host::forbid_sending,
     end: Host::permit_sending,
-    told: "the kernel forbids it (EPERM: Operation not permitted); let the firewall pass",
+    told: "the kernel forbids it (EPERM: Operation not permitted); allow UDP to the group",
 };
 
 const QUEUE: Refusal = Refusal {

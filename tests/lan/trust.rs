@@ -34,7 +34,7 @@ fn each_tells_of_the_other_once(told: [(&Host, &str); 2]) {
         let more = || rejected(host, "auth") >= counted + 20;
         wait_until("the like of it keeps coming and is counted", more);
         assert_eq!(times_told(host, words), 1, "{}", host.log());
-        assert_eq!(times_told(host, "sends with"), 1, "{}", host.log());
+        assert_eq!(times_told(host, "dropping datagrams from"), 1, "{}", host.log());
         assert_eq!(rejected(host, "malformed"), 0, "{}", host.log());
     }
 }
@@ -62,12 +62,15 @@ fn a_node_with_a_key_and_one_without_name_each_other() {
         h1.start(&give_key(h1, "1"));
         h2.start("");
         each_tells_of_the_other_once([
-            (h1, "h2 at 10.77.0.2 sends without a key"),
-            (h2, "h1 at 10.77.0.1 sends with a key, and this node has none"),
+            (h1, "dropping datagrams from h2 at 10.77.0.2: they have no key"),
+            (
+                h2,
+                "dropping datagrams from h1 at 10.77.0.1: they have a key, and this node has none",
+            ),
         ]);
         assert!(h1.leads() && h2.leads(), "neither counts the other");
-        assert_eq!(times_told(h1, "no key_file"), 0);
-        assert_eq!(times_told(h2, "no key_file: every host on the LAN is trusted"), 1);
+        assert_eq!(times_told(h1, "key_file is not set"), 0);
+        assert_eq!(times_told(h2, "key_file is not set: datagrams are not authenticated"), 1);
 
         h2.start(&give_key(h2, "1"));
         lan.sole_leader();
@@ -80,8 +83,16 @@ fn nodes_with_different_keys_are_told_apart_from_nodes_without() {
         h1.start(&give_key(h1, "1"));
         h2.start(&give_key(h2, "2"));
         each_tells_of_the_other_once([
-            (h1, "h2 at 10.77.0.2 sends with a key that this node does not have"),
-            (h2, "h1 at 10.77.0.1 sends with a key that this node does not have"),
+            (
+                h1,
+                "dropping datagrams from h2 at 10.77.0.2: they have a key that this node does not \
+                 have",
+            ),
+            (
+                h2,
+                "dropping datagrams from h1 at 10.77.0.1: they have a key that this node does not \
+                 have",
+            ),
         ]);
     });
 }
@@ -91,7 +102,7 @@ fn a_mix_that_outlasts_a_reload_is_told_again() {
     scenario(|lan, [h1, h2]| {
         h1.start(&give_key(h1, "1"));
         h2.start(&give_key(h2, "2"));
-        let told = |times| move || times_told(h1, "h2 at 10.77.0.2 sends with a key") == times;
+        let told = |times| move || times_told(h1, "h2 at 10.77.0.2: they have a key") == times;
         wait_until("it is told", told(1));
         h1.reload();
         wait_until("it is told again", told(2));
@@ -128,7 +139,7 @@ fn a_leader_beyond_a_router_is_none() {
             send(h2, ttl, &declaration(sequence));
         }
         wait_until("they are counted", || rejected(h1, "hops") == 3);
-        assert_eq!(times_told(h1, "10.77.0.2 sends, with a TTL of 1 "), 1, "{}", h1.log());
+        assert_eq!(times_told(h1, "datagrams from 10.77.0.2: their TTL is 1 "), 1, "{}", h1.log());
         let members = || h1.status()["members"].as_array().map(Vec::len);
         assert_eq!(members(), Some(1));
         // The very same is a member where it comes from the LAN.

@@ -122,7 +122,7 @@ fn directories_that_are_removed_under_the_daemon_cost_no_leader() {
         // The sandbox is made around them, so that only a new one has them again.
         h2.run("rm -r /run/lanelect /var/lib/lanelect");
         let log = || h2.run(&format!("journalctl --no-pager --unit={DAEMON}"));
-        let told = "the control socket was removed, and no command is heard";
+        let told = "the control socket was removed, and clients cannot connect";
         // It looks around with every change of its interface, besides from time to time.
         for (command, says) in [("down", "lan0: down"), ("up", "lan0: up again")] {
             h2.run(&format!("ip link set lan0 {command}"));

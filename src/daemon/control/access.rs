@@ -41,12 +41,12 @@ impl fmt::Display for Peer {
 pub enum AccessError {
     /// `socket_group` names no group.
     #[error(
-        "socket_group = \"{0}\": this host has no such group; create it (`groupadd {0}`) or drop \
-         the setting, so that only root and the daemon's own user may command"
+        "socket_group = \"{0}\": this host has no such group; create it (`groupadd {0}`), or \
+         remove the key: then only root and the daemon's user may command"
     )]
     UnknownGroup(String),
     /// The user or group database could not be read.
-    #[error("socket_group = \"{group}\": cannot look it up: {source}")]
+    #[error("socket_group = \"{group}\": cannot look up the group: {source}")]
     Lookup {
         /// The group.
         group: String,
@@ -98,11 +98,12 @@ impl Access {
                 "or as a member of the group {0} (`usermod -aG {0} USER`, then reload the daemon)",
                 group.name
             ),
-            None => "or set socket_group in its config to a group that may".to_owned(),
+            None => "or set socket_group in its config".to_owned(),
         };
         let uid = peer.uid;
         let message = format!(
-            "uid {uid} may query this daemon but not command it; do it as root (sudo), {way_in}"
+            "not permitted: uid {uid} may query this daemon but not command it; run the command as \
+             root (sudo), {way_in}"
         );
         Refusal::new(RefusalKind::NotPermitted, message)
     }
@@ -115,13 +116,16 @@ impl CommandGroup {
             .map_err(lookup)?
             .ok_or_else(|| AccessError::UnknownGroup(name.to_owned()))?;
         if group.mem.len() > GROUP_MEMBERS_MAX {
-            log::warn!("socket_group {name}: only its first {GROUP_MEMBERS_MAX} members count");
+            log::warn!(
+                "socket_group {name}: it has more than {GROUP_MEMBERS_MAX} members; the others \
+                 cannot command the daemon"
+            );
         }
         let mut members = Vec::new();
         for member in group.mem.iter().take(GROUP_MEMBERS_MAX) {
             match User::from_name(member).map_err(lookup)? {
                 Some(user) => members.push(user.uid.as_raw()),
-                None => log::warn!("socket_group {name}: this host has no user {member}"),
+                None => log::warn!("socket_group {name}: this host has no user {member}; ignored"),
             }
         }
         Ok(CommandGroup { name: name.to_owned(), gid: group.gid.as_raw(), members })

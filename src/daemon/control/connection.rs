@@ -128,7 +128,7 @@ impl Connection {
     /// Sends one more line to a watcher, or closes the connection where too many wait already.
     pub(super) fn push(&mut self, line: &[u8]) {
         if self.output.len() + line.len() > WATCH_QUEUE_MAX {
-            log::info!("control: dropped the watcher {}, which does not read", self.peer);
+            log::info!("control: disconnected the watcher {}: it does not read", self.peer);
             self.stage = Stage::Closed;
             return;
         }
@@ -143,7 +143,7 @@ impl Connection {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => {
-                log::debug!("control: {} hung up before its answer: {error}", self.peer);
+                log::debug!("control: {} disconnected before its answer: {error}", self.peer);
                 self.stage = Stage::Closed;
             }
         }

@@ -137,16 +137,15 @@ impl ControlServer {
         let path = self.path().to_owned();
         match self.rebind(&path) {
             Ok(()) => {
-                log::warn!(
-                    "the control socket {} was removed; listening on it anew",
-                    path.display()
-                );
+                log::warn!("the control socket {} was removed; created it again", path.display());
                 self.restore_failing = false;
                 true
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.restore_failing, true) {
-                    log::error!("the control socket was removed, and no command is heard: {error}");
+                    log::error!(
+                        "the control socket was removed, and clients cannot connect: {error}"
+                    );
                 }
                 false
             }
@@ -192,7 +191,10 @@ impl ControlServer {
         }
         for client in &mut self.clients {
             if let Some(late) = client.take_if(|c| c.deadline().is_some_and(|at| at <= now)) {
-                log::debug!("control: gave up on {} after {CLIENT_TIMEOUT:?}", late.peer());
+                log::debug!(
+                    "control: disconnected {}: timed out after {CLIENT_TIMEOUT:?}",
+                    late.peer()
+                );
             }
         }
     }
@@ -283,7 +285,7 @@ impl ControlServer {
         self.accept_at = Some(now + ACCEPT_PAUSE);
         if !self.accept_failing {
             self.accept_failing = true;
-            log::warn!("control: clients have to wait: cannot accept connections: {error}");
+            log::warn!("control: cannot accept connections: {error}; clients have to wait");
         }
     }
 
@@ -322,7 +324,7 @@ impl ControlServer {
             .filter(|(_, entry)| entry.as_ref().is_some_and(|c| !c.is_watching()))
             .min_by_key(|(_, entry)| entry.as_ref().map(Connection::serial))?;
         if let Some(connection) = oldest.take() {
-            log::debug!("control: {} makes room for a newcomer", connection.peer());
+            log::debug!("control: disconnected {}: too many clients", connection.peer());
             connection.evict(&busy());
         }
         Some(slot)
@@ -344,7 +346,11 @@ impl ControlServer {
                 self.requests.push_back(Incoming { client, request, peer: connection.peer() });
             }
             Some(Err(refusal)) => {
-                log::debug!("control: refused {}: {}", connection.peer(), refusal.message);
+                log::debug!(
+                    "control: rejected a request of {}: {}",
+                    connection.peer(),
+                    refusal.message
+                );
                 connection.answer(&Response::Refused(refusal));
             }
             None => {}
@@ -376,16 +382,18 @@ fn malformed(error: &serde_json::Error) -> Refusal {
 }
 
 fn too_long() -> Refusal {
-    let message = format!("the request is longer than {REQUEST_MAX} bytes");
+    let message = format!(
+        "the request is longer than {REQUEST_MAX} bytes; use the client of the same version"
+    );
     Refusal::new(RefusalKind::Malformed, message)
 }
 
 fn busy() -> Response {
-    let message = format!("the daemon serves {MAX_CLIENTS} clients already; try again");
+    let message = format!("the daemon already serves {MAX_CLIENTS} clients; try again");
     Response::Refused(Refusal::new(RefusalKind::Busy, message))
 }
 
 fn too_many_watchers() -> Response {
-    let message = format!("the daemon has {MAX_WATCHERS} watchers already; stop one of them");
+    let message = format!("the daemon already has {MAX_WATCHERS} watchers; stop one of them");
     Response::Refused(Refusal::new(RefusalKind::Busy, message))
 }

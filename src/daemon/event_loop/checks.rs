@@ -30,7 +30,7 @@ impl Daemon {
             Some(Due::Start) => self.start_check(),
             Some(Due::Overdue) => {
                 self.check.last = None;
-                self.judge_check(false, "it has not ended within its time limit");
+                self.judge_check(false, "time limit exceeded");
             }
             None => {}
         }
@@ -90,12 +90,12 @@ impl Daemon {
 fn tell_change(before: Option<HealthState>, after: Option<HealthState>, result: &str) {
     match (before, after) {
         (_, Some(HealthState::Failing)) => {
-            log::warn!("the check fails, so that this node does not stand: {result}");
+            log::warn!("check failed ({result}): this node is not eligible to lead");
         }
         (Some(HealthState::Failing), _) => {
-            log::info!("the check passes again, so that this node stands: {result}");
+            log::info!("check passed again ({result}): it allows this node to lead");
         }
-        _ => log::info!("the check passes: {result}"),
+        _ => log::info!("check passed ({result})"),
     }
 }
 
@@ -103,12 +103,12 @@ fn tell_change(before: Option<HealthState>, after: Option<HealthState>, result: 
 fn describe(finished: &HookFinished) -> String {
     let took = finished.took.as_millis();
     match (finished.outcome, finished.exit, finished.forced) {
-        (HookOutcome::NotRun, ..) => "it could not be run".to_owned(),
-        (HookOutcome::Lost, ..) => "it was lost sight of".to_owned(),
+        (HookOutcome::NotRun, ..) => "the command could not be run".to_owned(),
+        (HookOutcome::Lost, ..) => "its result is unknown".to_owned(),
         (.., Some(Forced::Overran)) => {
-            format!("it overran its time limit, and ended after {took} ms")
+            format!("time limit exceeded, ended after {took} ms")
         }
         (_, Some(exit), _) => format!("exit status {exit} after {took} ms"),
-        (_, None, _) => format!("it ended after {took} ms without an exit status"),
+        (_, None, _) => format!("no exit status after {took} ms"),
     }
 }

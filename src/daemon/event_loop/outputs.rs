@@ -96,7 +96,7 @@ impl Daemon {
     pub(super) fn transmit(&mut self, message: &Message) {
         self.transport.send(|source, datagram| {
             if let Err(error) = self.codec.encode(source, message, datagram) {
-                log::error!("cannot encode {message:?}: {error}");
+                log::error!("cannot encode a datagram: {error}; it was not sent");
                 return false;
             }
             may_show(&self.election, message.standing.role, clock::now())

@@ -88,7 +88,9 @@ impl Daemon {
                 self.apply(config, access);
                 log::info!("configuration reloaded");
             }
-            Err(error) => log::error!("{error}\nthe configuration from before stays in force"),
+            Err(error) => {
+                log::error!("{error}\nconfiguration not reloaded: the previous one stays in force")
+            }
         }
         if std::mem::take(&mut self.reloads.again) {
             self.read_configuration();
@@ -105,14 +107,17 @@ impl Daemon {
         };
         self.reloads.is_reading = true;
         if self.reloads.orders.send(order).is_err() {
-            log::error!("the thread that reads the configuration has ended; restart the daemon");
+            log::error!(
+                "cannot reload: the thread that reads the configuration has ended; restart the \
+                 daemon"
+            );
         }
     }
 
     fn apply(&mut self, new: Config, access: Access) {
         let unchanged = self.config.changes_needing_restart(&new);
         if !unchanged.is_empty() {
-            log::warn!("changes only with a restart, and did not: {}", unchanged.join(", "));
+            log::warn!("not applied until the daemon restarts: {}", unchanged.join(", "));
         }
         let replaced = self.config.hook.clone();
         self.config = self.config.taking_over(new);

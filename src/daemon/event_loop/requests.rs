@@ -91,7 +91,7 @@ impl Daemon {
     /// None where the answer has to wait.
     fn answer(&mut self, incoming: &Incoming) -> Option<Response> {
         if incoming.request.is_command() {
-            log::info!("{:?} asked for by {}", incoming.request, incoming.peer);
+            log::info!("received `{}` from {}", incoming.request.name(), incoming.peer);
         }
         Some(match incoming.request {
             Request::Status => Response::Status(Box::new(self.status())),
@@ -134,9 +134,9 @@ impl Daemon {
         let failure = match self.writer.failure() {
             Some(failure) => failure,
             None if self.writer.is_settled(reply.ticket) => return Response::Ok(reply.done),
-            None => "the disk has not answered yet",
+            None => "the disk does not respond",
         };
-        let message = format!("it holds until the daemon restarts, but was not saved: {failure}");
+        let message = format!("applied until the daemon restarts, but not saved: {failure}");
         Response::Refused(Refusal::new(RefusalKind::Failed, message))
     }
 

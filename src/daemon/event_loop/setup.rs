@@ -152,7 +152,7 @@ fn waking(waker: &Arc<Waker>) -> impl Fn() + Send + 'static {
     let waker = Arc::clone(waker);
     move || {
         if let Err(error) = waker.wake() {
-            log::error!("a thread cannot wake the event loop: {error}");
+            log::error!("a thread cannot wake the event loop: {error}; its result is delayed");
         }
     }
 }

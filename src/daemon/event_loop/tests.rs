@@ -568,7 +568,7 @@ fn maintenance_that_the_disk_never_answers_is_refused_in_time() {
             panic!("not refused")
         };
         assert_eq!(refusal.kind, RefusalKind::Failed);
-        assert!(refusal.message.contains("has not answered"), "{}", refusal.message);
+        assert!(refusal.message.contains("does not respond"), "{}", refusal.message);
         drop(disk);
     });
 }
@@ -639,7 +639,7 @@ fn in_quorum_mode_nothing_starts_on_a_disk_that_cannot_be_written() {
         fill(full.path());
         let text = refusal(full);
         assert!(text.contains("free some space"), "{text}");
-        assert!(text.contains("remember what it promises"), "{text}");
+        assert!(text.contains("save its votes and promises"), "{text}");
 
         let read_only = tiny();
         let mut remount = Command::new("mount");
@@ -799,8 +799,7 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
 
 #[test]
 fn post_stop_resigns_in_quorum_mode_only_where_the_hooks_have_let_go_and_else_fences() {
-    let test =
-        "post_stop_resigns_in_quorum_mode_only_where_the_scripts_have_let_go_and_else_fences";
+    let test = "post_stop_resigns_in_quorum_mode_only_where_the_hooks_have_let_go_and_else_fences";
     alone(test, || {
         let hangs =
             "[ $LANELECT_EVENT != demoted ] || exec sleep 100; echo $LANELECT_EVENT >> $LOG";

@@ -1,7 +1,7 @@
 //! The layout of a state file.
 //!
 //! ```text
-//! # lanelect's memory of group "default". Do not edit: the checksum covers all below it.
+//! # lanelect: saved state of group "default". Do not edit: the checksum covers all lines below.
 //! version = 1
 //! checksum = "8e1f…"
 //! term = 7
@@ -50,7 +50,7 @@ pub(super) fn encode(
 ) -> Result<String, toml::ser::Error> {
     let body = toml::to_string(state)?;
     Ok(format!(
-        "# lanelect's memory of group {:?}. Do not edit: the checksum covers all below it.\n\
+        "# lanelect: saved state of group {:?}. Do not edit: the checksum covers all lines below.\n\
          version = {VERSION}\n\
          checksum = \"{}\"\n\
          {body}",
@@ -66,12 +66,12 @@ pub(super) fn decode(content: &[u8]) -> Result<PersistentState, DecodeError> {
         return Err(corrupt("it is empty"));
     }
     if u64::try_from(content.len()).is_ok_and(|len| len > STATE_MAX) {
-        return Err(corrupt("it is larger than any state file"));
+        return Err(corrupt("it is too large"));
     }
-    let text = std::str::from_utf8(content).map_err(|_| corrupt("it is no text"))?;
+    let text = std::str::from_utf8(content).map_err(|_| corrupt("it is not UTF-8 text"))?;
     let (header, body) = split_header(text).ok_or_else(|| corrupt("it has no checksum line"))?;
     let header: Header = toml::from_str(header)
-        .map_err(|error| corrupt(&format!("its header is unreadable: {}", error.message())))?;
+        .map_err(|error| corrupt(&format!("its header is not valid: {}", error.message())))?;
     if header.version != VERSION {
         return Err(DecodeError::Version(header.version));
     }
@@ -79,7 +79,7 @@ pub(super) fn decode(content: &[u8]) -> Result<PersistentState, DecodeError> {
         return Err(corrupt("its checksum does not match; it was edited or written in part"));
     }
     toml::from_str(body)
-        .map_err(|error| corrupt(&format!("its content is unreadable: {}", error.message())))
+        .map_err(|error| corrupt(&format!("its content is not valid: {}", error.message())))
 }
 
 /// Splits after the checksum's line.
@@ -165,7 +165,8 @@ mod tests {
                     [pledge.to]\nnode_id = \"web2\"\nincarnation = 3\n";
         let checksum = checksum(body);
         let expected = format!(
-            "# lanelect's memory of group \"blue\". Do not edit: the checksum covers all below it.\n\
+            "# lanelect: saved state of group \"blue\". Do not edit: the checksum covers all lines \
+             below.\n\
              version = 1\nchecksum = \"{checksum}\"\n{body}"
         );
         assert_eq!(encode(group(), &voted()).unwrap(), expected);

@@ -40,8 +40,8 @@ pub enum StoreError {
     },
     /// Another process holds the lock.
     #[error(
-        "the state of this group is in use by {holder}, which holds the lock {path}: stop it first, \
-         or give one of the two another state_dir"
+        "the state of this group is in use: {holder} holds the lock {path}; stop that daemon \
+         first, or give one of the two another state_dir"
     )]
     Locked {
         /// The lock file.
@@ -67,9 +67,9 @@ pub enum StoreError {
     },
     /// The file is not as it was written.
     #[error(
-        "the state file {path} is damaged: {found}. To start afresh remove it while the daemon is \
-         stopped; this node then forgets its term, what it promised in that term, and whether it \
-         was in maintenance"
+        "cannot use the state file {path}: it is damaged: {found}; to start without it, stop the \
+         daemon and remove the file: this node then loses its term, its votes and promises, and \
+         maintenance"
     )]
     Corrupt {
         /// The state file.
@@ -79,8 +79,8 @@ pub enum StoreError {
     },
     /// Another version of lanelect wrote the file.
     #[error(
-        "the state file {path} has layout version {found}, and this lanelect knows version \
-         {VERSION} only: run the lanelect that wrote it, or a newer one"
+        "cannot use the state file {path}: it has layout version {found}, and this lanelect reads \
+         only version {VERSION}; run the lanelect that wrote it, or a newer one"
     )]
     Version {
         /// The state file.
@@ -159,7 +159,7 @@ impl Store {
         create_dir(&self.dir)?;
         self.lock = lock(&path)?;
         // Not before it has succeeded: a save that fails is tried often.
-        log::warn!("the state directory {} was removed; it is made anew", self.dir.display());
+        log::warn!("the state directory {} was removed; created it again", self.dir.display());
         Ok(())
     }
 
@@ -215,7 +215,7 @@ fn lock(path: &Path) -> Result<Flock<File>, StoreError> {
     };
     // A full disk must not keep the daemon down over a courtesy.
     if let Err(error) = write_holder(&mut file) {
-        log::debug!("{} does not name this process: {error}", path.display());
+        log::debug!("cannot write the process id to {}: {error}", path.display());
     }
     Ok(file)
 }
@@ -285,8 +285,8 @@ fn read(path: &Path) -> Result<Option<PersistentState>, StoreError> {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            "; make it the daemon's user's (StateDirectory= in the unit, or chown), or set \
-             state_dir to a directory of that user's"
+            "; give it to the daemon's user (StateDirectory= in the unit, or chown), or set \
+             state_dir to a directory of that user"
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "; free some space there, or set state_dir to a directory on another file system"
@@ -296,8 +296,7 @@ fn advice(error: &io::Error) -> &'static str {
              in the unit, StateDirectory= makes one)"
         }
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            "; something that is no directory is in the way: remove it, or set state_dir to \
-             another path"
+            "; remove the file that is in the way, or set state_dir to another path"
         }
         _ => "",
     }
@@ -485,12 +484,12 @@ mod tests {
             load(dir.path()).unwrap_err().to_string()
         };
         assert!(report(b"").contains("it is empty"));
-        assert!(report(&[0xff, 0xfe]).contains("no text"));
+        assert!(report(&[0xff, 0xfe]).contains("not UTF-8 text"));
         assert!(report(whole.replace("term = 7", "term = 6").as_bytes()).contains("checksum"));
         let oversized = whole + &"#".repeat(usize::try_from(STATE_MAX).unwrap());
         let text = report(oversized.as_bytes());
-        assert!(text.contains("larger"), "{text}");
-        assert!(text.contains("remove it while the daemon is stopped"), "{text}");
+        assert!(text.contains("too large"), "{text}");
+        assert!(text.contains("stop the daemon and remove the file"), "{text}");
         assert!(text.contains("blue.state"), "{text}");
         // Nothing was repaired behind the operator's back.
         assert_eq!(fs::read_to_string(&path).unwrap(), oversized);
@@ -550,7 +549,7 @@ mod tests {
         for state_dir in [path.clone(), path.join("below")] {
             let error = load(&state_dir).unwrap_err();
             assert!(matches!(error, StoreError::CreateDir { .. }), "{error}");
-            assert!(error.to_string().contains("is no directory"), "{error}");
+            assert!(error.to_string().contains("remove the file that is in the way"), "{error}");
         }
     }
 

@@ -158,9 +158,9 @@ impl Writer {
 
     /// Without the thread nothing is ever saved again.
     fn note_thread_lost(&mut self) {
-        let failure = "the thread that writes it has ended; restart the daemon";
+        let failure = "the thread that saves it has ended; restart the daemon";
         if self.failure.as_deref() != Some(failure) {
-            log::error!("the state cannot be saved: {failure}");
+            log::error!("cannot save the state: {failure}");
             self.failure = Some(failure.to_owned());
         }
     }
@@ -225,7 +225,10 @@ impl Writer {
         match self.on_failure {
             OnFailure::GoOn => {
                 if is_first {
-                    log::error!("{error}; going on without, so a restart would forget");
+                    log::error!(
+                        "{error}; continuing without saved state: a restart would lose the current \
+                         term"
+                    );
                 }
                 self.settle(order);
                 None
@@ -233,8 +236,8 @@ impl Writer {
             OnFailure::Retry => {
                 if is_first {
                     log::error!(
-                        "THIS NODE CANNOT REMEMBER ITS PROMISES, so it makes none: it neither votes \
-                         nor stands until its state is saved, which is tried every second. {error}"
+                        "THIS NODE CANNOT SAVE ITS PROMISES: it neither votes nor is eligible to \
+                         lead until its state is saved; it retries every second. {error}"
                     );
                 }
                 self.settled = order.ticket;

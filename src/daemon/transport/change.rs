@@ -22,10 +22,10 @@ pub struct Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// No rescan has looked yet.
-    #[error("not looked at yet")]
+    #[error("not checked yet")]
     Unknown,
     /// There is no interface of that name.
-    #[error("missing: this host has no such interface now; waiting for it")]
+    #[error("missing: this host has no such interface; waiting for it")]
     Missing,
     /// No interface is configured, and the kernel's routes name none.
     #[error("no route: {0}")]
@@ -34,18 +34,18 @@ pub enum Problem {
     #[error("down: bring it up with `ip link set … up`")]
     Down,
     /// It is up, but nothing is at the other end, or port authentication is not through.
-    #[error("no carrier: look at the cable, the switch port or the other end")]
+    #[error("no carrier: check the cable, the switch port and the other end")]
     NoCarrier,
     /// It has no address of the group's family, or none that is ready.
-    #[error("no address: it has no {family} address that is ready; add one, or wait for DHCP")]
+    #[error("no address: no {family} address is ready; add one, or wait for DHCP")]
     NoAddress {
         /// `IPv4` or `IPv6`.
         family: &'static str,
     },
     /// The kernel has no route to the IPv6 group by this interface, as on a fresh loopback.
     #[error(
-        "no route: nothing leads to the group by it; \
-         try `ip -6 route add {kind} {group}/128 dev {interface} table local`"
+        "no route: the interface has no route to the group; \
+         run `ip -6 route add {kind} {group}/128 dev {interface} table local`"
     )]
     Unroutable {
         /// The group's address.
@@ -56,7 +56,7 @@ pub enum Problem {
         kind: &'static str,
     },
     /// The kernel refused the socket.
-    #[error("refused: {0}")]
+    #[error("socket error: {0}")]
     Refused(String),
 }
 
@@ -64,10 +64,10 @@ pub enum Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendFailure {
     /// The interface, its address or its route is no longer what the socket was opened for.
-    #[error("sending fails: the interface is not what it was ({0})")]
+    #[error("sending fails: the interface, its address or its route changed ({0})")]
     Stale(Errno),
     /// A local rule forbids it.
-    #[error("sending fails: the kernel forbids it ({0}); let the firewall pass UDP to the group")]
+    #[error("sending fails: the kernel forbids it ({0}); allow UDP to the group in the firewall")]
     Forbidden(Errno),
     /// The interface's queue is full.
     #[error("sending fails: the interface's queue is full ({0})")]
@@ -152,11 +152,11 @@ impl fmt::Display for LinkChange {
         write!(f, "interface {}: ", self.interface)?;
         match &self.event {
             LinkEvent::Joined { endpoint, cause } => {
-                write!(f, "{cause}, joined the group from {}", endpoint.address)
+                write!(f, "{cause}, joined the group with address {}", endpoint.address)
             }
             LinkEvent::Lost(problem) => problem.fmt(f),
             LinkEvent::SendFailing(failure) => failure.fmt(f),
-            LinkEvent::SendRecovered => f.write_str("sends again"),
+            LinkEvent::SendRecovered => f.write_str("sending works again"),
         }
     }
 }
@@ -166,8 +166,8 @@ impl fmt::Display for JoinCause {
         f.write_str(match self {
             JoinCause::FirstUse => "up",
             JoinCause::Recovered => "up again",
-            JoinCause::Recreated => "created anew",
-            JoinCause::Rerouted => "now on the kernel's route",
+            JoinCause::Recreated => "created again",
+            JoinCause::Rerouted => "now on the kernel's route to the group",
             JoinCause::Readdressed => "address changed",
             JoinCause::SocketFailed => "socket failed",
         })

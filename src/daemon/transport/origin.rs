@@ -18,12 +18,12 @@ pub(super) const HOPS: u8 = u8::MAX;
 pub enum Stray {
     /// It has passed a router, or whatever sent it does not speak this protocol.
     #[error(
-        "with a TTL of {0} and not {HOPS}: a router is between, or it is no lanelect; only hosts on the \
-         same LAN count"
+        "their TTL is {0} and not {HOPS}: they passed a router or are not from lanelect; only \
+         hosts on the same LAN can be members"
     )]
     Hops(u8),
     /// No host on the link can have the source address.
-    #[error("which is no address that a host on this LAN can have")]
+    #[error("no host on this LAN can have this address")]
     Source,
 }
 

@@ -44,7 +44,7 @@ fn a_slow_elected_hook_is_cut_short_when_the_lease_is_lost() {
         wait_until("its hooks have let go", || {
             old.hooks().last().unwrap() == "demoted lease-lost" && old.hooks_match_role()
         });
-        assert!(old.log().contains("is cut short"), "{}", old.log());
+        assert!(old.log().contains("is cancelled"), "{}", old.log());
         assert_eq!(old.status()["counters"]["fences"], 0);
     });
 }
@@ -62,7 +62,7 @@ fn a_voter_with_a_full_disk_gives_no_vote_and_says_so() {
             let status = full.status();
             status["state_failure"].as_str().is_some_and(|why| why.contains("free some space"))
         });
-        assert!(full.log().contains("CANNOT REMEMBER ITS PROMISES"), "{}", full.log());
+        assert!(full.log().contains("CANNOT SAVE ITS PROMISES"), "{}", full.log());
         let sent = lan.datagrams_from(sound);
         wait_until("the other stands in vain", || lan.datagrams_from(sound) > sent + 30);
         assert!(!sound.leads() && !full.leads());

@@ -73,7 +73,7 @@ fn a_voter_whose_state_directory_is_removed_votes_again_once_it_can_be_made_anew
         robbed.remove_state();
         fs::write(robbed.path("state"), "in the way").unwrap();
         old.crash_under_service_manager();
-        let told = "CANNOT REMEMBER ITS PROMISES";
+        let told = "CANNOT SAVE ITS PROMISES";
         wait_until("it cannot save", || robbed.log().contains(told));
         let sent = lan.datagrams_from(sound);
         wait_until("the other stands in vain", || lan.datagrams_from(sound) > sent + 30);
@@ -83,7 +83,7 @@ fn a_voter_whose_state_directory_is_removed_votes_again_once_it_can_be_made_anew
         lan.sole_leader_of(&others);
         let log = robbed.log();
         assert_eq!(log.matches(told).count(), 1, "{log}");
-        assert_eq!(log.matches("was removed; it is made anew").count(), 1, "{log}");
+        assert_eq!(log.matches("was removed; created it again").count(), 1, "{log}");
         old.restart();
         lan.sole_leader();
     });

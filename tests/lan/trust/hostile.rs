@@ -172,12 +172,15 @@ fn a_term_beyond_reason_is_refused_and_told() {
             message.standing.priority = Priority(u8::MAX);
             hostile.say(&message);
         }
-        let told =
-            format!("dropping what {NAME} at {} sends under term {}", broken.address(0), u64::MAX);
+        let told = format!(
+            "dropping datagrams from {NAME} at {}: their term {}",
+            broken.address(0),
+            u64::MAX
+        );
         for host in group {
             wait_until("each is counted", || rejected(host, "absurd_term") == 3);
             assert_eq!(times_told(host, &told), 1, "{}", host.log());
-            assert_eq!(times_told(host, "absurdly far"), 1, "{}", host.log());
+            assert_eq!(times_told(host, "absurdly high"), 1, "{}", host.log());
         }
         assert_eq!(lan.journal().text(), hooks, "a hook ran");
         is_well(lan, &group);

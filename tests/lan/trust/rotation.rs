@@ -69,7 +69,7 @@ fn everyone_counts_everyone(group: &[&Host]) {
 fn is_left_out(host: &Host, group: &[&Host]) {
     wait_until(&format!("{} leads nobody but itself", host.name), || host.leads());
     for other in group {
-        let told = format!("{} at {} sends with a key that this node", host.name, host.address(0));
+        let told = format!("{} at {}: they have a key that this node", host.name, host.address(0));
         wait_until(&format!("{} says: {told}", other.name), || times_told(other, &told) == 1);
         assert!(host.member(other).is_null() && other.member(host).is_null());
     }
