@@ -1,9 +1,9 @@
-//! Tells the hosts and switches of a LAN where an address is now: `lanelect announce`.
+//! `lanelect announce`: announces to the hosts and switches of a LAN that an address has moved.
 //!
-//! They remember by which hardware address they last reached it. Who takes an address over says
-//! unasked where it is: for IPv4 by an ARP announcement (RFC 5227), for IPv6 by an unsolicited
-//! neighbour advertisement (RFC 4861). Only what an interface holds is announced, so that a script
-//! which comes too late takes nothing away from another host.
+//! Neighbours cache the hardware address of an address. The host that takes an address over sends
+//! an ARP announcement (RFC 5227) for IPv4, and an unsolicited neighbour advertisement (RFC 4861)
+//! for IPv6. Only addresses of the interface are announced: a hook that runs too late must not
+//! redirect traffic from another host.
 
 use std::fs;
 use std::io;
@@ -19,16 +19,16 @@ use nix::sys::socket::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// How often each address is announced: a frame may be lost, and nobody acknowledges one.
+/// How often each address is announced: a frame may be lost, and there is no acknowledgement.
 const ROUNDS: usize = 3;
 
-/// Between two rounds. What waits for the announcements waits for all of them.
+/// The pause between two rounds. The hook waits for all of them.
 const PAUSE: Duration = Duration::from_millis(50);
 
 const BROADCAST: Mac = [0xff; 6];
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// Nothing that a router has passed on is taken for an advertisement, so it leaves with the most.
+/// Hosts reject an advertisement with a lower hop limit, because a router may have forwarded it.
 const HOP_LIMIT: u32 = 255;
 
 type Mac = [u8; 6];
@@ -42,15 +42,15 @@ pub enum AnnounceError {
     /// There is no such interface.
     #[error("cannot announce an address: there is no interface {0}")]
     NoInterface(String),
-    /// The address would lead the neighbours astray.
+    /// The interface does not have the address.
     #[error("cannot announce {address}: {interface} does not have this address; add it first")]
     NotHeld {
         /// The interface.
         interface: String,
-        /// What it was to hold.
+        /// The address.
         address: IpAddr,
     },
-    /// The system refused to send.
+    /// Sending failed.
     #[error("cannot announce {address}: {source}")]
     NotSent {
         /// The address.
@@ -60,12 +60,12 @@ pub enum AnnounceError {
     },
 }
 
-/// Announces addresses that `interface` holds. Where its neighbours do not go by hardware
-/// addresses, as on the loopback and in tunnels, there is nothing to say.
+/// Announces addresses of `interface`. Does nothing on an interface without hardware addresses,
+/// such as the loopback or a tunnel.
 ///
 /// # Errors
 ///
-/// Where an address is not held there, before any is announced, and where one cannot be sent.
+/// An address is not on the interface (nothing is announced then), or sending fails.
 pub fn run(interface: &str, addresses: &[IpAddr]) -> Result<(), AnnounceError> {
     let Some(port) = Port::find(interface, addresses)? else { return Ok(()) };
     for round in 0..ROUNDS {
@@ -91,7 +91,7 @@ struct Port {
 }
 
 impl Port {
-    /// The interface of that name, which must hold all the addresses.
+    /// Finds the interface, which must have all the addresses.
     fn find(name: &str, addresses: &[IpAddr]) -> Result<Option<Port>, AnnounceError> {
         let listed = getifaddrs().map_err(|errno| AnnounceError::Unlisted(errno.into()))?;
         let entries: Vec<_> = listed.filter(|entry| entry.interface_name == name).collect();
@@ -124,8 +124,8 @@ impl Port {
         Ok(())
     }
 
-    /// Whether this host routes here. One that does and does not say so is no router to its
-    /// neighbours any more.
+    /// Whether this host is a router on this interface. Without the flag in its advertisements, its
+    /// neighbours stop using it as one.
     fn is_router(&self) -> bool {
         let forwarding = format!("/proc/sys/net/ipv6/conf/{}/forwarding", self.name);
         fs::read_to_string(forwarding).is_ok_and(|value| value.trim() == "1")
@@ -163,7 +163,7 @@ fn arp_announcement(mac: Mac, address: Ipv4Addr) -> [u8; 42] {
     frame[12..22].copy_from_slice(&[0x08, 0x06, 0x00, 0x01, 0x08, 0x00, 6, 4, 0x00, 0x01]);
     frame[22..28].copy_from_slice(&mac);
     frame[28..32].copy_from_slice(&address.octets());
-    // The hardware address asked for stays zero: nobody is expected to have an answer.
+    // The target hardware address stays zero: no answer is expected.
     frame[38..42].copy_from_slice(&address.octets());
     frame
 }

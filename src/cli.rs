@@ -1,4 +1,4 @@
-//! The command line. The only module that knows clap.
+//! The command line. The only module that uses clap.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! What the two ends of the control socket say to each other.
+//! The messages on the control socket.
 //!
 //! A client connects to the Unix socket, sends one [`Request`] as a line of JSON, and reads one
 //! [`Response`] as a line of JSON. After `watch` the daemon first answers `{"ok":"watching"}`, then
-//! sends one [`Transition`] a line until the client hangs up. Lines end with `\n`.
+//! sends one [`Transition`] a line until the client closes the connection. Lines end with `\n`.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState, VoterStanding};
 use crate::types::{GroupName, NodeId, Priority, Role, Term};
 
-/// Longest request line, in bytes with its line feed. A longer one is answered with an error and
-/// the connection is closed.
+/// Longest request line, in bytes with its line feed. The daemon answers a longer one with an error
+/// and closes the connection.
 pub const REQUEST_MAX: usize = 1024;
 
 /// Longest response line that a client accepts, in bytes: room for a status with every member.
@@ -39,7 +39,7 @@ pub enum Request {
     IsLeader,
     /// One line per transition from now on.
     Watch,
-    /// Give leadership up.
+    /// Hand the leadership over.
     Yield,
     /// Take the node out of service, or back in.
     Maintenance {
@@ -49,7 +49,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether this changes anything, and so needs the right to command.
+    /// Whether this changes anything. If so, the client needs permission to command.
     pub const fn is_command(self) -> bool {
         matches!(self, Request::Yield | Request::Maintenance { .. })
     }
@@ -67,7 +67,7 @@ impl Request {
     }
 }
 
-/// What the daemon answers.
+/// The daemon's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
@@ -75,9 +75,9 @@ pub enum Response {
     Status(Box<StatusReport>),
     /// Whether this node leads.
     Leader(bool),
-    /// It was done, or transitions follow.
+    /// The command was done, or transitions follow.
     Ok(Done),
-    /// It was not done.
+    /// The command was not done.
     Refused(Refusal),
 }
 
@@ -89,7 +89,7 @@ pub enum Done {
     Watching,
     /// The leader hands over.
     Yielding,
-    /// It was yielding already; nothing changed.
+    /// The leader was already handing over; nothing changed.
     AlreadyYielding,
     /// The node is out of service.
     MaintenanceOn,
@@ -97,7 +97,7 @@ pub enum Done {
     MaintenanceOff,
 }
 
-/// Why something was not done.
+/// Why a command was not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The kind, for programs.
@@ -117,17 +117,17 @@ impl Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalKind {
-    /// The line was no request.
+    /// The line was not a request.
     Malformed,
-    /// The peer may ask but not command.
+    /// The peer may query but not command.
     NotPermitted,
     /// This node does not lead.
     NotLeader,
-    /// The role is set by hand.
+    /// The role is fixed by `static_role`.
     StaticRole,
-    /// The daemon has as many clients as it takes.
+    /// The daemon serves the maximum number of clients.
     Busy,
-    /// The daemon tried and could not.
+    /// The daemon tried and failed.
     Failed,
 }
 
@@ -142,34 +142,34 @@ pub struct StatusReport {
     pub node_id: NodeId,
     /// What this node does.
     pub role: Role,
-    /// Whether it stands for leadership.
+    /// Whether it is eligible to lead.
     pub eligible: bool,
-    /// Why it does not.
+    /// Why it is not eligible.
     pub ineligible_reason: Option<Ineligible>,
-    /// Why it is handing leadership over, where it is.
+    /// Why it hands the leadership over; null if it does not.
     pub handing_over: Option<Reason>,
     /// The highest term it knows.
     pub term: Term,
     /// The leader it follows or is.
     pub leader: Option<LeaderReport>,
-    /// Which promise is kept.
+    /// The election mode.
     pub mode: Mode,
-    /// How the voters stand; null in available mode.
+    /// The voters; null in available mode.
     pub quorum: Option<QuorumReport>,
-    /// Since the role or the leader last changed.
+    /// Time since the role or the leader last changed.
     pub since_ms: u64,
-    /// Since the daemon started.
+    /// Time since the daemon started.
     pub uptime_ms: u64,
     /// Every member, this node included, ordered by id.
     pub members: Vec<MemberReport>,
-    /// The interfaces that the group is, or should be, reached by.
+    /// The interfaces to the group, also those that are down.
     pub interfaces: Vec<InterfaceReport>,
     /// The hook's last run.
     pub hook: HookReport,
     /// The health check; null without one.
     #[serde(default)]
     pub check: Option<CheckReport>,
-    /// Why the state could not be saved, in words; null where it could.
+    /// Why the state could not be saved, as text; null if it was saved.
     #[serde(default)]
     pub state_failure: Option<String>,
     /// Counts since the daemon started.
@@ -181,9 +181,9 @@ pub struct StatusReport {
 pub struct LeaderReport {
     /// Its id.
     pub node_id: NodeId,
-    /// Where its declarations come from; null for this node itself without an address.
+    /// The source address of its declarations; null for this node itself without an address.
     pub address: Option<IpAddr>,
-    /// Since its last declaration.
+    /// Time since its last declaration.
     pub last_heard_ms: u64,
 }
 
@@ -192,19 +192,19 @@ pub struct LeaderReport {
 pub struct MemberReport {
     /// Its id.
     pub node_id: NodeId,
-    /// Where its datagrams come from.
+    /// The source address of its datagrams.
     pub address: Option<IpAddr>,
-    /// What it last said it does.
+    /// The role in its last datagram.
     pub role: Role,
     /// Its priority.
     pub priority: Priority,
     /// Whether it may lead at all.
     pub candidate: bool,
-    /// Whether it stands now.
+    /// Whether it is eligible to lead now.
     pub eligible: bool,
-    /// Whether it can be counted on.
+    /// Whether it is alive.
     pub state: MemberState,
-    /// Since its last datagram.
+    /// Time since its last datagram.
     pub last_heard_ms: u64,
 }
 
@@ -213,19 +213,19 @@ pub struct MemberReport {
 pub struct QuorumReport {
     /// Every voter, in byte order.
     pub voters: Vec<NodeId>,
-    /// How many make a majority.
+    /// The number that makes a majority.
     pub needed: usize,
-    /// How many count now, this node included where it does.
+    /// The number of voters that count now, with this node if it counts.
     pub reachable: usize,
-    /// What is left of this node's lease; null where it does not lead.
+    /// The rest of this node's lease; null if it does not lead.
     pub lease_ms: Option<u64>,
     /// The voters that count now.
     pub counting: Vec<NodeId>,
     /// The other voters.
     pub not_counting: Vec<VoterReport>,
-    /// Whom this node gives its vote to, and nobody else, for a while; null where it is free.
+    /// The node to which this voter has promised its vote; null if it has made no promise.
     pub pledged_to: Option<PledgeReport>,
-    /// The members, voters or not, that name other voters or run in available mode.
+    /// The members, voters or not, that have other voters or are in available mode.
     pub disagreeing: Vec<NodeId>,
 }
 
@@ -241,9 +241,9 @@ pub struct VoterReport {
 /// The pledge of a voter, in a [`QuorumReport`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PledgeReport {
-    /// To whom.
+    /// The node that has the promise.
     pub node_id: NodeId,
-    /// For how much longer, unless it is renewed.
+    /// Time until it expires, unless it is renewed.
     pub left_ms: u64,
 }
 
@@ -252,11 +252,11 @@ pub struct PledgeReport {
 pub struct InterfaceReport {
     /// Its name.
     pub name: String,
-    /// The address that datagrams leave with.
+    /// The source address of datagrams sent on it.
     pub address: Option<IpAddr>,
     /// Whether the group can be reached by it.
     pub up: bool,
-    /// Why it cannot, in words; null where it can.
+    /// Why it cannot, as text; null if it can.
     pub problem: Option<String>,
 }
 
@@ -273,8 +273,8 @@ pub struct HookReport {
     pub last_exit: Option<i32>,
     /// How long the last finished run took.
     pub last_ms: Option<u64>,
-    /// Quorum mode: the term that the hooks have not let go of, because `demoted` failed or the
-    /// demote grace is over; null otherwise.
+    /// Quorum mode: the term that the hook has not released, because `demoted` failed or the demote
+    /// grace is over; null otherwise.
     #[serde(default)]
     pub overdue_term: Option<Term>,
 }
@@ -282,22 +282,22 @@ pub struct HookReport {
 /// The health check in a [`StatusReport`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
-    /// What it says of this node.
+    /// The state that its results lead to.
     pub state: HealthState,
     /// Whether it runs now.
     pub running: bool,
     /// Failures in a row up to now.
     pub failures: u32,
-    /// How many of them make a healthy node a failing one.
+    /// The number of failures in a row that make a healthy node a failing one.
     pub fall: u32,
     /// Successes in a row up to now.
     pub successes: u32,
-    /// How many of them make a failing node a healthy one.
+    /// The number of successes in a row that make a failing node a healthy one.
     pub rise: u32,
-    /// How the last run exited: its status, or 128 and the signal that ended it; null where it
-    /// could not be run, or should have ended by now.
+    /// How the last run exited: its status, or 128 and the signal that ended it; null if it could
+    /// not run, or exceeded its time limit.
     pub last_exit: Option<i32>,
-    /// How long the last run took; null where it should have ended by now.
+    /// How long the last run took; null if it exceeded its time limit.
     pub last_ms: Option<u64>,
 }
 
@@ -308,7 +308,7 @@ pub struct Counters {
     pub datagrams_sent: u64,
     /// Datagrams that arrived from other nodes, accepted or not.
     pub datagrams_received: u64,
-    /// Datagrams that the kernel refused to send.
+    /// Datagrams that the kernel did not send.
     pub send_errors: u64,
     /// Datagrams that were dropped, by reason.
     pub rejected: Rejected,
@@ -316,7 +316,7 @@ pub struct Counters {
     pub transitions: u64,
     /// How often the state was written and synced to the disk.
     pub state_saves: u64,
-    /// How often the fence ran, or should have: the hook overran `demote_grace`.
+    /// How often the hook exceeded `demote_grace`; the fence command runs then.
     pub fences: u64,
 }
 
@@ -327,22 +327,22 @@ pub struct Rejected {
     pub malformed: u64,
     /// Missing, unexpected or wrong authenticator.
     pub auth: u64,
-    /// Of an earlier life, out of order, or seen before.
+    /// From an earlier life, out of order, or repeated.
     pub replayed: u64,
     /// For another group.
     pub foreign_group: u64,
-    /// Of a protocol version that this daemon does not speak.
+    /// Of another protocol version.
     pub version: u64,
-    /// From a node beyond the bound of the membership table.
+    /// From a node for which the membership table has no room.
     pub table_full: u64,
-    /// Under a term that is absurdly far above the highest known one.
+    /// With a term that is absurdly far above the highest known one.
     #[serde(default)]
     pub absurd_term: u64,
-    /// From a node that had not shown that it is there, so that it may be replayed: the first of
-    /// whoever starts or comes back are.
+    /// From a node without a proof of liveness: the datagram may be replayed. The first datagrams
+    /// of a node that starts are counted here.
     #[serde(default)]
     pub unproven: u64,
-    /// Through a router, or from something else than a node: with fewer than 255 hops left.
+    /// Through a router, or from another program: the TTL is less than 255.
     #[serde(default)]
     pub hops: u64,
     /// From an address that no host on the LAN can have.

@@ -1,7 +1,7 @@
 //! The log on stderr: `<priority>message` for the journal, `level message` for people.
 //!
-//! Logging never waits. A thread writes what `queue` keeps for it, so a log that nobody reads stops
-//! no election.
+//! Logging never blocks. A thread writes the lines from `queue`; a stderr that is not read cannot
+//! stop an election.
 
 mod queue;
 
@@ -19,14 +19,14 @@ use log::{Level, Record};
 use self::queue::Queue;
 use crate::printable::printable;
 
-/// Variables that say what is logged, the first that is set wins. Their values are filters such as
-/// `debug` or `info,lanelect::daemon=trace`.
+/// Variables with the log filter, such as `debug` or `info,lanelect::daemon=trace`. The first one
+/// that is set is used.
 const FILTER_VARIABLES: [&str; 2] = ["LANELECT_LOG", "RUST_LOG"];
 
-/// How long a process that ends waits for its last lines to be written.
+/// How long a process that ends waits until its last lines are written.
 pub const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What this process logs to, once it does.
+/// The log queue of this process.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
 /// Starts logging to stderr. A second call changes nothing.
@@ -38,24 +38,23 @@ pub fn init() {
     let mut builder = Builder::new();
     builder.parse_filters(filters.as_deref().unwrap_or("info"));
     builder.format(move |out, record| write_record(out, record, journal));
-    // A system that gives no thread leaves the log to whoever logs.
+    // If the system provides no thread, the logging thread writes the line itself.
     if let Ok(queue) = Queue::start(io::stderr(), move |count| lines_lost(count, journal)) {
         let queue = QUEUE.get_or_init(|| queue);
         builder.target(Target::Pipe(Box::new(queue.clone())));
     }
-    // Fails only where there is a logger already, and that one is as good.
+    // Fails only if there is a logger already.
     if builder.try_init().is_ok() {
         flush_before_panics();
     }
 }
 
-/// Waits for the lines logged so far to be written, for [`FLUSH_PATIENCE`] at most. Returns whether
-/// they are.
+/// Waits until all lines are written, at most for [`FLUSH_PATIENCE`]. Returns whether they are.
 pub fn flush() -> bool {
     QUEUE.get().is_none_or(|queue| queue.flush(FLUSH_PATIENCE))
 }
 
-/// What a panic prints comes after the log, and not at all where nobody reads: the process is to
+/// Prints a panic after the log. Prints nothing if stderr is not read, because the process must
 /// end.
 fn flush_before_panics() {
     let print = panic::take_hook();
@@ -66,7 +65,7 @@ fn flush_before_panics() {
     }));
 }
 
-/// The line that stands for so many that were dropped.
+/// The line that reports how many lines were dropped.
 fn lines_lost(count: u64, journal: bool) -> Vec<u8> {
     let mut line = Vec::new();
     let mut record = Record::builder();
@@ -82,7 +81,7 @@ pub fn goes_to_journal() -> bool {
     std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream))
 }
 
-/// Every line gets the prefix: the journal reads each as a message of its own.
+/// Every line has the prefix: each is a message for the journal.
 fn write_record(out: &mut impl Write, record: &Record<'_>, journal: bool) -> io::Result<()> {
     let message = record.args().to_string();
     for line in message.lines().map(printable) {
@@ -116,7 +115,7 @@ const fn word(level: Level) -> &'static str {
 }
 
 /// Whether `stream`, the device and inode that systemd connected to the journal, is still our
-/// stderr: the variable is inherited, stderr may have been redirected since.
+/// stderr. A child inherits the variable, but its stderr may be redirected.
 fn is_stderr(stream: &str) -> bool {
     let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
     stderr

@@ -1,4 +1,4 @@
-//! Parses the command line and dispatches; the library does the work.
+//! Parses the command line and calls the library.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what logs instead of printing; `is_config` tells where a wrong configuration ended it.
+/// Runs a command that logs. `is_config` says whether an error is in the configuration.
 fn logged<E: Display>(
     work: impl FnOnce() -> Result<(), E>,
     is_config: impl FnOnce(&E) -> bool,
@@ -68,7 +68,7 @@ fn logged<E: Display>(
     status
 }
 
-/// Watches until it is interrupted, which is how watching ends and so no failure.
+/// Watches until it is interrupted, which is the normal end.
 fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
     for signal in [SIGINT, SIGTERM] {
         let always = Arc::new(AtomicBool::new(true));
@@ -79,12 +79,12 @@ fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
     asked(client::watch(target, json, out))
 }
 
-/// Which daemon a command is for.
+/// The daemon of a command.
 fn target(daemon: &DaemonArgs) -> Target {
     Target::at(daemon.socket_path())
 }
 
-/// How a command to the daemon ends.
+/// The exit status of a client command.
 fn asked(outcome: Result<client::Exit, client::ClientError>) -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
@@ -129,7 +129,7 @@ fn file_alone(file: PathBuf) -> ConfigSource {
     ConfigSource { file: Some(file), overrides: Overrides::default() }
 }
 
-/// Prints to stdout. Unlike `print!` this does not panic where the reader has gone.
+/// Prints to stdout. Unlike `print!` this does not panic if stdout is closed.
 fn print(text: &str) -> ExitCode {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -1,17 +1,16 @@
-//! Text from elsewhere, made fit for a terminal and a log.
+//! Escapes untrusted text for a terminal and a log.
 //!
-//! Names are checked where they come in. What is left are the words of others: of an error about
-//! what a peer sent, of the process at the other end of a socket, of a path. On a terminal a
-//! control character in them could move the cursor, or have the terminal type; a formatting
-//! character could turn a line around.
+//! Node ids and group names are validated on input. Other untrusted text is in errors about a
+//! peer's data, in answers over a socket, and in paths. Its control characters could move the
+//! cursor of a terminal or make it type; formatting characters could reverse a line.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::types::is_invisible;
 
-/// `text` with each character that cannot be seen as JSON escapes it, so that JSON stays the same
-/// JSON. Line feeds and tabs are left: lines are the writer's.
+/// Escapes each invisible character in `text` as JSON does. JSON therefore keeps its meaning. Line
+/// feeds and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return text.into();

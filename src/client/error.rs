@@ -1,4 +1,4 @@
-//! Why a daemon gave no answer, and what people can do about it.
+//! Why a client command has no answer, and what to do.
 
 use std::fmt;
 use std::fs;
@@ -11,10 +11,10 @@ use super::TIMEOUT;
 use super::commands::Exit;
 use crate::control_api::{Refusal, RefusalKind};
 
-/// Most sockets that are named where the one asked for is missing.
+/// Maximum number of other sockets that the error for a missing socket names.
 const NEIGHBOURS_MAX: usize = 8;
 
-/// Most directory entries that are looked at for them.
+/// Maximum number of directory entries that are searched for them.
 const ENTRIES_MAX: usize = 1000;
 
 /// Why there is no answer. Displayed, it says what failed, why, and what to do.
@@ -37,11 +37,11 @@ pub enum ClientError {
         /// Sockets next to it, of other groups' daemons perhaps.
         others: Vec<PathBuf>,
     },
-    /// There is something else.
+    /// The path is not a socket.
     #[error("cannot reach the daemon at {}: it is not a socket; name the right one with --socket \
              or --group", .0.display())]
     NotASocket(PathBuf),
-    /// Nobody listens on the socket.
+    /// No process listens on the socket.
     #[error(
         "cannot reach the daemon at {}: it died and left its socket; start it again \
          (`systemctl start lanelect@GROUP`), and see its log for the cause \
@@ -49,7 +49,7 @@ pub enum ClientError {
         .0.display()
     )]
     Stale(PathBuf),
-    /// The socket or its directory keeps this user out.
+    /// This user has no permission for the socket or its directory.
     #[error(
         "cannot open {}: permission denied by its directory or a security policy; run the command \
          as root (sudo)",
@@ -64,7 +64,7 @@ pub enum ClientError {
         TIMEOUT.as_secs()
     )]
     TimedOut(PathBuf),
-    /// The daemon closed the connection in the middle.
+    /// The daemon closed the connection before the answer was complete.
     #[error(
         "the daemon at {} closed the connection without an answer: it is stopping or has too many \
          clients; try again",
@@ -78,7 +78,7 @@ pub enum ClientError {
         .0.display()
     )]
     WatchEnded(PathBuf),
-    /// The answer makes no sense to this version.
+    /// This version does not understand the answer.
     #[error(
         "cannot read the answer of the daemon at {}{}: lanelect {} does not understand it \
          ({what}); after an upgrade, restart the daemon",
@@ -89,12 +89,12 @@ pub enum ClientError {
     Incomprehensible {
         /// Its socket.
         socket: PathBuf,
-        /// Its version, where its answer says that much.
+        /// Its version, if the answer contains it.
         daemon: Option<String>,
         /// What is wrong with the answer.
         what: String,
     },
-    /// The daemon answered that it will not.
+    /// The daemon rejected the request.
     #[error("{}", .0.message)]
     Refused(Refusal),
     /// Another system call failed.
@@ -170,7 +170,7 @@ impl ClientError {
         }
     }
 
-    /// The line is no answer, for the reason `what`.
+    /// The line is not an answer, for the reason `what`.
     pub(super) fn incomprehensible(socket: &Path, line: &str, what: impl ToString) -> Self {
         let daemon = serde_json::from_str::<serde_json::Value>(line)
             .ok()
@@ -180,7 +180,7 @@ impl ClientError {
     }
 }
 
-/// The end of a message, naming the sockets that are there.
+/// The end of a message, with the sockets that exist.
 struct Neighbours<'a>(&'a [PathBuf]);
 
 impl fmt::Display for Neighbours<'_> {
@@ -193,7 +193,7 @@ impl fmt::Display for Neighbours<'_> {
     }
 }
 
-/// A parenthesis with the daemon's version, where it is known.
+/// The daemon's version in parentheses, if it is known.
 struct Version<'a>(&'a Option<String>);
 
 impl fmt::Display for Version<'_> {

@@ -185,7 +185,7 @@ impl Conversation {
         let mut line = serde_json::to_vec(&request).map_err(io::Error::from).map_err(io_error)?;
         line.push(b'\n');
         match stream.write_all(&line) {
-            // A daemon that hung up may have said why.
+            // A daemon that closed the connection may have sent the reason.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             sent => sent.map_err(io_error)?,
         }
@@ -201,7 +201,7 @@ impl Conversation {
         }
     }
 
-    /// The next line, with its line feed; none once the daemon has hung up.
+    /// The next line, with its line feed; `None` after the daemon closed the connection.
     fn line(&mut self) -> Result<Option<String>, ClientError> {
         let socket = &self.socket;
         let mut line = Vec::new();
@@ -233,7 +233,7 @@ impl Conversation {
     }
 }
 
-/// Connects within [`TIMEOUT`]: a Unix socket's connecting is bounded by its write time-out.
+/// Connects within [`TIMEOUT`]: the write time-out of a Unix socket also limits `connect`.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let address = SockAddr::unix(socket)?;
     let stream = Socket::new(Domain::UNIX, Type::STREAM, None)?;

@@ -1,9 +1,9 @@
-//! A transition as a line for people.
+//! A transition as a line of text.
 
 use crate::control_api::Transition;
 use crate::types::Role;
 
-/// The transition as one line with its line feed. The time is of the day, in UTC:
+/// The transition as one line with its line feed. The time is the time of day in UTC:
 ///
 /// ```text
 /// 09:41:07.212Z  leader     term 8  web1 took over from web0 (election)
@@ -34,7 +34,7 @@ fn story(transition: &Transition) -> String {
     }
 }
 
-/// Hours to milliseconds, in UTC.
+/// The time of day in UTC, with milliseconds.
 fn time_of_day(since_1970_ms: u64) -> String {
     let (seconds, millis) = (since_1970_ms / 1000, since_1970_ms % 1000);
     let (minutes, second) = (seconds / 60, seconds % 60);

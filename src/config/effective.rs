@@ -1,4 +1,4 @@
-//! The effective configuration, written as a file that would read back to the same.
+//! Writes the effective configuration as a file that parses to the same configuration.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::values::{ELECTED_FAILURES, STATIC_ROLES, word};
 use super::{Config, SETTINGS, duration};
 
 impl Config {
-    /// The configuration as TOML with every default filled in, one key a line. A key without any
-    /// value is a comment. Holds no secrets: `key_file` is a path.
+    /// The configuration as TOML with every default filled in, one key a line. A key without a
+    /// value is a comment. Contains no secrets: `key_file` is a path.
     pub fn to_toml(&self) -> String {
         self.to_string()
     }
 
-    /// The value of a key; none where it has none. A preset is spelled out in the keys it sets.
+    /// The value of a key, if it has one. A preset appears as the keys that it sets.
     fn value_of(&self, key: &str) -> Option<Value> {
         let election = &self.election;
         let time = |value| Some(Value::from(duration::format(value)));
@@ -210,7 +210,7 @@ mod tests {
             prop_assert_eq!(Config::from_toml(&text), Ok(config), "{}", text);
         }
 
-        /// A daemon leaves it to `post-stop`.
+        /// A daemon saves it for `post-stop`.
         #[test]
         fn what_a_reload_makes_of_two_configurations_is_one(old in config(), new in config()) {
             let taken = old.taking_over(new);

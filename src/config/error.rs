@@ -51,7 +51,7 @@ pub enum ConfigError {
     },
 }
 
-/// Where a value was given.
+/// The place where a value is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// On a line of the file, counted from 1.
@@ -62,10 +62,10 @@ pub enum Place {
     Default,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it was given.
+    /// The place of the value.
     pub place: Place,
     /// The key; `None` if the file is not TOML.
     pub key: Option<String>,

@@ -16,17 +16,17 @@ use super::settings::{self, Setting};
 /// Permission bits that let group and others write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// One value as it was given.
+/// One value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Given {
     pub(super) value: Value,
     pub(super) place: Place,
 }
 
-/// All values that were given, by key. Every key is one of [`settings::SETTINGS`].
+/// All values that are set, by key. Every key is one of [`settings::SETTINGS`].
 pub(super) type Written = BTreeMap<&'static str, Given>;
 
-/// Values given on the command line. They win over the file.
+/// Values from the command line. They override the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overrides(Written);
 

@@ -116,7 +116,7 @@ pub fn load(path: &Path) -> Result<Keyring, KeyFileError> {
     Keyring::parse(text).map_err(|source| KeyFileError::Invalid { path: path.to_owned(), source })
 }
 
-/// A fresh key from the system's random source.
+/// A new key from the system's random source.
 ///
 /// # Errors
 ///
@@ -283,7 +283,7 @@ mod tests {
         let error = denied(&path, &refused).unwrap();
         assert!(matches!(error, KeyFileError::Denied { .. }));
         assert!(error.to_string().ends_with(&format!("run: chmod u+r {}", path.display())));
-        // Root may read it; everyone else is refused just so.
+        // Root may read it; other users get the same error.
         match load(&path) {
             Ok(_) => assert!(geteuid().is_root()),
             Err(refusal) => assert_eq!(refusal.to_string(), error.to_string()),

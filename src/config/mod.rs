@@ -1,8 +1,8 @@
 //! From a file and flags to a checked configuration.
 //!
-//! [`SETTINGS`] lists the keys. `file` reads them as they were written, `check` turns them into a
-//! [`Config`] or tells everything that is wrong with them, and [`Config::to_toml`] writes the
-//! effective ones back. Keys that are shared secrets stay in their own file, which `keys` reads.
+//! [`SETTINGS`] lists the keys. `file` parses them, `check` turns them into a [`Config`] or lists
+//! every problem, and [`Config::to_toml`] writes the effective configuration. Shared keys are in a
+//! file of their own, which `keys` reads.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,46 +31,46 @@ pub use values::{INTERFACES_MAX, group as parse_group};
 /// Longest config file, in bytes. The longest sensible one, with comments, is a tenth of that.
 pub const CONFIG_MAX: usize = 64 * 1024;
 
-/// The group of a node that is told none.
+/// The default group.
 pub const DEFAULT_GROUP: &str = "default";
 
 /// A checked configuration: every value is in its bounds and contradicts no other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The election group. Also good as a file name.
+    /// The election group. Also a valid file name.
     pub group: GroupName,
     /// This node.
     pub node_id: NodeId,
-    /// The interfaces to send and listen on, at most [`INTERFACES_MAX`], each once. Empty: the one
-    /// that the kernel routes the group by.
+    /// The interfaces to send and receive on, at most [`INTERFACES_MAX`], each once. Empty: the
+    /// interface of the kernel's route to the group.
     pub interfaces: Vec<String>,
     /// The group's address and port. Always multicast, never port 0, without a scope id.
     pub multicast: SocketAddr,
-    /// What the election is set to.
+    /// The election's parameters.
     pub election: Params,
     /// The hook's command line for `/bin/sh -c`.
     pub hook: Option<String>,
-    /// After which the hook's process group is ended.
+    /// The time limit for one hook run.
     pub hook_timeout: Duration,
     /// The fence's command line for `/bin/sh -c`. None in available mode, and without a hook.
     pub fence: Option<String>,
     /// The health check's command line for `/bin/sh -c`.
     pub check: Option<String>,
-    /// From the start of one check to that of the next.
+    /// The time from the start of one check run to the start of the next.
     pub check_interval: Duration,
-    /// After which a check has failed, and its process group is ended.
+    /// The time limit for one check run.
     pub check_timeout: Duration,
-    /// How its results count. The election has them where there is a check.
+    /// The thresholds for its results. The election has them if there is a check.
     pub check_thresholds: Thresholds,
-    /// The hook runner's socket; none where the daemon runs the hook itself.
+    /// The hook-runner's socket; `None` if the daemon runs the hook itself.
     pub hook_socket: Option<PathBuf>,
-    /// The file of shared keys; none where datagrams are not authenticated.
+    /// The file of shared keys; `None` if datagrams are not authenticated.
     pub key_file: Option<PathBuf>,
-    /// The directory of what must survive a restart.
+    /// The directory for the state that survives restarts.
     pub state_dir: PathBuf,
     /// The control socket.
     pub socket: PathBuf,
-    /// The Unix group that may command, not only query.
+    /// The Unix group whose members may command the daemon.
     pub socket_group: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong in it.
+    /// Every problem in it.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
         Config::read(text, &Overrides::default())
     }
@@ -90,9 +90,9 @@ impl Config {
         check::check(&written, problems)
     }
 
-    /// The keys whose values differ in `new` but are only read at start. `hook`, `hook_timeout`,
-    /// `fence`, the check's and the election's settings but for its mode and voters are never among
-    /// them: they change in a running daemon.
+    /// The keys that differ in `new` and change only when the daemon restarts. A reload applies all
+    /// other keys: those of hook, fence and check, and those of the election except mode and
+    /// voters.
     pub fn changes_needing_restart(&self, new: &Config) -> Vec<&'static str> {
         let voters = |config: &Config| {
             let quorum = config.election.quorum.as_ref();
@@ -117,8 +117,9 @@ impl Config {
         .collect()
     }
 
-    /// What a running daemon makes of `new`: this configuration with all of it that can change
-    /// without a restart. What is set for another mode waits for the restart along with the mode.
+    /// The configuration of a running daemon after a reload of `new`: this one, with all of `new`
+    /// that can change without a restart. The settings of another mode wait for the restart, as the
+    /// mode does.
     #[must_use]
     pub fn taking_over(&self, new: Config) -> Config {
         let Config { hook, hook_timeout, check, check_interval, check_timeout, .. } = new;
@@ -145,37 +146,37 @@ impl Config {
     }
 }
 
-/// Where a configuration comes from, kept so that a reload reads the same places again.
+/// The sources of a configuration. A reload reads them again.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConfigSource {
-    /// The file; none where flags and defaults are all there is.
+    /// The file; `None` if there are only flags and defaults.
     pub file: Option<PathBuf>,
-    /// The flags. They win over the file, on every reload too.
+    /// The flags. They override the file, also on a reload.
     pub overrides: Overrides,
 }
 
 impl ConfigSource {
-    /// Reads and checks the configuration as it is now.
+    /// Reads and checks the configuration.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, and everything that is wrong in it and in the flags.
+    /// The file cannot be read, or there are problems in it or in the flags.
     pub fn load(&self) -> Result<Config, ConfigError> {
         self.load_from(Writers::Any)
     }
 
-    /// The same, for a process whose privileges the commands in the file get.
+    /// The same, for a process that runs the commands in the file with its privileges.
     ///
     /// # Errors
     ///
-    /// Also where somebody else than root and this process's user may write the file.
+    /// Also if a user other than root and this process's user may write the file.
     pub fn load_trusted(&self) -> Result<Config, ConfigError> {
         self.load_from(Writers::Trusted)
     }
 
-    /// The same as [`load`](Self::load), but with `hook_socket` as
-    /// [`load_trusted`](Self::load_trusted): a hook-runner would refuse what anybody else may
-    /// write, and nobody is to lead without hooks.
+    /// The same as [`load`](Self::load), but as [`load_trusted`](Self::load_trusted) if
+    /// `hook_socket` is set: a hook-runner rejects a file that other users may write, and no node
+    /// may lead without its hook.
     ///
     /// # Errors
     ///
@@ -193,8 +194,8 @@ impl ConfigSource {
     }
 }
 
-/// The group's file with `extension` in `state_dir`. A group's name may hold a slash, a file's may
-/// not.
+/// The group's file with `extension` in `state_dir`. Escapes the slashes that a group's name may
+/// contain.
 pub(crate) fn state_file(state_dir: &Path, group: GroupName, extension: &str) -> PathBuf {
     let name = group.as_str().replace('%', "%25").replace('/', "%2F");
     state_dir.join(format!("{name}.{extension}"))

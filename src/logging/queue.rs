@@ -1,4 +1,4 @@
-//! The log on its way out: a bounded queue, and a thread that writes it.
+//! The log queue: bounded, and written by a thread.
 //!
 //! ```text
 //!   whoever logs ── write ──▶ lines that wait ──▶ ┌────────┐ ── write ──▶ stderr
@@ -6,9 +6,9 @@
 //!                                                 └────────┘
 //! ```
 //!
-//! A pipe that nobody reads, or a journal that is stuck, blocks a write to stderr for as long as
-//! that lasts. Here only the thread waits then. What finds no room is dropped and counted, and the
-//! count is logged as soon as writing works again.
+//! A write to stderr blocks if a pipe is not read or the journal hangs. Then only the thread waits.
+//! Lines for which the queue has no room are dropped and counted, and the count is logged as soon
+//! as writing works again.
 
 use std::io::{self, Write};
 use std::mem;
@@ -16,10 +16,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Most bytes that wait to be written. A line that would exceed it is dropped.
+/// Maximum number of bytes in the queue. A line that would exceed it is dropped.
 pub(super) const QUEUE_MAX: usize = 256 * 1024;
 
-/// The end of the queue that takes lines. Each write is one record, and is dropped as a whole.
+/// The input of the queue. Each write is one record, and is dropped as a whole.
 #[derive(Debug, Clone)]
 pub(super) struct Queue(Arc<Shared>);
 
@@ -32,18 +32,18 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Waiting {
     lines: Vec<u8>,
-    /// Lines that were lost, and are told of along with the next that is written.
+    /// Dropped lines, which are reported with the next line that is written.
     dropped: u64,
     is_writing: bool,
 }
 
 impl Queue {
-    /// A queue whose lines a thread writes to `out`. `tell_dropped` makes the line that says how
-    /// many were lost.
+    /// A queue whose lines a thread writes to `out`. `tell_dropped` makes the line that reports
+    /// dropped lines.
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread.
+    /// The system provides no thread.
     pub(super) fn start(
         out: impl Write + Send + 'static,
         tell_dropped: impl Fn(u64) -> Vec<u8> + Send + 'static,
@@ -56,7 +56,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Waits until everything is written, but no longer than `patience`. Returns whether it is.
+    /// Waits until everything is written, at most for `patience`. Returns whether it is.
     pub(super) fn flush(&self, patience: Duration) -> bool {
         let has_work = |waiting: &mut Waiting| !waiting.lines.is_empty() || waiting.is_writing;
         let waiting = self.0.lock();
@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// Waits for lines and takes them all, with how many were dropped after them.
+    /// Waits for lines and takes all of them, with the number of lines dropped after them.
     fn take(&self) -> (Vec<u8>, u64) {
         let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty();
         let waiting = self.changed.wait_while(self.lock(), is_idle);
@@ -114,7 +114,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Nothing that can panic is done under the lock.
+    /// No code that can panic runs under the lock.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,7 +132,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A reader's end of a log that takes nothing before it is told to.
+    /// A writer that blocks until the test lets it continue.
     struct Stuck {
         taken: Sender<Vec<u8>>,
         go_on: Receiver<io::Result<()>>,

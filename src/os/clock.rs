@@ -1,7 +1,7 @@
-//! The one place that reads a clock, and the alarm that wakes the event loop by it.
+//! The only place that reads a clock, and the alarm that wakes the event loop.
 //!
-//! The daemon lives by `CLOCK_BOOTTIME`: nobody can set it, and it goes on while the machine is
-//! suspended, so that a lease does not outlive a nap.
+//! The daemon uses `CLOCK_BOOTTIME`: no one can set it, and it runs while the machine is suspended.
+//! A lease therefore expires during a suspension.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -18,38 +18,38 @@ use crate::time::Time;
 /// The time since the machine booted, suspension included.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads clocks")]
 pub fn now() -> Time {
-    // Fails only on a kernel without this clock, where `Alarm::new` has already failed. The end
-    // of time is the safe answer: by it, every lease has run out.
+    // Fails only on a kernel without this clock, where `Alarm::new` has already failed. The latest
+    // time is the safe answer: every lease has expired by then.
     ClockId::CLOCK_BOOTTIME
         .now()
         .map_or(Time::from_nanos(u64::MAX), |read| Time::ZERO + Duration::from(read))
 }
 
-/// The wall clock in milliseconds since 1970, for people and for telling a daemon's lives apart.
-/// It may be set, and so jump either way.
+/// The wall clock in milliseconds since 1970, for people and to distinguish a daemon's lives. It
+/// may be set, and jump in either direction.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads clocks")]
 pub fn wall_ms() -> u64 {
     let since_1970 = ClockId::CLOCK_REALTIME.now().map_or(Duration::ZERO, Duration::from);
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Wakes the event loop at a [`Time`], as precisely as the kernel's timers are.
+/// Wakes the event loop at a [`Time`], with the precision of the kernel's timers.
 ///
-/// The time-out of a poll is rounded up to whole milliseconds and stands still in suspension; a
-/// timer descriptor has neither flaw.
+/// The time-out of a poll is rounded up to milliseconds and does not run during a suspension; a
+/// timer descriptor has neither problem.
 #[derive(Debug)]
 pub struct Alarm {
     timer: TimerFd,
-    /// What the timer is set to; none where it is off or has gone off.
+    /// The timer's deadline; `None` if the timer is off or has expired.
     deadline: Option<Time>,
 }
 
 impl Alarm {
-    /// An alarm that is off and reports under `token` when it goes off.
+    /// An alarm without a deadline, which reports under `token` when it expires.
     ///
     /// # Errors
     ///
-    /// Where the kernel gives no timer: out of descriptors or memory.
+    /// The kernel provides no timer: out of descriptors or memory.
     pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(timerfd::ClockId::CLOCK_BOOTTIME, flags)?;
@@ -58,8 +58,8 @@ impl Alarm {
         Ok(Alarm { timer, deadline: None })
     }
 
-    /// Goes off at `deadline`, at once where that is past, or never. Replaces the deadline
-    /// before; costs no system call where it is the same.
+    /// Expires at `deadline`, at once if that is past, or never. Replaces the earlier deadline; the
+    /// same deadline costs no system call.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Alarm {
         self.deadline = None;
         match deadline {
             Some(time) => {
-                // The zero of the clock would turn the timer off.
+                // Zero would turn the timer off.
                 let expiry = Duration::from_nanos(time.as_nanos().max(1));
                 let expiry = Expiration::OneShot(TimeSpec::from_duration(expiry));
                 self.timer.set(expiry, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
@@ -82,8 +82,8 @@ impl Alarm {
         Ok(())
     }
 
-    /// Takes note that the alarm went off, so that it can be set anew; setting it is also what
-    /// silences it, so nothing is read. Harmless where it did not go off.
+    /// Records that the alarm expired, and allows a new deadline. Nothing is read, because a new
+    /// deadline also clears the timer. Harmless if the alarm did not expire.
     pub const fn acknowledge(&mut self) {
         self.deadline = None;
     }

@@ -1,5 +1,4 @@
-//! What processes of this program need of the system: a clock, files, sockets, and the service
-//! manager.
+//! The operating system: the clock, files, sockets, and the service manager.
 
 pub mod clock;
 pub mod notify;

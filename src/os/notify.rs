@@ -1,8 +1,7 @@
-//! What the service manager is told: readiness, reloads, who leads, and that the daemon is alive.
+//! Notifications to the service manager: readiness, reloads, the leader, and the watchdog.
 //!
-//! Outside systemd everything here does nothing. The messages are sd-notify's; the sending is not,
-//! because its `notify` waits without a limit while the service manager is busy, and an election
-//! cannot.
+//! Without systemd all of this does nothing. The messages are sd-notify's. This module sends them
+//! itself, because `notify` of sd-notify waits without a limit for a busy service manager.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,9 +17,9 @@ use sd_notify::NotifyState;
 use crate::core::status::{Headline, LeaderStatus};
 use crate::types::Role;
 
-/// What service managers tell a process alone: a child that inherited these could notify, feed the
-/// watchdog or take sockets in its parent's name. Whoever starts a process takes them out of its
-/// environment. `JOURNAL_STREAM` is not among them: it names the stderr that a child may share.
+/// Variables that a service manager sets for one process. A child that inherits them could notify,
+/// feed the watchdog or take sockets in its parent's name. They are removed from the environment of
+/// every child. `JOURNAL_STREAM` is not among them: it names the stderr that a child may share.
 pub const NOT_INHERITED: [&str; 8] = [
     NOTIFY_SOCKET,
     "WATCHDOG_PID",
@@ -33,25 +32,25 @@ pub const NOT_INHERITED: [&str; 8] = [
 ];
 
 /// Longest wait for a service manager that does not read its messages. Shorter than any sensible
-/// heartbeat interval. After one in vain nothing is waited for, until a message is taken again.
+/// heartbeat interval. After a time-out the daemon does not wait again until a message was sent.
 pub const SEND_PATIENCE: Duration = Duration::from_millis(10);
 
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 
-/// The daemon's line to the service manager.
+/// The daemon's connection to the service manager.
 #[derive(Debug)]
 pub struct Notifier {
     socket: Option<OsString>,
-    /// After how long a silence the unit has this daemon killed; none where it does not watch.
+    /// The unit's watchdog time-out; `None` without a watchdog.
     watchdog: Option<Duration>,
-    /// The shorter time that is in force instead.
+    /// The shorter time-out that is in force instead.
     tightened: Option<Duration>,
     status: String,
     failing: bool,
 }
 
 impl Notifier {
-    /// As systemd set it up in the environment; silent where it did not.
+    /// The notifier that the environment describes; without systemd it sends nothing.
     pub fn from_environment() -> Self {
         let socket = env::var_os(NOTIFY_SOCKET).filter(|socket| !socket.is_empty());
         let watchdog = socket.as_ref().and_then(|_| sd_notify::watchdog_enabled());
@@ -62,16 +61,15 @@ impl Notifier {
         Notifier { socket, watchdog, tightened: None, status: String::new(), failing: false }
     }
 
-    /// How often to call [`watchdog`](Self::watchdog): three times in the time after which systemd
-    /// kills a daemon that is silent. None where it does not watch.
+    /// How often to call [`watchdog`](Self::watchdog): three times per watchdog time-out. `None`
+    /// without a watchdog.
     pub fn watchdog_interval(&self) -> Option<Duration> {
         let limit = self.tightened.or(self.watchdog);
         limit.map(|limit| limit / 3).filter(|interval| !interval.is_zero())
     }
 
-    /// Has systemd kill this daemon after a silence of `limit`, where that is shorter than the
-    /// unit's time; of the unit's time where it is none. Returns whether that is a change. Where
-    /// the unit does not watch, nothing does.
+    /// Sets the watchdog time-out to `limit` if that is shorter than the unit's, else to the
+    /// unit's. Returns whether that is a change. Without a watchdog in the unit this does nothing.
     pub fn tighten_watchdog(&mut self, limit: Option<Duration>) -> bool {
         let Some(usual) = self.watchdog else { return false };
         let tightened = limit.filter(|limit| *limit < usual);
@@ -85,33 +83,33 @@ impl Notifier {
         true
     }
 
-    /// The daemon answers and takes part in the election; or it has finished reloading.
+    /// The daemon is ready, or has finished a reload.
     pub fn ready(&mut self) {
         self.send(&[NotifyState::Ready]);
     }
 
-    /// The daemon reads its configuration again. [`ready`](Self::ready) ends it.
+    /// A reload begins. [`ready`](Self::ready) ends it.
     pub fn reloading(&mut self) {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => self.send(&[NotifyState::Reloading, now]),
-            // Newer service managers kill a service that reloads without saying when.
+            // Newer service managers kill a service that reports a reload without the time.
             Err(error) => log::warn!("cannot report the reload to the service manager: {error}"),
         }
     }
 
-    /// The daemon stops, in an orderly way.
+    /// The daemon stops normally.
     pub fn stopping(&mut self) {
         self.send(&[NotifyState::Stopping]);
     }
 
-    /// The event loop turns.
+    /// The event loop is alive.
     pub fn watchdog(&mut self) {
         if self.watchdog.is_some() {
             self.send(&[NotifyState::Watchdog]);
         }
     }
 
-    /// Shows who leads in `systemctl status`. Sends only what changed, so it may be called often.
+    /// Shows the leader in `systemctl status`. Sends only changes, so it may be called often.
     pub fn status(&mut self, headline: &Headline) {
         if self.socket.is_none() {
             return;
@@ -137,7 +135,7 @@ impl Notifier {
     }
 }
 
-/// One line that says who leads.
+/// One line about the role and the leader.
 fn describe(headline: &Headline) -> String {
     let term = headline.term;
     match (headline.role, &headline.leader) {
@@ -150,7 +148,7 @@ fn describe(headline: &Headline) -> String {
     }
 }
 
-/// A socket for each message: the service manager may have been replaced since the last one.
+/// Opens a socket for each message: the service manager may have been replaced since the last one.
 fn send_to(
     socket: &OsStr,
     states: &[NotifyState<'_>],
@@ -191,7 +189,7 @@ mod tests {
         Some(LeaderStatus { node_id: id("web0"), address, last_heard: Duration::ZERO })
     }
 
-    /// A service manager's end, and a notifier that talks to it.
+    /// The service manager's socket, and a notifier that sends to it.
     struct Manager {
         _home: tempfile::TempDir,
         socket: UnixDatagram,

@@ -1,7 +1,7 @@
 //! Small files that are replaced as a whole and need not outlive a crash of the machine.
 //!
-//! They lie where other users may have put something in the way: nothing is written through a link,
-//! and what another user wrote is not believed.
+//! Other users may be able to write to the same directory. Nothing is written through a link, and
+//! files of other users are rejected.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
-/// Puts `content` in place of what `path` holds, readable by its owner alone. Readers see the old
+/// Replaces the content of the file at `path`, which only its owner may read. Readers see the old
 /// content or the new.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
@@ -24,7 +24,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Removes the file, where it is there.
+/// Removes the file, if it exists.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -32,8 +32,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// At most the first `limit` bytes; none where there is no file. An error where it is not a file of
-/// this process's user.
+/// Reads at most `limit` bytes; `None` if there is no file. A file of another user is an error.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = match File::options().read(true).custom_flags(flags.bits()).open(path) {

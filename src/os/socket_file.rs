@@ -1,4 +1,4 @@
-//! A listening Unix socket's place in the file system: taken without harm, given back at the end.
+//! The file of a listening Unix socket: created without harm to other files, removed at the end.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -10,13 +10,13 @@ use mio::net::{UnixListener, UnixStream};
 use nix::sys::stat::{Mode, fchmod, umask};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Of the socket's directory where it has to be made.
+/// The mode of the socket's directory, if this process creates it.
 const DIRECTORY_MODE: u32 = 0o755;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Which socket it is, and which setting holds its path.
+/// The socket's name, and the config key with its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose {
     /// As in "cannot bind the …".
@@ -27,11 +27,11 @@ pub struct Purpose {
     pub mode: u32,
 }
 
-/// Why the socket could not be set up. Nothing that existed before was changed, except that a dead
-/// daemon's socket may be gone.
+/// Why the socket could not be set up. Nothing was changed, except that the socket of a dead daemon
+/// may have been removed.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// The socket's directory is missing and cannot be made.
+    /// The socket's directory is missing and cannot be created.
     #[error(
         "cannot create the directory {} of the {}: {source}; create it for the daemon's user, or \
          set `{}` to another path",
@@ -45,7 +45,7 @@ pub enum BindError {
         /// What it failed with.
         source: io::Error,
     },
-    /// Another process answers there.
+    /// Another process listens on the path.
     #[error(
         "cannot listen on the {} {}: another process listens on it; stop that process, or set `{}` \
          to another path",
@@ -57,7 +57,7 @@ pub enum BindError {
         /// Where.
         path: PathBuf,
     },
-    /// Something else is there, and is left alone.
+    /// The path is something else, which is left alone.
     #[error(
         "cannot listen on {}: it exists and is not a socket; remove it, or set `{}` to another \
          path",
@@ -74,7 +74,7 @@ pub enum BindError {
     Io {
         /// The socket.
         purpose: Purpose,
-        /// What was tried, as a verb.
+        /// What failed, as a verb.
         doing: &'static str,
         /// Where.
         path: PathBuf,
@@ -93,10 +93,10 @@ impl BindError {
     }
 }
 
-/// The name of a bound socket in the file system. Dropping it removes the name, unless it has come
-/// to mean another file.
+/// The name of a bound socket in the file system. Dropping it removes the name, unless the name now
+/// belongs to another file.
 ///
-/// Drop it before its listener: as long as that is open, no other file can get the same inode.
+/// Drop it before its listener: no other file can get the same inode while the listener is open.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     purpose: Purpose,
@@ -108,10 +108,10 @@ pub(crate) struct SocketFile {
 type Identity = (u64, u64);
 
 impl SocketFile {
-    /// Binds a non-blocking listener, in place of a dead process's socket if need be.
+    /// Binds a non-blocking listener. Replaces the socket of a dead process.
     ///
-    /// Looking and replacing are two steps: two daemons started on the same path in the same
-    /// instant are not kept apart here. The lock on their state does that.
+    /// The check and the replacement are two steps: this does not keep apart two daemons that start
+    /// on the same path at the same moment. The lock on their state does.
     pub(crate) fn bind(
         purpose: Purpose,
         path: &Path,
@@ -129,7 +129,7 @@ impl SocketFile {
         &self.path
     }
 
-    /// Whether somebody has removed the name, so that nobody can connect any more.
+    /// Whether the name was removed. Then no client can connect.
     pub(crate) fn is_gone(&self) -> bool {
         fs::symlink_metadata(&self.path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
@@ -156,7 +156,7 @@ fn identity(metadata: &fs::Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// Where a socket is to be.
+/// The path for a socket.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     purpose: Purpose,
@@ -176,7 +176,7 @@ impl Place<'_> {
         })
     }
 
-    /// Removes a socket that nobody listens on. Only connecting tells.
+    /// Removes a socket on which no process listens. Only a connection attempt shows that.
     fn remove_stale(self) -> Result<(), BindError> {
         match fs::symlink_metadata(self.path) {
             Ok(metadata) if metadata.file_type().is_socket() => {}
@@ -185,7 +185,7 @@ impl Place<'_> {
             Err(error) => return Err(self.failed_to("examine")(error)),
         }
         match UnixStream::connect(self.path) {
-            // A full queue of connections is the sign of a listener too, though a busy one.
+            // A full queue also means that a process listens.
             Ok(_) => Err(self.in_use()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.in_use()),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -204,8 +204,8 @@ impl Place<'_> {
         })
     }
 
-    /// The mode is on the socket before it has a name, so that at no time anyone else can connect,
-    /// and no call goes by the name, which the directory's owner can lead elsewhere.
+    /// Sets the mode before the socket has a name: no other user can connect in between, and no
+    /// call uses the name, which the directory's owner can change.
     fn bind_with_mode(self) -> io::Result<UnixListener> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
@@ -229,11 +229,11 @@ impl Place<'_> {
     }
 }
 
-/// Runs `create`, which makes a single file, without taking from the mode that it asks for. The
-/// umask is the process's own, so whatever another thread creates meanwhile is affected as well:
-/// the daemon's only other one asks for narrow modes itself.
+/// Runs `create`, which creates one file, without a umask. The umask belongs to the process, so
+/// files that another thread creates meanwhile are affected too. The daemon's other threads set
+/// narrow modes themselves.
 fn without_umask<T>(create: impl FnOnce() -> T) -> T {
-    /// Two at a time could leave the process without its umask.
+    /// Two at the same time could leave the process without its umask.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let before = umask(Mode::empty());

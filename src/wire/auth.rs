@@ -1,8 +1,8 @@
 //! Authentication of datagrams: HMAC-SHA-256 under shared keys, truncated to [`TAG_LEN`] bytes.
 //!
-//! A [`Keyring`] signs with its first key and accepts every one of them, so that a group changes
-//! its keys without a gap: add the new key as the second everywhere, then make it the first
-//! everywhere, then drop the old one. Nothing here reads a file or a random source.
+//! A [`Keyring`] signs with its first key and accepts all of them. A group can therefore change its
+//! keys without a gap: add the new key as the second on every node, then make it the first, then
+//! remove the old one. This module reads no file and no random source.
 
 use std::fmt::{self, Write as _};
 use std::net::IpAddr;
@@ -14,8 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// A key's length in bytes; it is written as twice as many hexadecimal digits.
 pub const KEY_LEN: usize = 32;
 
-/// A tag's length in bytes: half of SHA-256's output, which no one guesses within the life of a
-/// datagram.
+/// A tag's length in bytes: half of SHA-256's output, too long to guess in the life of a datagram.
 pub const TAG_LEN: usize = 16;
 
 /// Most keys in a [`Keyring`]. Changing keys needs two; a forged datagram costs one HMAC for each.
@@ -26,14 +25,14 @@ pub const KEYS_MAX: usize = 8;
 pub struct Key([u8; KEY_LEN]);
 
 impl Key {
-    /// The key made of these bytes, which are to come from a random source.
+    /// The key made of these bytes, which must come from a random source.
     pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
         Key(bytes)
     }
 
     /// The key as [`Keyring::parse`] reads it: 64 lower-case hexadecimal digits.
     pub fn to_hex(&self) -> Zeroizing<String> {
-        // The whole capacity at once: growing would leave copies behind that nobody wipes.
+        // Allocates the whole capacity at once: growing would leave copies that are not wiped.
         let mut hex = Zeroizing::new(String::with_capacity(2 * KEY_LEN));
         for byte in self.0 {
             // Writing to a string cannot fail.
@@ -69,13 +68,13 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Why a text holds no keys. Names lines, never what is on them.
+/// Why a text is not a list of keys. Contains line numbers, never the content of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The text holds blank lines and comments at most.
+    /// The text contains no key.
     #[error("it contains no key; create one with `lanelect keygen`")]
     Empty,
-    /// A line is neither a key, nor blank, nor a comment.
+    /// A line is not a key, a blank line or a comment.
     #[error(
         "line {line} is not a key of {} hexadecimal digits; create one with `lanelect keygen`",
         2 * KEY_LEN
@@ -87,14 +86,14 @@ pub enum KeyError {
     /// There are more than [`KEYS_MAX`] keys.
     #[error("line {line} contains one key too many; keep at most {KEYS_MAX}")]
     TooMany {
-        /// The line of the first key beyond the bound, counted from 1.
+        /// The line of the first key above the maximum, counted from 1.
         line: usize,
     },
 }
 
 /// The keys of a group: the first signs, all verify.
 ///
-/// Each key's inner and outer hash are prepared once, so that a tag costs one short hash.
+/// Each key's inner and outer hash are prepared once. A tag then costs one short hash.
 #[derive(Clone)]
 pub struct Keyring {
     signing: Hmac<Sha256>,
@@ -102,7 +101,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// The keyring that signs with `signing` and also accepts what `others` signed.
+    /// The keyring that signs with `signing` and also accepts the keys in `others`.
     ///
     /// # Errors
     ///
@@ -122,7 +121,7 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// A [`KeyError`] that names the first line at fault, never its content.
+    /// A [`KeyError`] with the number of the first wrong line, never its content.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut keys = Vec::with_capacity(KEYS_MAX);
         for (number, line) in text.lines().enumerate() {
@@ -141,8 +140,7 @@ impl Keyring {
         Keyring::new(signing, others)
     }
 
-    /// The tag that proves that `bytes` come from a holder of the first key, who sent them from
-    /// `source`.
+    /// The tag that proves that a holder of the first key sent `bytes` from `source`.
     pub fn tag(&self, source: IpAddr, bytes: &[u8]) -> [u8; TAG_LEN] {
         let hashed = self.signing.clone().chain_update(octets(source)).chain_update(bytes);
         let full = hashed.finalize().into_bytes();
@@ -155,8 +153,8 @@ impl Keyring {
 
     /// Whether `tag` is the tag of `bytes` from `source` under one of the keys.
     ///
-    /// `bytes` are to be those received, not a re-encoding of them. The time taken tells which key
-    /// matched, but nothing about a tag that does not match.
+    /// `bytes` must be the received bytes, not a re-encoding. The time that this takes shows which
+    /// key matched, but nothing about a tag that does not match.
     pub fn verify(&self, source: IpAddr, bytes: &[u8], tag: &[u8; TAG_LEN]) -> bool {
         let source = octets(source);
         std::iter::once(&self.signing).chain(&self.also_accepted).any(|key| {
@@ -172,8 +170,7 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// An address as it is hashed: always as many bytes, an IPv4 address as the IPv6 one that it is
-/// mapped to.
+/// The bytes of an address for the hash. An IPv4 address is mapped to IPv6.
 const fn octets(source: IpAddr) -> [u8; 16] {
     match source {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
@@ -182,7 +179,7 @@ const fn octets(source: IpAddr) -> [u8; 16] {
 }
 
 fn prepare(key: &Key) -> Hmac<Sha256> {
-    // HMAC's own key is a block of its hash; a shorter one is the same filled up with zeros.
+    // HMAC pads a key with zeros to the block size of its hash.
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     for (to, from) in block.iter_mut().zip(key.0) {
         *to = from;

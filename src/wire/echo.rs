@@ -1,8 +1,8 @@
-//! Echoes: what a datagram tells of others that its sender has heard.
+//! Echoes: the datagrams of other nodes that the sender of a datagram has received.
 //!
-//! Whoever echoes a datagram speaks after it was sent. So an echo of something new shows that the
-//! datagram which carries it is no old one that was kept and is sent again, which nothing else in
-//! it can: the tag of an old datagram is as right as ever.
+//! A datagram that echoes another one was sent after it. An echo of a new datagram therefore proves
+//! that the datagram with the echo is not a replay. The tag cannot prove that: the tag of an old
+//! datagram stays valid.
 
 use std::fmt;
 
@@ -15,22 +15,21 @@ use crate::types::{DatagramId, NodeId};
 /// Most echoes in one datagram.
 pub const ECHOES_MAX: usize = 4;
 
-/// A datagram that the sender has heard.
+/// A datagram that the sender has received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Echo {
-    /// Whose it is.
+    /// Its sender.
     pub node_id: NodeId,
-    /// Which one.
+    /// Its incarnation and number.
     pub datagram: DatagramId,
 }
 
-/// Up to [`ECHOES_MAX`] echoes, of one datagram of a node at the most. On the wire: how many, and
-/// they.
+/// Up to [`ECHOES_MAX`] echoes, at most one per node. On the wire: their number, then the echoes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Echoes([Option<Echo>; ECHOES_MAX]);
 
 impl Echoes {
-    /// No echo at all.
+    /// No echo.
     pub const NONE: Echoes = Echoes([None; ECHOES_MAX]);
 
     /// Every echo, in order.
@@ -43,8 +42,8 @@ impl Echoes {
         self.0[0].is_none()
     }
 
-    /// Adds an echo at the end, in place of an earlier one of the same node. Where there is no room
-    /// it is left out.
+    /// Adds an echo at the end and removes an earlier one of the same node. Does nothing if there
+    /// is no room.
     pub fn add(&mut self, echo: Echo) {
         let place = self.0.iter_mut().find(|place| match place {
             Some(taken) => taken.node_id == echo.node_id,
@@ -62,7 +61,7 @@ impl Echoes {
         }
     }
 
-    /// Puts an echo first, in place of an earlier one of the same node; the last one goes where
+    /// Puts an echo first and removes an earlier one of the same node. Removes the last echo if
     /// there is no room.
     pub fn put_first(&mut self, echo: Echo) {
         let mut echoes = Echoes::NONE;
@@ -121,7 +120,7 @@ impl<'de> Visitor<'de> for EchoesVisitor {
         while let Some(echo) = list.next_element()? {
             echoes.add(echo);
             told += 1;
-            // One too many, or two of one node: what it said would not be what it means.
+            // Rejects too many echoes, and two of one node.
             if echoes.iter().count() != told {
                 return Err(de::Error::invalid_length(told, &self));
             }

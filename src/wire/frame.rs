@@ -1,4 +1,4 @@
-//! How a message is laid out in a datagram, and the one place where bytes become messages.
+//! The layout of a message in a datagram. The only place that decodes bytes.
 //!
 //! ```text
 //!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..      1..
@@ -7,9 +7,9 @@
 //! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ┘
 //! ```
 //!
-//! Integers of more than a byte are postcard varints, texts a varint length and UTF-8. `seal` is 0
-//! for an open datagram and 1 for one that ends in a 16-byte authenticator over the source address
-//! and all bytes before it. `docs/protocol.md` has the whole description.
+//! Integers of more than a byte are postcard varints. A text is a varint length and UTF-8. `seal`
+//! is 0 for an open datagram and 1 for one that ends in a 16-byte authenticator over the source
+//! address and all bytes before it. See `docs/protocol.md` for the whole description.
 
 use std::net::IpAddr;
 
@@ -35,7 +35,7 @@ pub const DATAGRAM_MAX: usize =
 /// No echo is longer than this, in bytes: a name and two varints of ten bytes.
 const ECHO_MAX: usize = 1 + NAME_MAX + 2 * 10;
 
-/// What tells one life's datagrams from another's comes after the version and the seal.
+/// The mark of a life comes after the version and the seal.
 const MARK_AT: u32 = 2;
 
 /// The datagram carries no authenticator.
@@ -43,10 +43,11 @@ const SEAL_OPEN: u8 = 0;
 /// The datagram ends in HMAC-SHA-256, truncated to [`TAG_LEN`].
 const SEAL_HMAC: u8 = 1;
 
-/// Why a datagram was dropped. All of these are normal on a shared network.
+/// Why a datagram was dropped. The text follows "dropping datagrams from …:". All of these are
+/// normal on a shared network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Reject {
-    /// Truncated, followed by trailing bytes, or no datagram of this protocol at all.
+    /// Truncated, with trailing bytes, or not a datagram of this protocol.
     #[error("they are malformed")]
     Malformed,
     /// Of another protocol version.
@@ -61,16 +62,16 @@ pub enum Reject {
     /// Sealed although this node has no key.
     #[error("they have a key, and this node has none")]
     Sealed,
-    /// Sealed with a key that this node does not have, changed on its way, or sent from another
+    /// Sealed with a key that this node does not have, changed on its way, or relayed from another
     /// address.
     #[error("they have a wrong key")]
     Forged,
 }
 
-/// What all datagrams of one life carry, and nobody else's.
+/// The bytes that all datagrams of one life have, and no others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// How many bytes come before it.
+    /// The number of bytes before it.
     pub at: u32,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -84,12 +85,12 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// A codec for `group`; with keys, everything is sealed and only sealed datagrams count.
+    /// A codec for `group`. With keys it seals every datagram and rejects unsealed ones.
     pub fn new(group: GroupName, keyring: Option<Keyring>) -> Self {
         Codec { group, keyring }
     }
 
-    /// What the datagrams of `life` are recognised by without decoding them, sealed or not.
+    /// The mark that identifies datagrams of `life` without decoding them, sealed or not.
     ///
     /// # Errors
     ///
@@ -99,13 +100,13 @@ impl Codec {
         Ok(Mark { at: MARK_AT, bytes })
     }
 
-    /// Seals and checks with other keys from now on.
+    /// Replaces the keys.
     pub fn set_keyring(&mut self, keyring: Option<Keyring>) {
         self.keyring = keyring;
     }
 
-    /// Writes `message` as a datagram that leaves with the address `source` into `buffer`, which is
-    /// cleared first.
+    /// Clears `buffer` and writes `message` into it, as a datagram with the source address
+    /// `source`.
     ///
     /// # Errors
     ///
@@ -126,12 +127,12 @@ impl Codec {
         Ok(())
     }
 
-    /// Reads a datagram that came from `source`.
+    /// Decodes a datagram with the source address `source`.
     ///
     /// # Errors
     ///
-    /// Says why the datagram does not count. The group is looked at before the authenticator, so
-    /// that a neighbouring group with another key is foreign and not an attack.
+    /// Why the datagram is rejected. The group is checked before the authenticator, because a
+    /// datagram of another group with another key is not an attack.
     pub fn decode(&self, source: IpAddr, datagram: &[u8]) -> Result<Message, Reject> {
         let [version, seal, rest @ ..] = datagram else { return Err(Reject::Malformed) };
         if *version != VERSION {
@@ -148,7 +149,7 @@ impl Codec {
         }
     }
 
-    /// Checks the seal of `datagram` and cuts the authenticator off its tail `rest`.
+    /// Checks the seal of `datagram` and removes the authenticator from `rest`, its tail.
     fn open<'a>(
         &self,
         source: IpAddr,
@@ -170,8 +171,8 @@ impl Codec {
     }
 }
 
-/// Who `datagram` says that it is from. Nothing vouches for it: it serves to tell people of a
-/// datagram that does not count.
+/// The sender that `datagram` claims. It is not verified, and only for log lines about rejected
+/// datagrams.
 pub fn alleged_sender(datagram: &[u8]) -> Option<NodeId> {
     let [VERSION, _seal, rest @ ..] = datagram else { return None };
     let (_, rest) = take::<GroupName>(rest).ok()?;

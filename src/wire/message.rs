@@ -1,4 +1,4 @@
-//! What a datagram says.
+//! The content of a datagram.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,20 +10,20 @@ use crate::wire::echo::{Echo, Echoes};
 /// The order of the fields is the order on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Message {
-    /// Who sends it.
+    /// The sender.
     pub sender: NodeId,
-    /// Which life of the sender's daemon.
+    /// The life of the sender's daemon.
     pub incarnation: Incarnation,
-    /// Its number within that life, from 1.
+    /// Its number in that life, from 1.
     pub sequence: Sequence,
     /// The highest term that the sender knows.
     pub term: Term,
-    /// What the sender is, as far as others must know to rank it.
+    /// The sender's role and rank.
     pub standing: Standing,
-    /// What the sender has heard before it sent this, as far as anybody needs to know. None without
-    /// keys.
+    /// Datagrams that the sender received before it sent this one, for proofs of liveness. None
+    /// without keys.
     pub echoes: Echoes,
-    /// What it is about.
+    /// The body.
     pub body: Body,
 }
 
@@ -33,7 +33,7 @@ impl Message {
         Life { node_id: self.sender, incarnation: self.incarnation }
     }
 
-    /// The highest term that this tells: the sender's, or the one that it concedes.
+    /// The highest term in this message: the sender's, or the one that it concedes.
     pub fn highest_term(&self) -> Term {
         match self.body {
             Body::Heartbeat { conceded: Some(term), .. } => self.term.max(term),
@@ -41,7 +41,7 @@ impl Message {
         }
     }
 
-    /// Which of the sender's datagrams this is.
+    /// The datagram's id.
     pub const fn id(&self) -> DatagramId {
         DatagramId { incarnation: self.incarnation, sequence: self.sequence }
     }
@@ -52,27 +52,26 @@ impl Message {
     }
 }
 
-/// What every datagram tells about its sender.
+/// The facts about its sender that every datagram has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Standing {
-    /// What it does. A leader that hands over says `Leader` until it has resigned.
+    /// Its role. A leader that hands over has the role `Leader` until it resigns.
     pub role: Role,
-    /// How much it wants to lead.
+    /// Its priority.
     pub priority: Priority,
-    /// Whether it may and does stand.
+    /// Whether it is a candidate, and whether it is eligible now.
     pub flags: Flags,
-    /// In quorum mode: whom the sender takes for the voters. None in available mode.
+    /// In quorum mode: the digest of the sender's `voters`. `None` in available mode.
     pub voters: Option<VotersDigest>,
 }
 
-/// A set of voters, told in few bytes: nodes whose digests differ do not count each other's votes.
-/// The first eight bytes of SHA-256 over the voters' ids in their byte order, each followed by a
-/// zero byte.
+/// A digest of the voters: nodes with different digests do not count each other's votes. The first
+/// eight bytes of SHA-256 over the voters' ids in their byte order, each followed by a zero byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct VotersDigest(pub [u8; 8]);
 
-/// Yes-or-no facts of a [`Standing`], one bit each. Unknown bits are kept and mean nothing.
+/// Flags of a [`Standing`], one bit each. Unknown bits are kept and ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Flags(u8);
@@ -80,13 +79,13 @@ pub struct Flags(u8);
 impl Flags {
     /// May lead at all: `candidate = true`.
     pub const CANDIDATE: Flags = Flags(1);
-    /// Stands for leadership now.
+    /// Is eligible to lead now.
     pub const ELIGIBLE: Flags = Flags(1 << 1);
     /// Leads by `static_role`, and so outranks every elected node.
     pub const FIXED: Flags = Flags(1 << 2);
-    /// Remembers every vote it gave, and so may give another (quorum mode).
+    /// Has its votes on disk, and may vote (quorum mode).
     pub const ENROLLED: Flags = Flags(1 << 3);
-    /// Has seen every voter without a memory, as only happens where the group is new.
+    /// Has seen that no voter has saved votes, which only happens in a new group.
     pub const FOUNDING: Flags = Flags(1 << 4);
 
     /// Whether every bit of `other` is set.
@@ -94,87 +93,86 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// These, and `other` where `condition` holds.
+    /// These flags, and `other` if `condition` is true.
     #[must_use]
     pub const fn with(self, other: Flags, condition: bool) -> Flags {
         if condition { Flags(self.0 | other.0) } else { self }
     }
 }
 
-/// What a datagram is about. The order of the variants is their number on the wire.
+/// The body of a datagram. The order of the variants is their number on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Body {
-    /// "I am here." Membership is inferred from it; a node that is starting asks for the leader
-    /// with it.
+    /// A heartbeat: the sender is alive. A starting node asks for the leader with it.
     Heartbeat {
         /// When the next one comes at the latest, in microseconds.
         interval_us: u32,
-        /// Whom the sender follows; none where it knows no leader.
+        /// The leader that the sender follows; `None` if it knows no leader.
         leader: Option<NodeId>,
-        /// The term that the leader is behind: it has missed a leadership, and has to lead in this
-        /// term or a higher one. None where it has missed none.
+        /// A term above the leader's, of a leadership that the leader has missed. The leader must
+        /// lead in this term or a higher one. `None` if it has missed none.
         conceded: Option<Term>,
-        /// The leader's declaration that a voter hereby acknowledges: for as long as that asked
-        /// for, it gives nobody else its vote. None from everyone else.
+        /// The leader's declaration that this voter acknowledges. The voter promises not to vote
+        /// for another node for the time that the declaration asks for. `None` from other nodes.
         acknowledged: Option<DatagramId>,
     },
-    /// "I stand for leadership." In quorum mode a question too: "would you vote for me?"
+    /// A candidate stands for election. In quorum mode this is also the pre-vote request.
     Proposal,
-    /// "I lead."
+    /// The sender leads.
     Declaration {
         /// When the next one comes at the latest, in microseconds.
         interval_us: u32,
-        /// How long a voter that acknowledges it gives nobody else its vote, in microseconds; zero
-        /// in available mode.
+        /// How long a voter that acknowledges it promises not to vote for another node, in
+        /// microseconds; zero in available mode.
         hold_us: u32,
     },
-    /// "I led, and no longer do."
+    /// The sender no longer leads.
     Resignation {
-        /// Who takes over at once; none where nobody could.
+        /// The successor, which takes over at once; `None` if there is none.
         successor: Option<NodeId>,
     },
-    /// "I stop."
+    /// The sender stops.
     Farewell {
-        /// Whether an older daemon goes on under this node id: what is known of this life is then
-        /// to be forgotten.
+        /// Whether an older daemon continues with this node id. The receiver then forgets this
+        /// life.
         id_taken: bool,
     },
-    /// "I am better than the leader, and ask it to hand over" (preemption).
+    /// A better candidate asks the leader to hand over (preemption).
     Claim,
-    /// "You use my node id": to a daemon that started under a name which is taken.
+    /// Asks a daemon with a duplicate node id, which started later, to stop.
     Objection {
-        /// The life that is told to stop.
+        /// The life that must stop.
         newcomer: Incarnation,
     },
-    /// "Vote for me", under the datagram's term (quorum mode).
+    /// A request for votes in the datagram's term (quorum mode).
     VoteRequest {
-        /// How long a voter that grants it gives nobody else its vote, in microseconds.
+        /// How long a voter that grants it promises not to vote for another node, in microseconds.
         hold_us: u32,
     },
-    /// What a voter says to a proposal, a vote request or an inquiry.
+    /// A voter's answer to a proposal, a vote request or an inquiry.
     Vote {
-        /// Whose datagram is answered.
+        /// The sender of the datagram that this answers.
         candidate: NodeId,
-        /// Which of its datagrams.
+        /// The datagram that this answers.
         request: DatagramId,
-        /// Yes or no. To an inquiry: whether the sender testifies.
+        /// Yes or no. In an answer to an inquiry: whether the sender testifies.
         granted: bool,
     },
-    /// "I remember no votes; which term is it?": from a voter that starts for the first time or
-    /// has lost its disk.
+    /// A voter without saved votes asks for the current term (voter recovery).
     Inquiry,
-    /// "Are you still there?": to a leader whose declaration is overdue, which declares at once.
+    /// A probe to a leader whose declaration is overdue. The leader declares itself at once.
     Probe {
-        /// Who is asked.
+        /// The leader that is probed.
         leader: NodeId,
     },
-    /// "I hear the leader": to followers that ask for it, where it does not answer them itself.
+    /// The answer of a node that still receives the leader's datagrams to a probe, if the leader
+    /// does not answer.
     ProbeReply {
-        /// Who was heard.
+        /// The leader.
         leader: NodeId,
         /// Its newest datagram.
         newest: DatagramId,
     },
-    /// "Those that I echo may be replayed, for all I know: let them say something." Only with keys.
+    /// Asks the nodes of the echoed datagrams for a proof of liveness. Only with keys.
     Challenge,
 }
