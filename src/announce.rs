@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_advertisement_overrides_what_was_known_and_tells_routers_apart() {
+    fn advertisement_overrides_the_neighbours_cache_and_has_the_router_flag() {
         let address: Ipv6Addr = "2001:db8::100".parse().unwrap();
         let expected = |flags| {
             [&[136, 0, 0, 0, flags, 0, 0, 0][..], &address.octets(), &[2, 1], &MAC].concat()
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_announced_that_is_not_held() {
+    fn address_that_the_interface_does_not_have_is_not_announced() {
         let loopback: IpAddr = Ipv4Addr::LOCALHOST.into();
         let elsewhere: IpAddr = Ipv4Addr::new(192, 0, 2, 1).into();
         assert!(run("lo", &[loopback]).is_ok());

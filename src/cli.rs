@@ -169,11 +169,11 @@ pub enum Command {
     /// Runs hook, check and fence for a daemon without privileges
     #[command(after_help = HOOK_RUNNER_HELP)]
     HookRunner {
-        /// Config file of the daemon; only root and this process's user may write it
+        /// Config file of the daemon; only root and the hook-runner's user may write it
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Cleans up after a daemon that died as the leader
+    /// Cleans up after a daemon that died as leader
     #[command(after_help = POST_STOP_HELP)]
     PostStop(RunArgs),
     /// Announces to the LAN that this host has an address now
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_blamed_on_its_flag() {
+    fn error_for_a_wrong_value_names_the_flag() {
         let error = source(&["--node-id=n1", "--priority=-1"]).load().unwrap_err().to_string();
         assert!(error.starts_with("--priority: -1 is out of range"), "{error}");
     }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_cannot_play_with_the_terminal() {
+    fn control_characters_are_escaped() {
         for (message, line) in [("a\u{1b}[2Jb", r"a\u001b[2Jb"), ("a\rb", r"a\u000db")] {
             assert_eq!(written(Level::Warn, message, false), format!("warn  {line}\n"));
             assert_eq!(written(Level::Warn, message, true), format!("<4>{line}\n"));

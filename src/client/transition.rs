@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn each_transition_tells_its_story() {
+    fn transition_is_described_by_old_and_new_leader() {
         use Role::{Candidate, Follower, Leader, Starting};
         let election = Some(Reason::Election);
         assert_eq!(

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_that_are_documented() {
+    fn defaults_match_the_documentation() {
         let config = config("");
         assert_eq!(config.group.as_str(), "default");
         assert_eq!(config.interfaces, [""; 0]);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn quorum_mode_takes_voters_in_any_order_and_leaves_five_seconds_for_the_hook() {
+    fn quorum_mode_accepts_voters_in_any_order_and_has_a_demote_grace_of_5s() {
         let params = config("mode = \"quorum\"\nvoters = [\"n2\", \"n1\", \"n3\"]").election;
         let voters = ["n1", "n2", "n3"].map(|id| id.parse().unwrap());
         let quorum = params.quorum.unwrap();
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_quorum_mode_can_be_given() {
+    fn keys_of_quorum_mode_are_accepted() {
         let text = "mode = \"quorum\"\nvoters = \"n1\"\ndemote_grace = \"0s\"\nhook = \"h\"\n\
                     fence = \"f\"\npreempt = true\nmin_candidates = 1";
         let config = config(text);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_election_counts_the_results_of_a_check_where_there_is_one() {
+    fn election_has_check_thresholds_only_with_a_check() {
         let text =
             "check_interval = \"5s\"\ncheck_timeout = \"2s\"\ncheck_fall = 1\ncheck_rise = 9";
         assert_eq!(config(text).election.check, None);
@@ -405,18 +405,18 @@ mod tests {
     }
 
     #[test]
-    fn the_node_is_called_by_its_hostname_unless_it_is_named() {
+    fn node_id_defaults_to_the_hostname() {
         let hostname = values::hostname().unwrap();
         assert_eq!(load("").unwrap().node_id.as_str(), hostname);
     }
 
     #[test]
-    fn the_socket_follows_the_group() {
+    fn socket_defaults_to_the_groups_path() {
         assert_eq!(config("group = \"web\"").socket, PathBuf::from("/run/lanelect/web.sock"));
     }
 
     #[test]
-    fn the_heartbeat_alone_rescales_what_is_derived_and_nothing_that_is_given() {
+    fn heartbeat_interval_scales_derived_durations_only() {
         let params = config("heartbeat_interval = \"100ms\"").election;
         assert_eq!(params, Params::new(millis(100)));
         let text = "heartbeat_interval = \"100ms\"\nleader_alive_threshold = \"1.5s\"";
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_beside_the_preset_win_over_it() {
+    fn keys_override_the_preset() {
         let fabric = config("preset = \"fabric\"").election;
         assert_eq!(fabric.heartbeat_interval, secs(5));
         assert_eq!(fabric.leader_alive_threshold, secs(10));

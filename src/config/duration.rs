@@ -61,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_in_words() {
+    fn text_that_is_not_a_duration_is_rejected() {
         for text in ["", "5", "s", "-1s", "1.s", "1,5s", "1 parsec", "0.1ns"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn the_overflow_that_the_parser_panics_on_is_out_of_reach() {
+    fn text_that_would_overflow_the_parser_is_rejected() {
         assert!(parse("18446744073709551615s1000ms").is_err());
     }
 

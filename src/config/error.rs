@@ -109,7 +109,7 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn a_problem_is_one_line_whatever_its_key_is() {
+    fn problem_with_control_characters_in_its_key_is_one_line() {
         let problems = Config::from_toml(r#""a\nb\u001b[2J" = 1"#).unwrap_err();
         let told = ConfigError::Invalid { file: None, problems }.to_string();
         let expected = r"line 1: a\nb\u{1b}[2J: unknown key; ";

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_with_the_lines_of_their_keys() {
+    fn values_have_the_lines_of_their_keys() {
         let (written, problems) =
             parse("# top\ngroup = \"web\"\n\ninterface = [\n\"a\",\n\"b\"]\n").unwrap();
         assert_eq!(problems, []);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_reported_with_its_line() {
+    fn invalid_toml_is_reported_with_its_line() {
         for (text, line) in [
             ("group = \"a\"\npriority = = 3", 2),
             ("group = \"a\"\ngroup = \"b\"", 2),

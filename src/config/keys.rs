@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_keys_leaves_its_memory_to_nobody() {
+    fn process_with_keys_hides_its_memory() {
         let (_dir, path) = key_file(generate().unwrap().to_hex().as_bytes(), 0o600);
         load(&path).unwrap();
         assert!(!prctl::get_dumpable().unwrap());
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_no_longer_used_are_wiped() {
+    fn dropped_keys_are_wiped() {
         let ring = |byte| Keyring::new(&Key::new([byte; KEY_LEN]), &[]).unwrap();
         let mut slot = Some(ring(1));
         let one = memory(&slot);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_open_is_refused_with_the_command_that_mends_it() {
+    fn file_with_access_for_others_is_rejected_with_the_command_to_run() {
         let hex = generate().unwrap().to_hex();
         for mode in [0o640, 0o604, 0o620, 0o601, 0o644, 0o666] {
             let (_dir, path) = key_file(hex.as_bytes(), mode);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_mends_a_file_names_the_user_that_is_to_own_it() {
+    fn command_to_run_names_the_daemons_user() {
         /// A user without a name.
         const DAEMON: Uid = Uid::from_raw(4_000_000_000);
         let (path, root) = (Path::new("/etc/k"), Uid::from_raw(0));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_this_user_cannot_open_is_refused_with_the_command_that_mends_it() {
+    fn file_that_this_user_cannot_open_is_rejected_with_the_command_to_run() {
         let (_dir, path) = key_file(generate().unwrap().to_hex().as_bytes(), 0o200);
         let refused = io::Error::from(io::ErrorKind::PermissionDenied);
         let error = denied(&path, &refused).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_hold_no_keys_are_refused() {
+    fn file_without_keys_is_rejected() {
         let (_dir, empty) = key_file(b"# none yet\n", 0o600);
         let error = load(&empty).unwrap_err();
         assert!(matches!(error, KeyFileError::Invalid { source: KeyError::Empty, .. }));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_without_waiting_for_it() {
+    fn special_file_is_rejected_without_blocking() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(load(dir.path()).unwrap_err(), KeyFileError::NotAFile { .. }));
         assert!(matches!(load(&dir.path().join("no")).unwrap_err(), KeyFileError::Read { .. }));

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_read_at_start_needs_a_restart() {
+    fn only_keys_that_are_read_at_start_need_a_restart() {
         let old = config("");
         assert_eq!(old.changes_needing_restart(&old), [""; 0]);
         let hot = "priority = 9\nhook = \"x\"\nhook_timeout = \"1s\"\npreempt = true\n\
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_voters_change_with_a_restart_and_their_order_is_none() {
+    fn change_of_voters_needs_a_restart_and_their_order_does_not_matter() {
         let quorum = |rest: &str| config(&format!("mode = \"quorum\"\nhook = \"x\"\n{rest}"));
         let old = quorum("voters = [\"a\", \"b\", \"c\"]");
         let hot = "voters = [\"c\", \"b\", \"a\"]\ndemote_grace = \"1s\"\nfence = \"x\"";
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_restart_is_not_taken_over_and_is_told_at_every_reload() {
+    fn keys_that_need_a_restart_are_reported_at_every_reload_and_not_applied() {
         let quorum =
             "mode = \"quorum\"\nhook = \"x\"\nfence = \"x\"\nvoters = [\"a\", \"b\", \"c\"]";
         let fewer = quorum.replace(", \"c\"", "");

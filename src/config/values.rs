@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_must_do_as_a_file_name() {
+    fn group_must_be_a_valid_file_name() {
         assert!(group("web.1").is_ok());
         for bad in ["", ".", "..", "a/b", "/", "a b", "a\0", &"x".repeat(65)] {
             assert!(group(bad).is_err(), "{bad:?}");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_have_names_that_the_kernel_knows_each_once_and_not_too_many() {
+    fn interfaces_are_valid_names_without_duplicates_and_at_most_the_maximum() {
         let list = |names: &[&str]| interfaces(names.iter().map(|&name| name.to_owned()).collect());
         assert!(list(&["eth0", "br-lan.7", "123456789012345"]).is_ok());
         for bad in [&[][..], &[""], &["1234567890123456"], &["a/b"], &["a b"], &[".."], &["a", "a"]]
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_commands_can_be_handed_to_the_system() {
+    fn path_or_command_that_is_empty_or_has_a_nul_is_rejected() {
         assert!(path("a").is_ok() && command("x").is_ok() && unix_group("adm").is_ok());
         assert!(path("").is_err() && path("a\0b").is_err());
         assert!(command(" \n").is_err() && command("a\0b").is_err());

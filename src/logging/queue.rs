@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn log_that_is_not_read_holds_nothing_up_and_tells_how_much_it_lost() {
+    fn log_that_is_not_read_does_not_block_and_reports_dropped_lines() {
         let (mut queue, takes, goes_on) = stuck();
         queue.write_all(b"first\n").unwrap();
         assert_eq!(next(&takes), "first\n");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_written_are_counted_and_not_tried_again_by_themselves() {
+    fn lines_that_cannot_be_written_are_counted_and_not_retried() {
         let (mut queue, takes, goes_on) = stuck();
         queue.write_all(b"first\nsecond\n").unwrap();
         assert_eq!(next(&takes), "first\nsecond\n");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_told_in_systemds_words() {
+    fn life_cycle_is_sent_as_sd_notify_messages() {
         let mut manager = Manager::start();
         manager.notifier.ready();
         assert_eq!(manager.heard(), "READY=1\n");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_says_when() {
+    fn reload_is_sent_with_its_time() {
         let mut manager = Manager::start();
         manager.notifier.reloading();
         let told = manager.heard();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_says_who_leads() {
+    fn status_names_the_leader() {
         assert_eq!(describe(&status(Role::Leader, web0(None))), "leader, term 7");
         let follower = status(Role::Follower, web0(None));
         assert_eq!(describe(&follower), "follower of web0, term 7");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_manager_that_does_not_read_holds_nothing_up() {
+    fn service_manager_that_does_not_read_does_not_block() {
         let mut manager = Manager::start();
         for _ in 0..1000 {
             manager.notifier.watchdog();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_service_manager_is_no_failure() {
+    fn missing_service_manager_is_not_a_failure() {
         let home = tempfile::tempdir().unwrap();
         let mut notifier = Notifier::new(Some(home.path().join("none").into()), None);
         notifier.ready();

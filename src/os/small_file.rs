@@ -61,7 +61,7 @@ mod tests {
     const LIMIT: u64 = 8;
 
     #[test]
-    fn what_was_put_there_last_is_read_and_by_its_owner_alone() {
+    fn newest_content_is_read_and_only_its_owner_may_read_it() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("file");
         assert_eq!(read(&path, LIMIT).unwrap(), None);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_the_limit() {
+    fn reading_stops_at_the_limit() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("file");
         replace(&path, &[b'x'; 100]).unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_read_and_not_waited_for() {
+    fn special_file_is_rejected_without_blocking() {
         let dir = TempDir::new().unwrap();
         replace(&dir.path().join("file"), b"x").unwrap();
         symlink("file", dir.path().join("link")).unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_user_wrote_is_not_believed() {
+    fn file_of_another_user_is_rejected() {
         // Root's, for everybody else.
         assert!(geteuid().is_root() || read(Path::new("/etc/passwd"), LIMIT).is_err());
         if geteuid().is_root() {

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_socket_is_left_alone() {
+    fn file_that_is_not_a_socket_is_left_alone() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         fs::write(&file, "precious").unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_made_is_an_error() {
+    fn directory_that_cannot_be_created_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("file"), "").unwrap();
         let error = SocketFile::bind(PURPOSE, &home.path().join("file/x.sock")).unwrap_err();

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn tag_is_of_one_source_alone() {
+    fn tag_is_valid_for_one_source_only() {
         let ring = ring(&[1]);
         let tag = ring.tag(SOURCE, b"a datagram");
         for other in ["10.0.0.2", "::1", "fe80::1"] {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_holds_no_secret() {
+    fn debug_output_contains_no_secret() {
         assert_eq!(format!("{:?}", key(7)), "Key(redacted)");
         assert_eq!(format!("{:?}", ring(&[7, 8])), "Keyring(2 keys, redacted)");
     }

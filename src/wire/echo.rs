@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_more_than_fits_or_one_node_twice_is_no_list_of_echoes() {
+    fn too_many_echoes_or_two_of_one_node_are_rejected() {
         let bytes = |echoes: &[Echo]| postcard::to_stdvec(echoes).unwrap();
         let read = |echoes: &[Echo]| postcard::from_bytes::<Echoes>(&bytes(echoes));
         let five: Vec<_> = ["a", "b", "c", "d", "e"].map(|name| echo(name, 1)).into();

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_says_who_it_is_from_whoever_reads_it() {
+    fn claimed_sender_is_read_without_the_key() {
         let web1 = Life { node_id: "web1".parse().unwrap(), incarnation: Incarnation(300) };
         let keyring = Keyring::new(&Key::new([7; KEY_LEN]), &[]).unwrap();
         for keyring in [None, Some(keyring)] {
