@@ -365,6 +365,6 @@ pub struct Transition {
     pub leader: Option<NodeId>,
     /// The leader it followed or was before.
     pub previous_leader: Option<NodeId>,
-    /// What caused it, where this node's leadership changed.
+    /// The cause, if this node's leadership changed.
     pub reason: Option<Reason>,
 }

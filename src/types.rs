@@ -1,4 +1,5 @@
-//! The nouns of an election, each a type of its own so that they cannot be mixed up.
+//! The basic types of an election. Each has a type of its own, because the compiler then keeps them
+//! apart.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,16 +11,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Longest node id and group name, in bytes of UTF-8.
 pub const NAME_MAX: usize = 64;
 
-/// Why a text is no [`NodeId`] or [`GroupName`].
+/// Why a text is not a [`NodeId`] or [`GroupName`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It has no character at all.
+    /// It is empty.
     #[error("is empty; give 1 to {NAME_MAX} bytes")]
     Empty,
     /// It is longer than [`NAME_MAX`] bytes.
     #[error("is longer than {NAME_MAX} bytes; shorten it")]
     TooLong,
-    /// It holds a blank, or a character that cannot be seen.
+    /// It contains a blank or an invisible character.
     #[error("contains a blank or an invisible character; remove it")]
     Blank,
 }
@@ -124,8 +125,8 @@ name_type! {
     GroupName
 }
 
-/// A leadership's number. It grows with every change of leadership that a node takes part in, and
-/// is the fencing token that hooks get.
+/// The number of a leadership. It grows with every change of leadership that a node takes part in,
+/// and is the fencing token that hooks get.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -146,7 +147,7 @@ impl fmt::Display for Term {
     }
 }
 
-/// How much a node wants to lead: 0 to 255, the highest leads.
+/// The priority of a node: 0 to 255, the highest leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Priority(pub u8);
@@ -157,15 +158,15 @@ impl Default for Priority {
     }
 }
 
-/// One life of a node's daemon. A later life has the higher number, so that datagrams of an
-/// earlier one are known to be old.
+/// One life of a node's daemon. A later life has a higher number, which shows that datagrams of an
+/// earlier one are old.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Incarnation(pub u64);
 
-/// One life of one node: what a promise is made to. Two daemons under one id are two lives.
+/// One life of one node, to which a voter makes a promise. Two daemons with one id are two lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Life {
@@ -182,7 +183,7 @@ pub struct Life {
 #[serde(transparent)]
 pub struct Sequence(pub u64);
 
-/// Names one datagram of a known sender, so that an answer says what it answers.
+/// The id of one datagram of a known sender. An answer uses it to name what it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DatagramId {
     /// The sender's life.
@@ -191,15 +192,15 @@ pub struct DatagramId {
     pub sequence: Sequence,
 }
 
-/// What a node is doing in the election.
+/// The role of a node in the election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Listening until the membership is stable or a leader is heard.
+    /// Waiting until the membership is stable or a leader is found.
     Starting,
     /// Following a leader, or waiting for one.
     Follower,
-    /// Standing in an election that is under way.
+    /// A candidate in the current election.
     Candidate,
     /// Leading.
     Leader,
