@@ -131,9 +131,8 @@ impl ClientError {
         }
     }
 
-    /// How the process ends: 0 and 1 are answers, and this is none, except that `yield` is told by
-    /// the daemon that there is nothing to give up: the node does not lead, or leads by
-    /// `static_role`.
+    /// The exit status. An error is no answer, with one exception: the daemon rejects `yield`
+    /// because the node does not lead, or leads by `static_role`.
     #[cfg(feature = "daemon")]
     #[doc(hidden)]
     pub fn exit(&self) -> Exit {
