@@ -12,9 +12,10 @@
 //! # Embedding the election
 //!
 //! [`core::Election`] is one node's side of the election. It does no I/O and reads no clock; its
-//! caller does both, under one contract: **after every call, carry out all outputs in order, where
-//! what must be on disk is written before the datagrams that follow it leave, and call again when
-//! something happens, or at [`poll_timeout`](core::Election::poll_timeout) at the latest.**
+//! caller does both, under one contract: **after every call, carry out all outputs in order; report
+//! a state as persisted only when it is on disk; and call again when something happens, or at
+//! [`poll_timeout`](core::Election::poll_timeout) at the latest.** The election holds back each
+//! datagram that depends on a state until that is persisted.
 //!
 //! Three nodes elect a leader, on a network and a disk that are this function:
 //!

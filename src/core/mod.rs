@@ -10,17 +10,19 @@
 //! empty, and carry out each output in order. Then sleep until
 //! [`poll_timeout`](Election::poll_timeout) at the latest. *Persist before send*: the election
 //! holds a datagram back until [`handle_persisted`](Election::handle_persisted) reports that the
-//! state it depends on is on disk. Nothing else waits for the disk.
+//! state it depends on is on disk. Apart from datagrams, only the hooks for
+//! `elected` and `reaffirmed` wait for the disk.
 //!
 //! A program that embeds the core carries out [`Persist`](output::Output::Persist) and
 //! [`Transmit`](output::Output::Transmit), and answers [`RunHook`](output::Output::RunHook): for
-//! `elected` it starts what only the leader runs, for `demoted` and `started` it stops that. The
-//! rest it may ignore, with these consequences:
+//! `elected` it starts what only the leader runs, for `demoted` and `started` it stops that. In
+//! quorum mode it also answers [`Fence`](output::Output::Fence), with
+//! [`NotRun`](hook::HookOutcome::NotRun) if it has no means to fence this host: until then the node
+//! neither votes, nor stands, nor stops. The rest it may ignore, with these consequences:
 //!
 //! | Ignored | Consequence |
 //! |---|---|
 //! | [`CutHookShort`](output::Output::CutHookShort) | A slow `elected` delays the `demoted` after it. |
-//! | [`Fence`](output::Output::Fence), quorum mode only | Nothing ends a `demoted` that takes longer than `demote_grace`. |
 //! | [`UpdateCrashPlan`](output::Output::UpdateCrashPlan) | A leader that crashes is replaced when it times out, not at once. |
 //! | [`Notify`](output::Output::Notify) | What happened is not reported. |
 //! | [`Stopped`](output::Output::Stopped) | The program does not know that it may end, or that another node has its id. |

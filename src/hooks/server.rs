@@ -1,8 +1,9 @@
 //! The hook-runner's work: takes requests on connections, runs them in turn, and answers.
 //!
-//! It runs by the settings that the daemon goes by: where the two differ, it reads its own file
-//! once more, and where they still do, it runs nothing that takes over. So it never changes its
-//! commands by itself, and what lets go is run by the settings that took over.
+//! It runs by the settings that the daemon goes by. If the two differ, it reads its own file once
+//! more. If they still differ, it refuses `elected`, `reaffirmed` and checks, and runs `started`,
+//! `demoted` and the fence command all the same, because these release. So it never changes its
+//! commands by itself, and the settings that took over also release.
 //!
 //! It is the only way in which a command is run. `lanelect hook-runner` serves the connections to
 //! its socket; a daemon without `hook_socket`, and its `post-stop`, serve connections of their own.

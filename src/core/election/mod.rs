@@ -19,8 +19,10 @@
 //! ```
 //!
 //! Each arrow has its own file: `startup`, `following`, `candidacy`, `leadership`, `handover`.
-//! `datagrams` handles each kind of datagram, `challenges` replay protection, `duplicates` other
-//! daemons with the same id, and `hook_runs` the hooks.
+//! `probing` is for a leader that is overdue. `datagrams` decides whether a datagram counts, by
+//! `challenges` (replay protection), `terms` and `duplicates` (of this node's id). `mode` then
+//! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
+//! host's, `eligibility` says whether this node may lead, and `hook_runs` when hooks run.
 
 mod available;
 mod candidacy;

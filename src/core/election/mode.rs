@@ -7,8 +7,8 @@
 //! | who may be elected | every candidate | a voter that may vote for itself |
 //! | hooks of an old leader | may still hold | have let go before the next leader's hooks run |
 //!
-//! Each function here has one arm for each mode. No other file of the election asks for the mode:
-//! `available` serves the one, `quorum` the other.
+//! Each function here has one arm for each mode. No other file of the election branches on it:
+//! `available` serves the one, `quorum` the other. Some ask whether there are voters.
 
 use std::net::IpAddr;
 use std::time::Duration;
