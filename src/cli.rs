@@ -48,7 +48,7 @@ Example:
   lanelect check-config /etc/lanelect/web.toml";
 
 const STATUS_HELP: &str = "\
-Exit status: 0; 3 if the daemon cannot be reached.
+Exit status: 0; 3 if the daemon cannot be reached, or refuses.
 
 Examples:
   lanelect status
@@ -57,13 +57,13 @@ Examples:
 const IS_LEADER_HELP: &str = "\
 Prints nothing.
 
-Exit status: 0 if this node leads, 1 if it does not, 3 if the daemon cannot be reached.
+Exit status: 0 if this node leads, 1 if it does not, 3 if the daemon cannot be reached, or refuses.
 
 Example:
   lanelect is-leader --group web && systemctl start nightly-backup";
 
 const WATCH_HELP: &str = "\
-Exit status: 0 when interrupted; 3 if the daemon cannot be reached, or stops.
+Exit status: 0 when interrupted; 3 if the daemon cannot be reached, or refuses, or stops.
 
 Example:
   lanelect watch --json";
@@ -73,7 +73,7 @@ Afterwards this node is not eligible to lead until another node leads. If no oth
 within 6 x leader_alive_threshold, this node is eligible again.
 
 Exit status: 0 if the node hands over, or was already doing so; 1 if it does not lead, or leads by
-static_role; 3 if the daemon cannot be reached.
+static_role; 3 if the daemon cannot be reached, or refuses.
 
 Example:
   lanelect yield --group web";
@@ -82,7 +82,7 @@ const MAINTENANCE_HELP: &str = "\
 If this node leads, it hands over first. A node in maintenance is not eligible to lead until
 maintenance is off, even after a restart.
 
-Exit status: 0; 3 if the daemon cannot be reached.
+Exit status: 0; 3 if the daemon cannot be reached, or refuses.
 
 Examples:
   lanelect maintenance on --group web

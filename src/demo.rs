@@ -31,7 +31,6 @@ use nix::unistd::{Pid, getppid};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::client::{self, Target};
-use crate::control_api::StatusReport;
 use crate::os::clock;
 use crate::os::notify::NOT_INHERITED;
 use crate::time::Time;
@@ -297,16 +296,15 @@ All of it was seen to happen. Now on real hosts: lanelect run --help
         let name = NAMES[leader];
         let mut running = self.nodes.iter().filter(|node| node.process.is_some());
         let hooks_agree = running.clone().all(|node| node.leads() == Some(node.name == name));
-        let settled = hooks_agree && running.all(|node| self.reports(node, name).is_some());
+        let settled = hooks_agree && running.all(|node| self.reports(node, name));
         settled.then_some(leader)
     }
 
     /// Whether the daemon reports this leader. One that hangs takes [`client::TIMEOUT`] not to.
-    fn reports(&self, node: &Node, leader: &str) -> Option<()> {
-        let (target, mut answer) = (Target::at(self.file(node.name, "sock")), Vec::new());
-        client::status(&target, true, &mut answer).ok()?;
-        let report: StatusReport = serde_json::from_slice(&answer).ok()?;
-        (report.leader?.node_id.as_str() == leader).then_some(())
+    fn reports(&self, node: &Node, leader: &str) -> bool {
+        let status = Target::at(self.file(node.name, "sock")).status();
+        let reported = status.ok().and_then(|report| report.leader);
+        reported.is_some_and(|reported| reported.node_id.as_str() == leader)
     }
 
     /// Prints what happens until `found` finds what the demo waits for.
@@ -319,7 +317,8 @@ All of it was seen to happen. Now on real hosts: lanelect run --help
                 return Err(io::Error::new(ErrorKind::Interrupted, what + " are removed"));
             }
             for Node { name, process, stopping, .. } in &mut self.nodes {
-                if let Some(status) = process.as_mut().map_or(Ok(None), Child::try_wait)? {
+                let ended = process.as_mut().map_or(Ok(None), Child::try_wait);
+                if let Some(status) = ended.map_err(cannot(format!("wait for {name}")))? {
                     *process = None;
                     if !*stopping || !status.success() {
                         let what = format!("the daemon of {name} ended with {status}");
@@ -419,7 +418,12 @@ fn make(directory: &Path) -> io::Result<File> {
         return Err(failed("its path is too long for a socket; set TMPDIR to a shorter one"));
     }
     DirBuilder::new().mode(0o700).create(directory)?;
-    File::options().read(true).append(true).create(true).open(directory.join(HOOK_LOG))
+    let log = File::options().read(true).append(true).create(true).open(directory.join(HOOK_LOG));
+    if log.is_err() {
+        // Nothing is in it, and nothing else will remove it.
+        let _ = fs::remove_dir(directory);
+    }
+    log
 }
 
 /// Paths are relative to the working directory of daemon and hooks, so nothing has to be quoted.

@@ -85,9 +85,9 @@
 //!
 //! ```text
 //!   main ─▶ cli                      the command line
-//!    ├────▶ client ─▶ control_api    what asks a running daemon, and the words of both ends
+//!    ├────▶ client ─▶ control_api    queries a running daemon; the messages of both ends
 //!    ├────▶ demo                     a whole election on one machine
-//!    ├────▶ announce                 where an address is now, said to the neighbours
+//!    ├────▶ announce                 announces an address to the neighbours
 //!    ├────▶ hooks ──┬─▶ os           runs commands; the system's clock, files and sockets
 //!    └────▶ daemon ─┴─▶ config       what drives an election on a host; the settings
 //!              │           │

@@ -1,6 +1,6 @@
 ------------------------------- MODULE Lease -------------------------------
 (***************************************************************************)
-(* How long a leader may act, and how long voters hold still for it.       *)
+(* How long a leader may act, and how long the voters' promises to it last.*)
 (*                                                                         *)
 (* Implemented in src/core/quorum/lease.rs.                                *)
 (*                                                                         *)

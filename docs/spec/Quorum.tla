@@ -296,7 +296,7 @@ LoseElection(n) ==
     /\ UNCHANGED <<rate, voters, hookTerm>>
 
 ----------------------------------------------------------------------------
-(* Voters: src/core/election/quorum/voter.rs *)
+(* Voters: src/core/election/quorum/voting.rs *)
 
 \* `handle_vote_request`
 HandleVoteRequest(n, m) ==
@@ -403,12 +403,12 @@ ResignAgain(n) ==
 \* fence command that did. `Tick` lets no time pass beyond the grace while they hold: that they let
 \* go within `demote_grace` is an assumption.
 
-\* The hooks may take the grace after the lease, whether or not the voters hold still for it.
+\* The hooks may take the grace after the lease, whether or not the voters' promises last.
 WithGrace(lease) ==
     IF lease.isConfirmed THEN lease
     ELSE [lease EXCEPT !.cover = @ + DemoteGrace, !.isConfirmed = TRUE]
 
-\* `tell_scripts`: the `elected` hook starts.
+\* `run_elected_hook`: the `elected` hook starts.
 Elected(n) ==
     LET r == node[n]
     IN /\ Hooks /\ Leads(n) /\ r.state = "Leading" /\ r.hooks = "let go"

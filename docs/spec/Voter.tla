@@ -39,7 +39,7 @@ MayCast(r, term, candidate) ==
 \* `cast`: votes.
 Cast(r, term, candidate) == [r EXCEPT !.ballot = [term |-> term, candidate |-> candidate]]
 
-\* `give`: pledges to hold still for `hold`, for every life but `to`, which leads or stands in
+\* `give`: promises nothing to any life but `to`, for as long as `hold`; it leads or stands in
 \* `term`.
 \* Within one life of its holder a pledge only grows.
 Give(r, to, term, hold) ==

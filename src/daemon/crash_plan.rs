@@ -19,7 +19,7 @@ use crate::os::small_file;
 const RUNTIME_DIRECTORY: &str = "RUNTIME_DIRECTORY";
 
 /// Longest will, in bytes. A longer one is not ours.
-const WILL_MAX: u64 = 1024 * 1024;
+const CRASH_PLAN_MAX: u64 = 1024 * 1024;
 
 /// Where the crash plan is kept.
 #[derive(Debug)]
@@ -90,11 +90,18 @@ impl CrashPlanFile {
             Ok(()) => self.failing = false,
             Err(error) if !self.failing => {
                 self.failing = true;
-                log::warn!(
-                    "cannot write the crash plan {}: {error}; if this daemon dies now, post-stop \
-                     cannot run the demote hook or resign for it",
-                    self.path.display()
-                );
+                let path = self.path.display();
+                match plan {
+                    Some(_) => log::warn!(
+                        "cannot write the crash plan {path}: {error}; if this daemon dies now, \
+                         post-stop cannot run the demote hook or resign for it"
+                    ),
+                    None => log::warn!(
+                        "cannot remove the crash plan {path}: {error}; if this daemon dies now, \
+                         post-stop may run the demote hook for a leadership that is over; remove \
+                         the file"
+                    ),
+                }
             }
             Err(_) => {}
         }
@@ -106,7 +113,7 @@ impl CrashPlanFile {
     ///
     /// Where the file cannot be read, or holds something else.
     pub(super) fn read(&self) -> io::Result<Option<Left>> {
-        let Some(content) = small_file::read(&self.path, WILL_MAX)? else { return Ok(None) };
+        let Some(content) = small_file::read(&self.path, CRASH_PLAN_MAX)? else { return Ok(None) };
         let Kept { plan, config, interfaces } = serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;

@@ -108,7 +108,7 @@ enum ClientError {
     NoTurn(Duration),
     #[error("the hook-runner did not answer in time")]
     Silent,
-    #[error("it was cancelled before the hook-runner had the request")]
+    #[error("it was cut short before the hook-runner had the request")]
     CutShort,
 }
 
@@ -165,7 +165,7 @@ impl HookClient {
         exchange.cut_off = Some(end);
         *give_up_at = (*give_up_at).min(end);
         if let Err(error) = protocol::send(stream, &Request::CutShort(by.since(now))) {
-            exchange.subject.log(Level::Error, format_args!("cannot be cancelled: {error}"));
+            exchange.subject.log(Level::Error, format_args!("cannot be cut short: {error}"));
         }
     }
 

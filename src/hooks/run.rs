@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HookNode;
 use super::group::{Ending, KILL_GRACE, Progress, Subject};
-use super::output::Output;
+use super::journal::Output;
 use super::task::{Environment, Task};
 use crate::core::hook::HookOutcome;
 use crate::os::notify::NOT_INHERITED;
@@ -97,7 +97,7 @@ pub(super) fn log_end(subject: &Subject, finished: &HookFinished) {
         HookOutcome::Failed => {
             let cause = match finished.forced {
                 Some(Forced::Overran) => " because it exceeded its time limit",
-                Some(Forced::CutShort) => " because it was cancelled",
+                Some(Forced::CutShort) => " because it was cut short",
                 None => "",
             };
             let exit = finished.exit.map_or(String::new(), |exit| format!(": exit status {exit}"));
@@ -169,7 +169,7 @@ impl Running {
         match &mut self.ending {
             Some((_, ending)) => ending.hasten(by),
             None if self.shell == Shell::Running => {
-                self.subject.log(Level::Warn, "is cancelled: sending SIGTERM");
+                self.subject.log(Level::Warn, "is cut short: sending SIGTERM");
                 self.end(Forced::CutShort, by);
             }
             None => {}

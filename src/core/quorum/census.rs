@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::requests::Requests;
+use super::asked::Requests;
 use crate::core::persist::Enrolment;
 use crate::types::{NodeId, Sequence};
 

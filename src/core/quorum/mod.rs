@@ -9,12 +9,13 @@
 //! * **A ballot** keeps terms apart. A voter votes once in a term, and its vote is on disk before
 //!   it is sent. So no term has two leaders, and the later of two leaderships has the higher term.
 //!
-//! The pieces here are pure and small; [`Election`](crate::core::Election) combines them.
+//! The pieces here are pure and small. `core/election/quorum` combines them: what this node asks,
+//! answers and does.
 
+pub mod asked;
 pub mod census;
 pub mod lease;
 pub mod poll;
-pub mod requests;
 pub mod voter;
 pub mod voters;
 

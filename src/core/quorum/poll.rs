@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::requests::Requests;
+use super::asked::Requests;
 use crate::time::Time;
 use crate::types::{NodeId, Sequence};
 

@@ -13,6 +13,7 @@ mod writer;
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::mem;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -109,7 +110,7 @@ pub struct Store {
     dir: PathBuf,
     group: GroupName,
     /// Held open for its lock.
-    lock: Flock<File>,
+    lock: Lock,
 }
 
 impl Store {
@@ -202,8 +203,28 @@ fn create_dir(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// A locked file. `Flock` would panic if the file system refuses to unlock it, as one that fails
+/// does.
+#[derive(Debug)]
+struct Lock(Option<Flock<File>>);
+
+impl Lock {
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.0.as_ref().ok_or(ErrorKind::NotFound)?.metadata()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(Err((file, _))) = self.0.take().map(Flock::unlock) {
+            // It stays open, and locked, until the process ends.
+            mem::forget(file);
+        }
+    }
+}
+
 /// Takes the lock, and writes into its file who holds it.
-fn lock(path: &Path) -> Result<Flock<File>, StoreError> {
+fn lock(path: &Path) -> Result<Lock, StoreError> {
     let failed = |source| StoreError::Lock { path: path.to_owned(), source };
     let file = open_lock(path).map_err(failed)?;
     let mut file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -217,7 +238,7 @@ fn lock(path: &Path) -> Result<Flock<File>, StoreError> {
     if let Err(error) = write_holder(&mut file) {
         log::debug!("cannot write the process id to {}: {error}", path.display());
     }
-    Ok(file)
+    Ok(Lock(Some(file)))
 }
 
 /// A file system that has turned read-only still locks what is on it.

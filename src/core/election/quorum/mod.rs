@@ -9,13 +9,13 @@
 //!                                                       (leader)
 //! ```
 //!
-//! `candidate` asks, `voter` answers and acknowledges, `leader` keeps the lease, and `enrolment` is
+//! `candidate` asks, `voting` answers and acknowledges, `leader` keeps the lease, and `enrolment` is
 //! for voters without their state.
 
 mod candidate;
 mod enrolment;
 mod leader;
-mod voter;
+mod voting;
 
 use std::time::Duration;
 
