@@ -334,7 +334,7 @@ fn fixed_parts(line: &str) -> Vec<String> {
         word.contains(|c: char| c.is_ascii_digit() || "/`\"…'()".contains(c)) || word.ends_with('@')
     };
     let words: Vec<&str> = line.split_whitespace().collect();
-    let runs = words.split(|word| varies(&word)).flat_map(|run| {
+    let runs = words.split(|word| varies(word)).flat_map(|run| {
         // After it comes what another message says.
         run.split_inclusive(|word| word.ends_with([':', ';']))
     });

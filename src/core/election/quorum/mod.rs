@@ -9,8 +9,8 @@
 //!                                                       (leader)
 //! ```
 //!
-//! `candidate` asks, `voting` answers and acknowledges, `leader` keeps the lease, and `enrolment` is
-//! for voters without their state.
+//! `candidate` asks, `voting` answers and acknowledges, `leader` keeps the lease, and `enrolment`
+//! is for voters without their state.
 
 mod candidate;
 mod enrolment;
