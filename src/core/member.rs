@@ -144,7 +144,7 @@ impl Member {
 
     /// Whether two daemons may use its id, so that its votes do not count. After a restart the
     /// earlier life is silent; a live one would send again within its announced interval.
-    pub(crate) fn is_contested(&self, now: Time, least: Duration) -> bool {
+    pub(crate) fn is_duplicated(&self, now: Time, least: Duration) -> bool {
         let patience = self.patience(least);
         self.other_life.is_some_and(|other| {
             let restarted_after = match other.speaks_every {

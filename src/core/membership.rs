@@ -181,8 +181,8 @@ impl Members {
             VoterStanding::Silent
         } else if member.standing.voters != Some(voters) {
             VoterStanding::Disagrees
-        } else if member.is_contested(now, self.patience) {
-            VoterStanding::Contested
+        } else if member.is_duplicated(now, self.patience) {
+            VoterStanding::DuplicateNodeId
         } else if !member.standing.flags.contains(Flags::ENROLLED) {
             VoterStanding::Unenrolled
         } else {
@@ -531,15 +531,15 @@ mod tests {
         members.note_farewell(&id("a"));
         assert_eq!(members.hear(START, ADDRESS, &newcomer(1)), Heard::Stale);
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
-        assert!(members.get(&id("a")).unwrap().is_contested(START, THRESHOLD));
+        assert!(members.get(&id("a")).unwrap().is_duplicated(START, THRESHOLD));
     }
 
     /// Both announce that they send every second.
     #[test]
-    fn id_is_contested_if_its_earlier_life_is_heard_after_a_later_one() {
-        let contested = |members: &Members, after: u64| {
+    fn id_is_duplicated_if_its_earlier_life_is_heard_after_a_later_one() {
+        let duplicated = |members: &Members, after: u64| {
             let now = START + Duration::from_millis(after);
-            members.get(&id("a")).unwrap().is_contested(now, THRESHOLD)
+            members.get(&id("a")).unwrap().is_duplicated(now, THRESHOLD)
         };
         let mut members = with_a();
         members.note_report(&id("a"), secs(1));
@@ -547,15 +547,15 @@ mod tests {
         let starting = message("a", 2, 1, Role::Starting);
         assert_eq!(members.hear(restarted, ADDRESS, &starting), Heard::Newcomer);
         assert_eq!(members.hear(restarted, ADDRESS, &heartbeat("a", 2, 2)), Heard::Joined);
-        assert!(contested(&members, 1250), "the earlier life may still send");
-        assert!(!contested(&members, 1251));
+        assert!(duplicated(&members, 1250), "the earlier life may still send");
+        assert!(!duplicated(&members, 1251));
 
         let late = START + secs(2);
         members.hear(late, ADDRESS, &heartbeat("a", 1, 1));
-        assert!(!contested(&members, 2000), "a datagram in flight when it ended");
+        assert!(!duplicated(&members, 2000), "a datagram in flight when it ended");
         members.hear(late, ADDRESS, &heartbeat("a", 1, 2));
-        assert!(contested(&members, 2000) && contested(&members, 5000));
-        assert!(!contested(&members, 5001));
+        assert!(duplicated(&members, 2000) && duplicated(&members, 5000));
+        assert!(!duplicated(&members, 5001));
     }
 
     /// The later life may have other settings.
@@ -565,25 +565,25 @@ mod tests {
         members.note_report(&id("a"), secs(1));
         members.hear(START + Duration::from_millis(100), ADDRESS, &heartbeat("a", 2, 1));
         members.note_report(&id("a"), Duration::from_millis(200));
-        let is_contested = |after| {
+        let is_duplicated = |after| {
             let now = START + Duration::from_millis(after);
-            members.get(&id("a")).unwrap().is_contested(now, THRESHOLD)
+            members.get(&id("a")).unwrap().is_duplicated(now, THRESHOLD)
         };
-        assert!(is_contested(1250));
-        assert!(!is_contested(1251));
+        assert!(is_duplicated(1250));
+        assert!(!is_duplicated(1251));
     }
 
     #[test]
-    fn member_that_keeps_sending_while_another_life_starts_is_contested() {
+    fn member_that_keeps_sending_while_another_life_starts_is_duplicated() {
         let mut members = with_a();
         members.note_report(&id("a"), secs(1));
         members.hear(START, ADDRESS, &message("a", 2, 1, Role::Starting));
         members.hear(START + secs(1), ADDRESS, &heartbeat("a", 1, 2));
         members.hear(START + secs(2), ADDRESS, &heartbeat("a", 2, 2));
-        let is_contested =
-            |after| members.get(&id("a")).unwrap().is_contested(START + secs(after), THRESHOLD);
-        assert!(is_contested(2) && is_contested(4));
-        assert!(!is_contested(5));
+        let is_duplicated =
+            |after| members.get(&id("a")).unwrap().is_duplicated(START + secs(after), THRESHOLD);
+        assert!(is_duplicated(2) && is_duplicated(4));
+        assert!(!is_duplicated(5));
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub enum Event {
         address: IpAddr,
     },
     /// A node that started later uses this node's id, and receives an objection.
-    NodeIdContested {
+    DuplicateNodeId {
         /// Its address.
         newcomer: IpAddr,
     },

@@ -166,5 +166,5 @@ pub enum VoterStanding {
     /// It is without its state.
     Unenrolled,
     /// Two daemons use its id.
-    Contested,
+    DuplicateNodeId,
 }

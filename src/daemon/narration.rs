@@ -133,7 +133,7 @@ fn tell_event(event: &Event) {
             "{rival} at {address} and this node both lead by static_role; remove static_role = \
              \"leader\" from one of them"
         ),
-        Event::NodeIdContested { newcomer } => log::warn!(
+        Event::DuplicateNodeId { newcomer } => log::warn!(
             "duplicate node id: the daemon at {newcomer} has the node_id of this node and was \
              asked to stop; give it another node_id"
         ),

@@ -35,7 +35,7 @@ fn absence(report: &StatusReport, voter: &VoterReport) -> String {
         VoterStanding::Unenrolled => {
             "it has no saved votes (first start, or lost state); voter recovery is not finished"
         }
-        VoterStanding::Contested => "duplicate node id: another daemon uses its node_id",
+        VoterStanding::DuplicateNodeId => "duplicate node id: another daemon uses its node_id",
     };
     format!("{node_id}{of_self} does not count: {why}")
 }

@@ -115,13 +115,13 @@ impl Election {
             return;
         }
         self.duplicates.objected = Some((now, message.incarnation));
-        self.notify(Event::NodeIdContested { newcomer: newcomer_address });
+        self.notify(Event::DuplicateNodeId { newcomer: newcomer_address });
         self.replay.owe_echo(message);
         self.send(Body::Objection { newcomer: message.incarnation });
     }
 
     /// Whether another daemon may run under this node's id, so that its own vote does not count.
-    pub(super) fn is_contested(&self, now: Time) -> bool {
+    pub(super) fn is_duplicated(&self, now: Time) -> bool {
         let patience = self.params.member_patience();
         self.duplicates.heard.is_some_and(|heard| now.since(heard) <= patience)
             || self.duplicates.is_in_doubt(now)

@@ -79,8 +79,8 @@ impl Election {
     fn own_voter_standing(&self, now: Time) -> VoterStanding {
         if !self.is_enrolled() {
             VoterStanding::Unenrolled
-        } else if self.is_contested(now) {
-            VoterStanding::Contested
+        } else if self.is_duplicated(now) {
+            VoterStanding::DuplicateNodeId
         } else {
             VoterStanding::Counts
         }

@@ -175,7 +175,7 @@ impl Election {
 
     /// Whether this node's own vote counts now. It does not if another daemon uses its id.
     pub(super) fn own_vote_counts(&self, now: Time) -> bool {
-        self.is_voter() && self.is_enrolled() && !self.is_contested(now)
+        self.is_voter() && self.is_enrolled() && !self.is_duplicated(now)
     }
 
     /// Whether `message` comes from a member that names the same voters. Reports a member that does

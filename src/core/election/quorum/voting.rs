@@ -165,7 +165,7 @@ impl Election {
     /// the asking life for as long as the longest pledge can last. By then each pledge of an
     /// earlier life has expired.
     pub(in crate::core::election) fn handle_inquiry(&mut self, now: Time, message: &Message) {
-        if !self.is_voter() || self.is_contested(now) {
+        if !self.is_voter() || self.is_duplicated(now) {
             return;
         }
         let pledged = self.quorum.voter.pledge().map_or(Duration::ZERO, |pledge| pledge.hold());

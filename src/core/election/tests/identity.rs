@@ -129,7 +129,7 @@ fn holder_of_an_id_objects_to_a_newcomer_but_not_to_each_datagram() {
     let objections = outputs.bodies();
     assert_eq!(objections[0], Body::Objection { newcomer });
     assert_eq!(objections.len(), 1);
-    assert!(outputs.has_event(Event::NodeIdContested { newcomer: address(id("m")) }));
+    assert!(outputs.has_event(Event::DuplicateNodeId { newcomer: address(id("m")) }));
     assert_eq!(lan.leaders(), ["m"]);
 }
 

@@ -202,5 +202,5 @@ fn duplicate_does_not_vote_after_its_farewell() {
     let asks = |body: &Body| matches!(body, Body::VoteRequest { .. });
     assert!(!lan.take("b").bodies().iter().any(asks), "a duplicate's vote counts");
     lan.hear(holder.sends(Body::Vote { candidate: id("b"), request, granted: true }));
-    assert!(!lan.take("b").bodies().iter().any(asks), "the id is contested");
+    assert!(!lan.take("b").bodies().iter().any(asks), "the id is duplicated");
 }

@@ -317,7 +317,7 @@ fn voter_with_two_lives_does_not_count() {
     lan.hear(second.answers(&proposal, true));
     assert_eq!(lan.at("b").term(), Term(0));
     let standings = lan.at("b").status(lan.now).quorum.unwrap().voters;
-    assert_eq!(standings[0].standing, VoterStanding::Contested);
+    assert_eq!(standings[0].standing, VoterStanding::DuplicateNodeId);
     lan.pass(secs(4));
     let proposal = lan.take_proposal_of("b");
     lan.hear(second.answers(&proposal, true));
