@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::core::params::patience_for;
-use crate::core::replay::Recent;
+use crate::core::recent::Recent;
 use crate::core::status::MemberState;
 use crate::time::Time;
 use crate::types::{DatagramId, Incarnation, Role, Sequence, Term};

@@ -49,6 +49,7 @@ pub mod params;
 pub mod persist;
 pub mod quorum;
 pub mod rank;
+mod recent;
 mod replay;
 pub mod status;
 pub mod timers;

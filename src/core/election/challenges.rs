@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::{Election, State};
 use crate::core::output::Event;
-use crate::core::replay::{Encounter, Patience, Recent, ReplayProtection};
+use crate::core::recent::Recent;
+use crate::core::replay::{Encounter, Patience, ReplayProtection};
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::{DatagramId, Life, NodeId, Role};

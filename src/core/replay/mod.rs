@@ -22,18 +22,17 @@
 //!
 //! Without a key all of this is off: an attacker who can repeat a datagram can forge one.
 
-mod recent;
 mod unproven;
 
 use std::time::Duration;
 
 use crate::core::membership::Members;
+use crate::core::recent::Recent;
 use crate::time::Time;
 use crate::types::{DatagramId, Life, Sequence};
 use crate::wire::echo::{Echo, Echoes};
 use crate::wire::message::Message;
 
-pub(crate) use recent::Recent;
 use unproven::UnprovenNodes;
 pub(crate) use unproven::{Encounter, Patience};
 
