@@ -1,4 +1,4 @@
-//! Whether the hook-runner runs by the daemon's configuration. The daemon asks until it does.
+//! Whether the hook-runner has the daemon's configuration. The daemon asks until it has.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::protocol::{Connection, LineError, LineReader, Request, RunReply};
 use crate::time::Time;
 use crate::types::GroupName;
 
-/// Pause before the hook-runner is asked again, where it did not agree.
+/// Pause before the daemon asks the hook-runner again, if it did not agree.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long the hook-runner has to answer.
+/// Time limit for the hook-runner's answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 /// Asks the hook-runner behind a door, one question at a time. Never blocks.
@@ -27,7 +27,7 @@ pub(super) struct Agreement {
     question: Request,
     step: Step,
     verdict: Option<bool>,
-    /// What kept the hook-runner from agreeing, which was logged.
+    /// Why the hook-runner did not agree, as logged.
     objection: Option<String>,
 }
 
@@ -57,13 +57,13 @@ impl Agreement {
         }
     }
 
-    /// Asks whether the hook-runner runs these settings. What it said of others no longer counts.
+    /// Asks whether the hook-runner has these settings. Its answer about others no longer counts.
     pub(super) fn ask(&mut self, group: GroupName, settings: Digest, now: Time) {
         self.question = Request::Agree { group, settings };
         self.step = Step::Waiting { ask_at: now };
     }
 
-    /// Asks again, as the hook-runner refused a run.
+    /// Asks again, because the hook-runner refused a run.
     pub(super) fn ask_again(&mut self, now: Time) {
         if matches!(self.step, Step::Settled) {
             self.step = Step::Waiting { ask_at: now };
@@ -112,7 +112,7 @@ impl Agreement {
         }
     }
 
-    /// Whether the hook-runner agrees, whenever it has said so.
+    /// Whether the hook-runner agrees, each time that it has answered.
     pub(super) const fn poll_verdict(&mut self) -> Option<bool> {
         self.verdict.take()
     }
@@ -138,7 +138,7 @@ impl Agreement {
     }
 }
 
-/// The answer, once it is there.
+/// The answer, once it has arrived.
 fn receive(
     stream: &mut UnixStream,
     reader: &mut LineReader,

@@ -1,4 +1,4 @@
-//! What daemon and hook-runner compare: whether they run by the same configuration.
+//! What daemon and hook-runner compare: whether they have the same configuration.
 
 use std::fmt::Debug;
 
@@ -9,17 +9,17 @@ use super::HookSettings;
 use crate::config::Config;
 use crate::types::{GroupName, NodeId};
 
-/// Stands for a node's commands, their time limits, its group and its id. Made to find mistakes,
-/// not forgeries: the hook-runner runs what is in its own file, whatever it is told.
+/// Stands for a node's commands, their time limits, its group and its id. It detects mistakes, not
+/// forgeries: the hook-runner runs only the commands of its own file, whatever it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// Of a node that runs these commands.
+    /// The digest of a node that runs these commands.
     pub fn new(settings: &HookSettings, group: GroupName, node_id: NodeId) -> Self {
         let HookSettings { command, fence, check, timeout, check_timeout } = settings;
         let mut hash = Sha256::new();
-        // Quoted, so that no two values read as others that are cut elsewhere.
+        // Quoted, because different values could otherwise concatenate to the same text.
         let mut add = |part: &dyn Debug| hash.update(format!("{part:?};"));
         add(&group.to_string());
         add(&node_id.to_string());

@@ -13,21 +13,21 @@ use super::stat;
 use super::task::{Lane, Task};
 use crate::time::Time;
 
-/// From TERM to KILL for a group that is to end.
+/// From TERM to KILL for a group that must end.
 pub const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// From KILL until a group counts as one that KILL does not end: stuck in the kernel, or another
-/// user's. Afterwards, between looks at it.
+/// From KILL until a group counts as one that KILL does not end, because it is stuck in the kernel
+/// or belongs to another user. Afterwards, the time between polls.
 pub const KILL_WAIT: Duration = Duration::from_secs(2);
 
-/// Between looks at whether a group is gone: its orphans are not our children, so no signal tells
-/// when they end.
+/// Time between polls whether a group still exists: its orphans are not our children, so no signal
+/// reports their end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Most processes reaped at a time; more wait for the next.
+/// Most processes reaped at a time; the next call reaps more.
 const REAPED_MAX: usize = 1024;
 
-/// Whom the log is told about.
+/// What a log line is about.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
     name: String,
@@ -40,7 +40,7 @@ impl Subject {
         Subject { name: "hook of an earlier daemon".to_owned(), lane: Lane::Hook }
     }
 
-    /// Says that the subject does what `predicate` says.
+    /// Logs a line: the subject and `predicate`.
     pub(super) fn log(&self, level: Level, predicate: impl Display) {
         log::log!(self.lane.loudness(level), "{self} {predicate}");
     }
@@ -58,18 +58,19 @@ impl From<&Task> for Subject {
     }
 }
 
-/// A process group on its way out: TERM, then KILL. One that KILL does not end is reported after
-/// [`KILL_WAIT`], and waited for as long as it takes: what still runs still holds what it holds.
+/// A process group that is being ended: TERM, then KILL. If KILL does not end it, this reports it
+/// after [`KILL_WAIT`], and waits without limit: processes that still run still hold their
+/// resources.
 ///
-/// A group's number is its first process's id, which the kernel hands out again only when neither
-/// that process nor the group needs it; between two looks it does not get round to that.
+/// A group's number is its first process's id. The kernel reuses the id only when neither that
+/// process nor the group needs it, which does not happen between two polls.
 #[derive(Debug)]
 pub(super) struct Ending {
     subject: Subject,
     group: Pid,
     stage: Stage,
     stage_end: Time,
-    /// None until somebody looks.
+    /// None until the first poll.
     next_look: Option<Time>,
 }
 
@@ -80,7 +81,7 @@ enum Stage {
     Stuck,
 }
 
-/// Whether something is still to be waited for.
+/// Whether there is still something to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Continues,
@@ -98,7 +99,7 @@ impl Ending {
         ending
     }
 
-    /// Has KILL follow at `kill_at`, unless it was to come earlier.
+    /// Makes KILL follow at `kill_at`, unless it is due earlier.
     pub(super) fn hasten(&mut self, kill_at: Time) {
         if self.stage == Stage::Terminated {
             self.stage_end = self.stage_end.min(kill_at);
@@ -110,11 +111,12 @@ impl Ending {
         self.stage == Stage::Stuck
     }
 
-    /// Looks whether the group is gone, else does what is due, and wants to look again soon.
+    /// Checks whether the group still exists. If it does, takes the next step when it is due, and
+    /// sets the time of the next poll.
     ///
-    /// Reaps those of its processes that are our children, as orphans are where this is process 1:
-    /// until then they count as living. So a child whose exit status still matters must have been
-    /// waited for.
+    /// Reaps those of its processes that are our children, which orphans are if this is process 1:
+    /// until then they count as living. So the caller must first wait for a child whose exit status
+    /// still matters.
     pub(super) fn look(&mut self, now: Time) -> Progress {
         self.next_look = Some(now + LOOK_INTERVAL);
         reap_group(self.group);
@@ -125,7 +127,7 @@ impl Ending {
         }
     }
 
-    /// Does what is due, without a look.
+    /// Takes the next step if it is due, without a poll.
     pub(super) fn advance(&mut self, now: Time) -> Progress {
         if now < self.stage_end {
             return if self.is_stuck() { Progress::Stuck } else { Progress::Continues };
@@ -156,7 +158,7 @@ impl Ending {
         }
     }
 
-    /// When to look again, or to go on.
+    /// When to poll again, or to take the next step.
     pub(super) fn next_timeout(&self) -> Time {
         self.next_look.map_or(self.stage_end, |look| look.min(self.stage_end))
     }
@@ -171,8 +173,8 @@ impl Ending {
     }
 }
 
-/// Reaps the orphans that a container hands to its process 1, where this is that process; nobody
-/// else would. Leaves the children in `own` to those who wait for them.
+/// Reaps the orphans that a container hands to its process 1, if this is that process; no other
+/// process would. Does not reap the children in `own`: their owners wait for them.
 pub(super) fn reap_strays(own: &[Pid]) {
     if getpid() != Pid::from_raw(1) {
         return;
@@ -184,7 +186,7 @@ pub(super) fn reap_strays(own: &[Pid]) {
                 log::debug!("orphan process {stray} ended");
                 let _ = waitpid(stray, Some(WaitPidFlag::WNOHANG));
             }
-            // One of our own ended just now: its own signal brings us back here.
+            // One of our own ended just now: its own signal triggers the next call.
             _ => return,
         }
     }

@@ -1,12 +1,12 @@
 //! Where a command's output goes: to the log.
 //!
-//! Where the log is the journal, each command gets a stream of its own to it. There every line it
-//! prints is an entry of its own, marked with the event: `journalctl -t lanelect-elected`.
-//! Elsewhere it shares this process's stderr.
+//! If the log is the journal, each command gets its own stream to it. Each line of output is then a
+//! separate entry, marked with the event: `journalctl -t lanelect-elected`. Otherwise the command
+//! shares this process's stderr.
 //!
 //! The journal looks up the unit of each line by the process that wrote it. A command that ends
-//! soon is gone by then, and its lines would belong to no unit: `journalctl --unit` would not show
-//! them. So the stream names the unit itself. The journal accepts that only from root.
+//! soon no longer exists then. Its lines would belong to no unit, and `journalctl --unit` would not
+//! show them. So the stream names the unit itself. The journal accepts that only from root.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use super::task::{Lane, Task};
 use crate::logging;
 
-/// Where the journal takes streams, see systemd-journald.service(8).
+/// Where the journal accepts streams, see systemd-journald.service(8).
 const JOURNAL: &str = "/run/systemd/journal/stdout";
 
 /// Where one run's output goes.
@@ -36,8 +36,8 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// That of a check goes somewhere only where somebody looks for it, as what it prints every
-    /// second would drown everything else.
+    /// A check prints every second, which would hide everything else in the log. Its output is kept
+    /// only at log level debug.
     pub(super) fn of(task: &Task) -> Self {
         if task.lane() == Lane::Check && !log::log_enabled!(Level::Debug) {
             return Output::Nothing;
@@ -70,33 +70,33 @@ impl Output {
     }
 }
 
-/// A stream into the journal. Never waits: a journal that is too busy to take it is an error.
+/// A stream into the journal. Never waits: a journal that is too busy to accept it is an error.
 fn journal(path: &Path, identifier: &str, unit: &str) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.connect(&SockAddr::unix(path)?)?;
     let mut stream = UnixStream::from(OwnedFd::from(socket));
-    // After the unit: the priority of lines that name none, that they may name one, and that
-    // nothing is passed on elsewhere.
+    // After the unit: the default priority of lines, permission for lines to name one, and no
+    // forwarding to other targets.
     stream.write_all(format!("{identifier}\n{unit}\n6\n1\n0\n0\n0\n").as_bytes())?;
-    // Whoever prints waits for the journal rather than losing lines.
+    // A command that prints waits for the journal, and loses no lines.
     stream.set_nonblocking(false)?;
     Ok(stream)
 }
 
-/// The system unit of this process; empty where it has none.
+/// The system unit of this process; empty if it has none.
 fn own_unit() -> String {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     unit_of(&groups).unwrap_or_default().to_owned()
 }
 
-/// The system unit in the text of `/proc/PID/cgroup`: what follows the slices in the hierarchy that
-/// systemd uses, either the only one or the one of its name.
+/// The system unit in the text of `/proc/PID/cgroup`: the part after the slices in the hierarchy
+/// that systemd uses, either the only one or the one with its name.
 fn unit_of(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| {
         let named = || line.split_once(":name=systemd:").map(|(_, path)| path);
         let path = line.strip_prefix("0::").or_else(named)?;
         let unit = path.split('/').find(|part| !part.is_empty() && !part.ends_with(".slice"))?;
-        // A name that the kernel could mistake for a file of its own has this prefix there.
+        // systemd adds `_` to a name that could clash with one of the kernel's own files.
         let unit = unit.strip_prefix('_').unwrap_or(unit);
         (unit.ends_with(".service") || unit.ends_with(".scope")).then_some(unit)
     })

@@ -14,7 +14,7 @@ use crate::os::socket_file::{BindError, Purpose, SocketFile};
 const SOCKET: Purpose =
     Purpose { name: "hook-runner's socket", setting: "hook_socket", mode: 0o660 };
 
-/// How long an accept may wait in vain on a socket that is not ours alone.
+/// How long an accept may wait in vain on a socket that systemd shares with this process.
 const ACCEPT_WAIT: Duration = Duration::from_millis(1);
 
 /// Why there is no socket to listen on.
@@ -26,7 +26,7 @@ pub enum ListenError {
          hook-runner from a systemd socket unit with StandardInput=socket"
     )]
     NoSocket,
-    /// The path cannot be listened on.
+    /// Listening at the path failed.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The socket on standard input cannot be used.
@@ -34,10 +34,10 @@ pub enum ListenError {
     Inherited(#[source] io::Error),
 }
 
-/// A listening Unix socket. Where it made the socket's file, it removes it when dropped.
+/// A listening Unix socket. If it created the socket's file, it removes the file when dropped.
 #[derive(Debug)]
 pub struct Listener {
-    // Before the socket, as SocketFile demands.
+    // Dropped before the socket, as SocketFile demands.
     #[expect(dead_code, reason = "held for what its drop does")]
     made: Option<SocketFile>,
     /// To be registered, and to accept from.
@@ -45,11 +45,11 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// The socket on standard input, where there is a listening one.
+    /// The socket on standard input, if there is a listening one.
     ///
     /// # Errors
     ///
-    /// Where it cannot be listened on.
+    /// If listening on it fails.
     pub fn inherited() -> Result<Option<Self>, ListenError> {
         let socket = inherited().map_err(ListenError::Inherited)?;
         Ok(socket.map(|socket| Listener { socket, made: None }))
@@ -59,24 +59,24 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Where there is none, or it cannot be listened on.
+    /// If there is no path, or listening at it fails.
     pub fn open(path: Option<&Path>) -> Result<Self, ListenError> {
         path.map_or(Err(ListenError::NoSocket), Listener::bind)
     }
 
-    /// A socket at `path` that its owner and its group may connect to. One that a dead process left
-    /// behind there is replaced.
+    /// A socket at `path` that its owner and its group may connect to. Replaces a socket that a
+    /// dead process left behind.
     ///
     /// # Errors
     ///
-    /// Where the path is in use, or the system refuses.
+    /// If the path is in use, or the system rejects it.
     pub fn bind(path: &Path) -> Result<Self, ListenError> {
         let (file, socket) = SocketFile::bind(SOCKET, path)?;
         Ok(Listener { made: Some(file), socket })
     }
 }
 
-/// The listening Unix socket on standard input, where there is one.
+/// The listening Unix socket on standard input, if there is one.
 fn inherited() -> io::Result<Option<UnixListener>> {
     let stdin = io::stdin();
     let socket = SockRef::from(&stdin);
@@ -87,8 +87,8 @@ fn inherited() -> io::Result<Option<UnixListener>> {
     listener(stdin.as_fd().try_clone_to_owned()?).map(Some)
 }
 
-/// An accept on it never waits for long, although systemd has the same socket and makes it a
-/// blocking one whenever it starts a process for the unit, as `ExecReload` is.
+/// An accept on it never waits for long. systemd shares this socket and makes it blocking whenever
+/// it starts a process for the unit, such as `ExecReload`.
 fn listener(socket: OwnedFd) -> io::Result<UnixListener> {
     let socket = std::os::unix::net::UnixListener::from(socket);
     socket.set_nonblocking(true)?;

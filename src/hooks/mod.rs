@@ -5,11 +5,11 @@
 //! ```
 //!
 //! The server is in `lanelect hook-runner`; without `hook_socket` it is in the daemon, at the other
-//! end of a socket pair. So there is one way to run a command, whichever process does.
+//! end of a socket pair. So every command runs the same way, in either process.
 //!
-//! The core decides which run of the hook happens when, and asks for the next one only when it was
-//! told how the last one ended. Here it is only carried out. Fence and check go the same way, each
-//! in a lane of its own; [`schedule`] says when the check is due.
+//! The core decides on the hook runs and their order, and requests a run only after the end of the
+//! previous one. This module carries them out. Fence and check run the same way, each in its own
+//! lane; [`schedule`] says when the check is due.
 
 mod agreement;
 pub mod client;
@@ -52,7 +52,7 @@ use crate::core::hook::{HookOutcome, HookRun};
 use crate::time::Time;
 use crate::types::{GroupName, NodeId, Role, Term};
 
-/// The node that a hook runs on, as its environment names it.
+/// The node that a hook runs on, as its environment describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookNode {
@@ -76,11 +76,11 @@ pub struct Hooks {
     node: HookNode,
     /// A connection for each lane, so that none waits for another.
     clients: Lanes<HookClient>,
-    /// What serves the connections where no other process does.
+    /// The server of the connections, unless another process serves them.
     own: Option<Box<OwnRunner>>,
-    /// Where another process does: whether it runs by the same configuration.
+    /// If another process serves them: whether it has the same configuration.
     agreement: Option<Box<Agreement>>,
-    /// What this node runs by.
+    /// This node's settings.
     digest: Digest,
     /// Whether the configuration has a fence command.
     has_fence: bool,
@@ -88,7 +88,7 @@ pub struct Hooks {
     fenced: Option<HookFinished>,
 }
 
-/// The hook-runner of a daemon that asks no other process.
+/// The hook-runner of a daemon that runs its own commands.
 #[derive(Debug)]
 struct OwnRunner {
     server: HookServer,
@@ -96,11 +96,11 @@ struct OwnRunner {
 }
 
 impl Hooks {
-    /// Commands that run where the configuration says.
+    /// Commands that run in the process that the configuration names.
     ///
     /// # Errors
     ///
-    /// Where the event loop's registry cannot be shared.
+    /// If the event loop's registry cannot be shared.
     pub fn configured(
         config: &Config,
         node: HookNode,
@@ -118,8 +118,8 @@ impl Hooks {
         Hooks::remote(path, &settings, node, registry, tokens, agreement)
     }
 
-    /// Commands that run as children of this process. `record` tells the next life of one that
-    /// runs.
+    /// Commands that run as children of this process. The file `record` shows the next life a hook
+    /// that still runs.
     pub fn own(settings: HookSettings, record: PathBuf, node: HookNode, now: Time) -> Self {
         let (sender, arrivals) = mpsc::channel();
         let client = |lane| HookClient::new(Door::Own(sender.clone()), settings.timeout(lane));
@@ -129,12 +129,12 @@ impl Hooks {
         Hooks::new(clients, own, None, &settings, node)
     }
 
-    /// Commands that the hook-runner at `path` runs. Connections to it show up under `tokens`.
-    /// Where there is a token `agreement`, it is asked whether it runs by the same configuration.
+    /// Commands that the hook-runner at `path` runs. Its connections use `tokens`. If there is a
+    /// token `agreement`, the hook-runner is asked whether it has the same configuration.
     ///
     /// # Errors
     ///
-    /// Where `registry` cannot be shared.
+    /// If `registry` cannot be shared.
     pub fn remote(
         path: &Path,
         settings: &HookSettings,
@@ -176,19 +176,19 @@ impl Hooks {
         }
     }
 
-    /// What `status` tells about the hook.
+    /// What `status` reports about the hook.
     pub const fn report(&self) -> &HookReport {
         &self.report
     }
 
-    /// Starts `run`. Only to be called when [`poll_finished`](Self::poll_finished) gave the end of
-    /// the run before.
+    /// Starts `run`. Call it only after [`poll_finished`](Self::poll_finished) has returned the end
+    /// of the previous run.
     pub fn start(&mut self, run: &HookRun, now: Time) {
         self.start_after_death(run, KILL_GRACE, now);
     }
 
-    /// Starts `run`. A hook that a daemon which died left running is ended first: by force where it
-    /// does not end within `orphan_grace`.
+    /// Starts `run`. First ends a hook that a dead daemon left running, by force after
+    /// `orphan_grace`.
     pub fn start_after_death(&mut self, run: &HookRun, orphan_grace: Duration, now: Time) {
         if self.may_have_hook() {
             self.report.running = true;
@@ -198,15 +198,14 @@ impl Hooks {
         self.request(Task::Hook(*run), orphan_grace, now);
     }
 
-    /// Ends the hook that runs, by force where it does not end by `by`. Its end is told as any
-    /// other.
+    /// Ends the hook that runs, by force at `by`. Its end is reported like any other.
     pub fn cut_short(&mut self, by: Time, now: Time) {
         self.clients[Lane::Hook].cut_short(by, now);
         self.exchange(now);
     }
 
-    /// Runs the fence command for the leadership of `term`, beside the hook that still runs. Only
-    /// to be called when [`poll_fenced`](Self::poll_fenced) gave the end of the one before.
+    /// Runs the fence command for the leadership of `term`, beside the hook that still runs. Call
+    /// it only after [`poll_fenced`](Self::poll_fenced) has returned the end of the previous run.
     pub fn fence(&mut self, term: Term, now: Time) {
         if !self.has_fence {
             log::error!(
@@ -236,20 +235,19 @@ impl Hooks {
         })
     }
 
-    /// Starts the check of a node of this role. Only to be called when
-    /// [`poll_checked`](Self::poll_checked) gave the end of the check before.
+    /// Starts the check of a node of this role. Call it only after
+    /// [`poll_checked`](Self::poll_checked) has returned the end of the previous check.
     pub fn start_check(&mut self, role: Role, term: Term, now: Time) {
         self.request(Task::Check { role, term }, KILL_GRACE, now);
     }
 
-    /// Ends the check that runs, by force where it does not end by `by`. Its end is told as any
-    /// other.
+    /// Ends the check that runs, by force at `by`. Its end is reported like any other.
     pub fn end_check(&mut self, by: Time, now: Time) {
         self.clients[Lane::Check].cut_short(by, now);
         self.exchange(now);
     }
 
-    /// Whether a check is under way.
+    /// Whether a check is in progress.
     pub fn is_checking(&self) -> bool {
         self.clients[Lane::Check].is_running()
     }
@@ -269,8 +267,8 @@ impl Hooks {
         self.note_refused(now);
     }
 
-    /// Whether the hook-runner has yet to say that it runs by the same configuration. A node does
-    /// not lead before. Only where it is another process.
+    /// Whether the hook-runner has not confirmed yet that it has the same configuration. A node
+    /// does not lead before. Only if it is another process.
     pub const fn needs_agreement(&self) -> bool {
         self.agreement.is_some()
     }
@@ -282,7 +280,7 @@ impl Hooks {
         }
     }
 
-    /// Whether the hook-runner runs by the same configuration, whenever it has said so.
+    /// Whether the hook-runner has the same configuration, each time that it has answered.
     pub fn poll_agreement(&mut self) -> Option<bool> {
         self.agreement.as_mut()?.poll_verdict()
     }
@@ -322,9 +320,8 @@ impl Hooks {
         self.clients[Lane::Check].poll_finished()
     }
 
-    /// Takes other commands and other time limits, from the next run on. A hook-runner that is a
-    /// process of its own reads the commands from its own file, when it is first asked by other
-    /// settings.
+    /// Applies other commands and other time limits, from the next run on. A separate hook-runner
+    /// process reads the commands from its own file, at the first request with other settings.
     pub fn reconfigure(&mut self, settings: HookSettings, now: Time) {
         self.digest = Digest::new(&settings, self.node.group, self.node.node_id);
         self.has_fence = settings.fence.is_some();
@@ -339,19 +336,20 @@ impl Hooks {
         }
     }
 
-    /// The hook that took over last, where this process runs it.
+    /// The hook that took over last, if this process runs it.
     pub fn hook_that_took_over(&self) -> Option<&Option<String>> {
         self.own.as_ref()?.server.hook_that_took_over()
     }
 
-    /// Takes other interfaces for the environment, from the next run on; returns whether they are.
+    /// Sets other interfaces for the environment, from the next run on; returns whether they
+    /// differ.
     pub fn set_interfaces(&mut self, interfaces: Vec<String>) -> bool {
         let differ = self.node.interfaces != interfaces;
         self.node.interfaces = interfaces;
         differ
     }
 
-    /// The interfaces that hooks are told of.
+    /// The interfaces in the environment of hooks.
     pub fn interfaces(&self) -> &[String] {
         &self.node.interfaces
     }
@@ -363,7 +361,7 @@ impl Hooks {
         self.exchange(now);
     }
 
-    /// Has both ends of the connections within this process take in what the other one sent.
+    /// Makes both ends of the connections within this process read what the other one sent.
     fn exchange(&mut self, now: Time) {
         if let Some(own) = &mut self.own {
             own.serve(now);
@@ -372,7 +370,7 @@ impl Hooks {
         self.note_refused(now);
     }
 
-    /// A hook-runner that refuses a run may run by another configuration meanwhile.
+    /// A hook-runner that refuses a run may have another configuration now.
     fn note_refused(&mut self, now: Time) {
         let is_refused = self.clients.iter_mut().any(HookClient::poll_refused);
         if let Some(agreement) = self.agreement.as_mut().filter(|_| is_refused) {
@@ -380,7 +378,8 @@ impl Hooks {
         }
     }
 
-    /// Whether a run is more than a formality. What another process has to run only that one knows.
+    /// Whether a run has anything to do. If another process runs the commands, only that process
+    /// knows.
     fn may_have_hook(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.server.has_command(Lane::Hook))
     }
@@ -594,13 +593,13 @@ mod tests {
         assert_eq!(finished.outcome, HookOutcome::Succeeded);
     }
 
-    /// Keeps the first process of a process namespace from ending, whatever it is sent: that one
-    /// waits for each process of the namespace to be waited for, and here one has a parent
-    /// elsewhere that does not.
+    /// Keeps the first process of a process namespace from ending, whatever signal it gets. It
+    /// waits until each process of the namespace is reaped, and here one has a parent outside that
+    /// never reaps it.
     struct Hold(std::process::Child);
 
     impl Hold {
-        /// The namespace whose first process is the child of `pid`; none where that is forbidden
+        /// The namespace whose first process is the child of `pid`; none if the system forbids it
         /// here.
         #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
         fn on_child_of(pid: &str) -> Option<Self> {

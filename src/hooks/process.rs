@@ -1,7 +1,7 @@
-//! The processes of hook, fence and check: each lane's runs, one at a time.
+//! The processes of hook, fence and check: the runs of each lane, one at a time.
 //!
-//! A hook that an earlier life of this process left running is ended first, as one that overran its
-//! time limit is.
+//! If an earlier life of this process left a hook running, that hook is ended first, like one that
+//! overran its time limit.
 
 use std::path::PathBuf;
 use std::process::Child;
@@ -20,12 +20,12 @@ use crate::config::Config;
 use crate::core::hook::HookEvent;
 use crate::time::Time;
 
-/// Which commands run, and for how long they may.
+/// The commands to run, and their time limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
-    /// The hook's command line for `/bin/sh -c`; without one every run succeeds at once.
+    /// The hook's command line for `/bin/sh -c`; without a hook every run succeeds at once.
     pub command: Option<String>,
-    /// The same for where the demote hook overran its grace.
+    /// The same for the fence command, which runs if the hook for demoted overran its grace.
     pub fence: Option<String>,
     /// The same for the health check.
     pub check: Option<String>,
@@ -79,11 +79,11 @@ pub struct HookProcess {
     /// A hook that an earlier life left running.
     leftover: Option<Ending>,
     slots: Lanes<Slot>,
-    /// The hook that took over: what it holds, only it can let go of.
+    /// The hook that took over: only this hook can release what it holds.
     took_over: TookOver,
 }
 
-/// What a lane is at.
+/// What a lane is doing.
 #[derive(Debug, Default)]
 struct Slot {
     running: Option<Running>,
@@ -91,8 +91,9 @@ struct Slot {
 }
 
 impl HookProcess {
-    /// With nothing running. Begins to end a hook that an earlier life left running, which it finds
-    /// in the file `record`; the first run waits for that. The same file tells the next life.
+    /// With no run in progress. Begins to end a hook that an earlier life left running and noted in
+    /// the file `record`; the first run waits for that. The next life finds its own leftover in the
+    /// same file.
     pub fn new(settings: HookSettings, record: PathBuf, now: Time) -> Self {
         let took_over = TookOver::read(record.with_extension("took-over"));
         let record = Record::new(record);
@@ -105,21 +106,21 @@ impl HookProcess {
         }
     }
 
-    /// Whether a run is under way in `lane`; for the hook also whether an earlier life's is being
-    /// ended.
+    /// Whether a run is in progress in `lane`, or for the hook, whether one of an earlier life is
+    /// being ended.
     pub fn is_running(&self, lane: Lane) -> bool {
         self.slots[lane].running.is_some() || (lane == Lane::Hook && self.leftover.is_some())
     }
 
-    /// Whether a run in `lane`, or an earlier life's, does not end although it was sent KILL.
+    /// Whether a run in `lane`, or one of an earlier life, does not end although it was sent KILL.
     pub fn is_stuck(&self, lane: Lane) -> bool {
         let leftover = self.leftover.as_ref().filter(|_| lane == Lane::Hook);
         leftover.is_some_and(Ending::is_stuck)
             || self.slots[lane].running.as_ref().is_some_and(|running| running.is_lost)
     }
 
-    /// The command that took over last, where it runs for what follows: it may no longer be the
-    /// configured one.
+    /// The command that took over last, if it also runs for the events that follow: it may no
+    /// longer be the configured one.
     pub const fn hook_that_took_over(&self) -> Option<&Option<String>> {
         self.took_over.command()
     }
@@ -129,14 +130,14 @@ impl HookProcess {
         self.settings.command(lane).is_some()
     }
 
-    /// Takes new settings, from the next run on. Another hook runs from the next `elected` or
-    /// `started` on: what the one before it took over, that one lets go of.
+    /// Applies new settings from the next run on. A different hook runs from the next `elected` or
+    /// `started` on: the previous hook releases what it took.
     pub fn reconfigure(&mut self, settings: HookSettings) {
         self.settings = settings;
     }
 
-    /// Starts `task`. Only to be called when nothing runs in its lane; otherwise it is dropped
-    /// rather than run beside that.
+    /// Starts `task`. Call it only if nothing runs in its lane; otherwise the task is dropped,
+    /// because two runs must not overlap.
     pub fn start(&mut self, task: &Task, node: &HookNode, now: Time) {
         let lane = task.lane();
         if self.is_running(lane) {
@@ -246,7 +247,7 @@ impl HookProcess {
         }
     }
 
-    /// Reports a run that KILL does not end, once, and goes on to wait for it.
+    /// Reports a run that KILL does not end, once, and continues to wait for it.
     fn lose(&mut self, lane: Lane, mut running: Running, now: Time) {
         if !running.is_lost {
             running.is_lost = true;
@@ -269,13 +270,13 @@ impl HookProcess {
 
     fn clear_note(&self) {
         if let Err(error) = self.record.clear() {
-            // Harmless: it names a shell that is gone.
+            // Harmless: it names a shell that no longer exists.
             log::debug!("cannot remove {}: {error}", self.record.path().display());
         }
     }
 }
 
-/// Begins to end the hook that is noted in `record`, where it still runs.
+/// Begins to end the hook that is noted in `record`, if it still runs.
 fn leftover(record: &Record, now: Time) -> Option<Ending> {
     match record.find() {
         Ok(Some(group)) => {
@@ -283,7 +284,7 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
                 "a hook of an earlier daemon still runs as process {group}: sending SIGTERM"
             );
             let mut ending = Ending::begin(Subject::leftover(), group, now + KILL_GRACE);
-            // It is not our child: looking is the only way to see it end.
+            // It is not our child, so no signal reports its end: it must be polled.
             ending.look(now);
             Some(ending)
         }
@@ -321,7 +322,7 @@ mod tests {
 
     const CHECK: Task = Task::Check { role: Role::Follower, term: Term(7) };
 
-    /// Waits, within reason, until `check` gives something.
+    /// Waits, within limits, until `check` returns something.
     #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
     fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
         for _ in 0..3000 {
@@ -342,7 +343,7 @@ mod tests {
         (process, dir)
     }
 
-    /// Nothing running but what a life before left, which `dir` tells.
+    /// Nothing running but a hook that an earlier life left and noted in `dir`.
     fn process(command: &str, dir: &TempDir) -> HookProcess {
         HookProcess::new(settings(command), note_in(dir), START)
     }
@@ -380,7 +381,7 @@ mod tests {
         })
     }
 
-    /// The letter of the process's state; none where there is no such process.
+    /// The letter of the process's state; none if there is no such process.
     fn state(pid: u32) -> Option<char> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.chars().next()
@@ -396,7 +397,7 @@ mod tests {
         nix::unistd::getsid(Some(pid)).ok().map(|session| session.as_raw() as u32)
     }
 
-    /// The lines of the file `env` that a command was told, besides what these tests were.
+    /// The lines of the file `env` that a command received beyond the environment of these tests.
     fn told(dir: &TempDir) -> String {
         let variables = fs::read_to_string(dir.path().join("env")).unwrap();
         let is_new = |line: &&str| {
@@ -652,7 +653,7 @@ mod tests {
         let overrun = START + LIMIT;
         process.handle_timeout(overrun);
 
-        // From when the shell has ended, the rest of its group is looked at often.
+        // From the shell's end on, the rest of its group is polled often.
         wait_for("the end of the shell", || {
             process.handle_child_signal(overrun);
             (process.poll_timeout()? < overrun + KILL_GRACE).then_some(())
@@ -662,7 +663,7 @@ mod tests {
 
         process.handle_timeout(overrun + KILL_GRACE);
         wait_for("the end of the grandchild", || (!is_alive(grandchild)).then_some(()));
-        // Where nobody reaps orphans, the dead one stays in its group until the run is given up.
+        // If no process reaps orphans, the dead one stays in its group until the run times out.
         let finished = finish(&mut process, overrun + KILL_GRACE + KILL_WAIT);
         assert_eq!((finished.exit, finished.forced), (Some(128 + 15), Some(Forced::Overran)));
     }
@@ -702,7 +703,7 @@ mod tests {
 
         let (mut process, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
         let group = pid_in(&dir) as i32;
-        // What process 1 of a container inherits is its child, as this is ours.
+        // Process 1 of a container inherits orphans as its children: this child stands for one.
         let mut orphan = Command::new("sleep").arg("100").process_group(group).spawn().unwrap();
         process.handle_timeout(START + LIMIT);
         let finished = finish(&mut process, START + LIMIT);
@@ -720,7 +721,7 @@ mod tests {
         process.start(&Task::Hook(elected(8)), &node(), START);
         assert_eq!(process.poll_finished(Lane::Hook), None);
         assert!(process.is_running(Lane::Hook) && is_alive(left));
-        // Whoever waits for the lane may shorten the time that it has.
+        // A caller that waits for the lane may shorten its time.
         let later = START + KILL_GRACE / 2;
         process.cut_short(Lane::Hook, later, START);
         wait_for("its end", || {

@@ -1,4 +1,4 @@
-//! What the daemon and the hook-runner say to each other, over a Unix socket.
+//! The messages between the daemon and the hook-runner, over a Unix socket.
 //!
 //! Each run has a connection of its own, and each message is a line of JSON:
 //!
@@ -9,14 +9,14 @@
 //!       ◀────── RunReply::Finished    the command has ended, and the hook-runner hangs up
 //! ```
 //!
-//! On another connection the daemon asks `Request::Agree`, and is answered `RunReply::Agreed` or
-//! `RunReply::Refused`. A run whose settings differ is refused too, but for what lets go.
+//! On another connection the daemon sends `Request::Agree`, and receives `RunReply::Agreed` or
+//! `RunReply::Refused`. A run with other settings is refused too, unless it releases.
 //!
-//! A run waits behind those that were asked for before in its lane; the lanes run beside each
-//! other. A hook whose daemon hung up is ended when the next hook is asked for. The hook-runner
-//! starts a command only when its `Started` was sent: a daemon that hangs up before takes its run
-//! back, and one that is hung up on before knows that its hook did not run. A hook that has begun
-//! is carried through; a check is ended when nobody waits for it any more.
+//! A run waits for the earlier runs in its lane; the lanes run beside each other. If a daemon hung
+//! up, its hook is ended when the next hook is requested. The hook-runner starts a command only if
+//! it could send its `Started`. So a daemon that hangs up before then withdraws its run, and a
+//! daemon whose connection ends before then knows that its hook did not run. A hook that has begun
+//! runs to its end; a check is ended when no client waits for it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
@@ -28,8 +28,8 @@ use super::digest::Digest;
 use super::{HookFinished, HookNode, Task};
 use crate::types::GroupName;
 
-/// Longest line either side accepts, in bytes with its line feed: room for a request with
-/// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, every one of them escaped.
+/// Longest line either side accepts, in bytes with its line feed: enough for a request with
+/// [`INTERFACES_MAX`] names of [`INTERFACE_NAME_MAX`] bytes, all of them escaped.
 pub const LINE_MAX: usize = 16 * 1024;
 
 /// Most interfaces that a request may name.
@@ -38,20 +38,20 @@ pub const INTERFACES_MAX: usize = 32;
 /// Longest interface name, in bytes: the kernel's bound on alternative names.
 pub const INTERFACE_NAME_MAX: usize = 127;
 
-/// What the daemon asks.
+/// What the daemon requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
     /// To run a command.
     Run(Box<RunRequest>),
-    /// Whether it runs by these settings, and would run anything.
+    /// Whether the hook-runner has these settings, and would run anything.
     Agree {
         /// The daemon's group.
         group: GroupName,
-        /// What the daemon runs by.
+        /// The daemon's settings.
         settings: Digest,
     },
-    /// To end what was asked for on this connection: TERM at once, KILL after this time.
+    /// To end the run of this connection: TERM at once, KILL after this time.
     CutShort(Duration),
 }
 
@@ -59,14 +59,14 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// Which, and for what.
+    /// Which command, and its occasion.
     pub task: Task,
     /// The node it is for.
     pub node: HookNode,
-    /// What the daemon runs by.
+    /// The daemon's settings.
     pub settings: Digest,
-    /// Where a daemon that died left a hook running, how long that may go on after TERM before it
-    /// gets KILL. Only the run of a hook waits for it.
+    /// If a dead daemon left a hook running, the time that hook has between TERM and KILL. Only the
+    /// run of a hook waits for it.
     pub orphan_grace: Duration,
 }
 
@@ -78,7 +78,7 @@ pub enum RunReply {
     Started,
     /// The command ran, or could not be started.
     Finished(HookFinished),
-    /// It runs by these settings.
+    /// The hook-runner has the same settings.
     Agreed,
     /// The command is not run, or would not be, for this reason.
     Refused(String),
@@ -87,16 +87,16 @@ pub enum RunReply {
 /// Why a line from the other side cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// More than [`LINE_MAX`] bytes that nobody took.
+    /// More than [`LINE_MAX`] bytes are waiting.
     #[error("sent a message longer than {LINE_MAX} bytes")]
     TooLong,
-    /// The connection ended before what was to come.
+    /// The connection ended before the expected message.
     #[error("closed the connection")]
     HungUp,
-    /// A message that has no place after those before.
+    /// A message that is not allowed after the earlier ones.
     #[error("sent an unexpected message")]
     OutOfTurn,
-    /// The line is not the JSON of the message. What is told of it is one line, whatever was sent.
+    /// The line is not the JSON of the message. The error is a single line, whatever was sent.
     #[error("sent a line that is not a valid message: {}", .0.to_string().escape_debug())]
     Malformed(#[from] serde_json::Error),
     /// The connection failed.
@@ -104,12 +104,12 @@ pub enum LineError {
     Io(#[from] io::Error),
 }
 
-/// Sends `message` as one line, all of it at once. A fresh connection has room for any message, so
-/// where it does not fit the other side is broken.
+/// Sends `message` as one line, all of it at once. A new connection has room for any message, so if
+/// it does not fit, the other side is broken.
 ///
 /// # Errors
 ///
-/// Where the connection failed or did not take the whole line.
+/// If the connection failed or did not accept the whole line.
 pub fn send(mut stream: impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
@@ -135,17 +135,16 @@ pub enum Connection {
 /// Collects the lines that a side receives.
 #[derive(Debug, Default)]
 pub struct LineReader {
-    /// What came and was not taken.
+    /// Received bytes that are not part of a returned message yet.
     bytes: Vec<u8>,
 }
 
 impl LineReader {
-    /// Reads all there is, until the stream would block or ends.
+    /// Reads all data, until the stream would block or ends.
     ///
     /// # Errors
     ///
-    /// Where the connection failed, or more came than a message may have. Both end the
-    /// conversation.
+    /// If the connection failed, or a message is too long. Both end the conversation.
     pub fn read(&mut self, mut stream: impl Read) -> Result<Connection, LineError> {
         let mut chunk = [0; 1024];
         loop {
@@ -159,11 +158,11 @@ impl LineReader {
         }
     }
 
-    /// Takes the next message, where its line is complete.
+    /// Returns the next message, if its line is complete.
     ///
     /// # Errors
     ///
-    /// Where the line is no such message.
+    /// If the line is no such message.
     pub fn poll_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, LineError> {
         let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
@@ -176,7 +175,7 @@ impl LineReader {
     }
 }
 
-/// Reads interface names as the kernel would accept them, so that none can forge another variable's
+/// Reads interface names with the kernel's own rules, so that no name can forge another variable's
 /// value or a path.
 pub(super) fn interface_names<'de, D: Deserializer<'de>>(
     deserializer: D,

@@ -1,8 +1,8 @@
 //! The note on disk about the hook that runs.
 //!
-//! A process that is killed leaves its hook running. So that the next life does not run another
-//! hook beside it, the shell is noted in a small file while it runs. The file is not synced: what
-//! takes it back, a crash of the machine, ends the hook as well.
+//! A process that is killed leaves its hook running. The next life must not run another hook beside
+//! it, so the shell is noted in a small file while it runs. The file is not synced: a crash of the
+//! machine, which may lose it, ends the hook as well.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::stat::Stat;
 use crate::os::small_file;
 
-/// Largest note, in bytes. A larger one is not ours.
+/// Largest note, in bytes. A larger file is not ours.
 const RECORD_MAX: u64 = 1024;
 
-/// Where the kernel tells which of its lives this is.
+/// Where the kernel shows the id of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The file of the note.
@@ -26,7 +26,8 @@ pub(super) struct Record {
     path: PathBuf,
 }
 
-/// A shell that leads its process group, told apart from every process that got its number later.
+/// A shell that leads its process group, distinguished from every later process with the same
+/// number.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shell {
@@ -59,11 +60,11 @@ impl Record {
         small_file::remove(&self.path)
     }
 
-    /// The shell of the noted hook, where that still runs. One that has ended may have left
-    /// processes in its group on purpose, and its number may by now be another's.
+    /// The shell of the noted hook, if it still runs. If the shell has ended, it may have left
+    /// processes in its group on purpose, and its number may now belong to another process.
     pub(super) fn find(&self) -> io::Result<Option<Pid>> {
-        // What another user wrote would have this process, which may be privileged, send signals to
-        // whom it likes: it is not believed.
+        // A file of another user is ignored: it could make this process, which may be privileged,
+        // send signals to any process that user chooses.
         let Some(note) = small_file::read(&self.path, RECORD_MAX)? else { return Ok(None) };
         let noted: Shell = serde_json::from_slice(&note)?;
         let pid = Pid::from_raw(noted.pid);
@@ -72,9 +73,9 @@ impl Record {
 }
 
 impl Shell {
-    /// The process `pid`; none where it has ended or does not lead its group.
+    /// The process `pid`; none if it has ended or does not lead its group.
     fn living(pid: Pid) -> io::Result<Option<Self>> {
-        // A signal to these numbers would not be for one group.
+        // A signal to these numbers would not reach exactly one group.
         if pid.as_raw() <= 1 {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,

@@ -1,8 +1,9 @@
 //! `lanelect hook-runner`: the privileged half of the hooks.
 //!
-//! The daemon needs no privileges, its hooks often do. This process has them, talks to no network,
-//! and runs three commands only: hook, fence and check of its own configuration. The daemon's
-//! requests say when they run and fill in the variables of their environment, as checked types.
+//! The daemon needs no privileges, but its hooks often do. This process has them. It does not use
+//! the network, and runs three commands only: hook, fence and check of its own configuration. The
+//! daemon's requests say when they run, and give the variables of their environment as checked
+//! types.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -18,8 +19,8 @@ use crate::os::clock;
 use crate::os::notify::Notifier;
 use crate::time::Time;
 
-/// Most connections at a time: the daemon's three, one for each lane, those that a restarted daemon
-/// opens while its predecessor's still run, and its `post-stop`. More wait to be accepted.
+/// Most connections at a time: the daemon's three, one for each lane, those of a restarted daemon
+/// whose predecessor's runs continue, and its `post-stop`. More wait to be accepted.
 pub const CLIENTS_MAX: usize = 8;
 
 /// Pause after an accept that failed for lack of resources.
@@ -29,10 +30,10 @@ const LISTENER: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const FIRST_CLIENT: Token = Token(2);
 
-/// Why the hook-runner could not start or go on.
+/// Why the hook-runner could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum HookRunnerError {
-    /// The configuration does not hold, or may be somebody else's.
+    /// The configuration is invalid, or another user may have written it.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// It has no socket.
@@ -44,19 +45,19 @@ pub enum HookRunnerError {
 }
 
 impl HookRunnerError {
-    /// Whether the configuration has to be mended first.
+    /// Whether the administrator must correct the configuration first.
     pub const fn is_config(&self) -> bool {
         matches!(self, HookRunnerError::Config(_))
     }
 }
 
 /// Serves requests until SIGTERM or SIGINT, then waits for the hook that runs, within its limits.
-/// It reads its commands again when its daemon runs by others.
+/// It reads its commands again if its daemon has others.
 ///
 /// # Errors
 ///
-/// Where it cannot listen, or the event loop fails. A configuration that does not hold is one only
-/// where that is to say where to listen.
+/// If it cannot listen, or the event loop fails. An invalid configuration is an error only if it
+/// must name the socket.
 pub fn run(source: ConfigSource) -> Result<(), HookRunnerError> {
     HookRunner::new(source)?.serve()
 }
@@ -66,7 +67,7 @@ struct HookRunner {
     signals: Signals,
     /// None once it stops.
     listener: Option<Listener>,
-    /// When connections may be waiting to be accepted; none where there are none.
+    /// When connections may be waiting to be accepted; none if there are none.
     accept_at: Option<Time>,
     server: HookServer,
 }
@@ -75,7 +76,7 @@ impl HookRunner {
     fn new(source: ConfigSource) -> Result<Self, HookRunnerError> {
         let now = clock::now();
         let poll = Poll::new()?;
-        // Before anything else, so that no signal ends a hook-runner that is about to serve.
+        // Before anything else: no signal may end a hook-runner that is about to serve.
         let mut signals = Signals::new([SIGCHLD, SIGHUP, SIGTERM, SIGINT])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let mut listener = match Listener::inherited()? {
@@ -119,7 +120,7 @@ impl HookRunner {
         for signal in self.signals.pending() {
             match signal {
                 SIGCHLD => self.server.handle_child_signal(now),
-                // The daemon's next question has the file read.
+                // The daemon's next question makes the server read the file.
                 SIGHUP => {}
                 _ => is_stop = true,
             }
@@ -129,13 +130,13 @@ impl HookRunner {
         }
     }
 
-    /// Takes no more connections, and waits for the hook that runs.
+    /// Accepts no more connections, and waits for the hook that runs.
     fn stop(&mut self, now: Time) {
         let Some(mut listener) = self.listener.take() else { return };
         log::info!("the hook-runner stops");
         self.accept_at = None;
         self.server.stop(now);
-        // An inherited socket stays open on standard input, and would stay watched.
+        // An inherited socket stays open on standard input, and would stay registered.
         if let Err(error) = self.poll.registry().deregister(&mut listener.socket) {
             log::warn!("cannot stop watching the listening socket: {error}");
         }
@@ -148,8 +149,8 @@ impl HookRunner {
         }
     }
 
-    /// Accepts until none is waiting or no place is free. The poll tells of new connections only
-    /// once, so `accept_at` remembers that some may be left.
+    /// Accepts until none is waiting or the limit is reached. The poll reports new connections only
+    /// once, so `accept_at` notes that some may be left.
     fn accept_clients(&mut self, now: Time) {
         while self.server.clients() < CLIENTS_MAX {
             let Some(listener) = &self.listener else { return };

@@ -1,4 +1,4 @@
-//! When the health check is due, and which of its ends count.
+//! When the health check is due, and which of its results count.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use crate::config::Config;
 use crate::core::hook::HookOutcome;
 use crate::time::Time;
 
-/// Beyond its time limit, how long the end of a check may take to be told: what gets TERM needs a
-/// moment to end, and the hook-runner one to say so.
+/// Time for a check to end and be reported after its time limit: a process that gets TERM needs a
+/// moment to end, and the hook-runner needs one to report it.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often the check runs, and for how long it may.
@@ -20,7 +20,7 @@ pub struct CheckSettings {
 }
 
 impl CheckSettings {
-    /// None where no check is configured.
+    /// None if no check is configured.
     pub fn new(config: &Config) -> Option<Self> {
         Some(CheckSettings {
             command: config.check.clone()?,
@@ -30,18 +30,18 @@ impl CheckSettings {
     }
 }
 
-/// What is to be done now.
+/// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// To start the check.
+    /// Start the check.
     Start,
-    /// To count it as failed: it should have ended long ago.
+    /// Count it as failed: it should have ended long ago.
     Overdue,
 }
 
-/// The timetable of the check. It starts one interval after it last started; one that has not ended
-/// by then is waited for. One that is overdue counts as failed, and once more with each interval,
-/// until it has ended: what hangs is not healthy, and is not run twice.
+/// The timetable of the check. It starts one interval after its last start, and after the end of
+/// the previous run. An overdue check counts as failed, and once more with each interval, until it
+/// has ended: a service that hangs is not healthy, and two checks never run at a time.
 #[derive(Debug)]
 pub struct CheckSchedule {
     settings: Option<CheckSettings>,
@@ -52,18 +52,19 @@ pub struct CheckSchedule {
 #[derive(Debug)]
 struct UnderWay {
     overdue_at: Time,
-    /// Whether its end tells anything: it has not been counted, and is not of an earlier command.
+    /// Whether its end has a meaning: it was not counted yet, and its command is still the
+    /// configured one.
     counts: bool,
 }
 
 impl CheckSchedule {
-    /// With the first check due at `now`, where there is one.
+    /// With the first check due at `now`, if there is one.
     pub const fn new(settings: Option<CheckSettings>, now: Time) -> Self {
         CheckSchedule { settings, next_start: now, under_way: None }
     }
 
-    /// Takes other settings. Returns whether the check that is under way is to be ended: it is not
-    /// the one that is asked for now.
+    /// Applies other settings. Returns whether the caller must end the check in progress, because
+    /// it belongs to the previous settings.
     pub fn reconfigure(&mut self, settings: Option<CheckSettings>, now: Time) -> bool {
         let command = |settings: &Option<CheckSettings>| {
             settings.as_ref().map(|settings| settings.command.clone())
@@ -75,13 +76,13 @@ impl CheckSchedule {
         is_another && self.disregard(now)
     }
 
-    /// There are no more checks. Returns whether one is under way that is to be ended.
+    /// Stops the checks. Returns whether the caller must end a check in progress.
     pub fn stop(&mut self, now: Time) -> bool {
         self.settings = None;
         self.disregard(now)
     }
 
-    /// When [`poll_due`](Self::poll_due) next has something; none where there is no check.
+    /// When [`poll_due`](Self::poll_due) next has something; none if there is no check.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.settings.as_ref()?;
         Some(self.under_way.as_ref().map_or(self.next_start, |check| check.overdue_at))
@@ -101,14 +102,14 @@ impl CheckSchedule {
         Some(Due::Start)
     }
 
-    /// The check has ended. Returns whether it passed; none where that no longer matters.
+    /// The check has ended. Returns whether it passed; none if the result no longer matters.
     pub fn handle_finished(&mut self, finished: &HookFinished) -> Option<bool> {
         let check = self.under_way.take()?;
         check.counts.then_some(finished.outcome == HookOutcome::Succeeded)
     }
 
-    /// The end of the check that is under way tells nothing, and it gets the time that any other
-    /// has to end. Returns whether there is one.
+    /// Makes the result of the check in progress not count, and gives it the usual time to end.
+    /// Returns whether there is one.
     fn disregard(&mut self, now: Time) -> bool {
         let timeout = self.settings.as_ref().map_or(Duration::ZERO, |settings| settings.timeout);
         let Some(check) = &mut self.under_way else { return false };

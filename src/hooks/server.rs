@@ -1,12 +1,12 @@
-//! The hook-runner's work: takes requests on connections, runs them in turn, and answers.
+//! The hook-runner's work: receives requests on connections, runs them in turn, and answers.
 //!
-//! It runs by the settings that the daemon goes by. If the two differ, it reads its own file once
-//! more. If they still differ, it refuses `elected`, `reaffirmed` and checks, and runs `started`,
-//! `demoted` and the fence command all the same, because these release. So it never changes its
-//! commands by itself, and the settings that took over also release.
+//! It needs the same settings as the daemon. If the two differ, it reads its own file once more. If
+//! they still differ, it refuses `elected`, `reaffirmed` and checks. It runs `started`, `demoted`
+//! and the fence command all the same, because these release. So it never changes its commands by
+//! itself, and the settings that took over also release.
 //!
-//! It is the only way in which a command is run. `lanelect hook-runner` serves the connections to
-//! its socket; a daemon without `hook_socket`, and its `post-stop`, serve connections of their own.
+//! Every command runs this way. `lanelect hook-runner` serves the connections to its socket; a
+//! daemon without `hook_socket`, and its `post-stop`, serve connections of their own.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,10 +25,11 @@ use crate::core::hook::HookEvent;
 use crate::time::Time;
 use crate::types::{GroupName, Term};
 
-/// Highest term that any run may have: half of what a term can count to.
+/// Highest term that any run may have: half of the range of terms.
 const TERM_MAX: Term = Term(1 << 63);
 
-/// How far the term of a run may be above those before. More than elections get to in a lifetime.
+/// How far the term of a run may be above earlier ones. Elections never reach this number in a
+/// lifetime.
 const TERM_STEP_MAX: u64 = 1 << 32;
 
 /// How long a client may take to send its request.
@@ -42,24 +43,24 @@ pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
 /// harmless.
 #[derive(Debug)]
 pub struct HookServer {
-    /// None where it was not read yet.
+    /// None if it was not read yet.
     group: Option<GroupName>,
     process: HookProcess,
-    /// None in the daemon, whose settings these are.
+    /// None in the daemon, which has the settings itself.
     file: Option<SettingsFile>,
     queues: Lanes<Queue>,
     clients: Vec<Client>,
     next_token: usize,
-    /// Why the last request was refused; none where it was not.
+    /// Why the last request was refused; none if it was not refused.
     last_refusal: Option<String>,
     is_stopping: bool,
 }
 
-/// Where a hook-runner that is a process of its own has its settings from.
+/// Where a separate hook-runner process gets its settings from.
 #[derive(Debug)]
 struct SettingsFile {
     source: ConfigSource,
-    /// What was read; none where there was never anything to be trusted.
+    /// The settings that were read; none if no file could be trusted so far.
     digest: Option<Digest>,
     /// The highest term that a hook ran for.
     highest: Option<Term>,
@@ -68,7 +69,7 @@ struct SettingsFile {
 /// Runs in one lane, one after the other.
 #[derive(Debug, Default)]
 struct Queue {
-    /// The connection that the end of the running one is reported to.
+    /// The connection that gets the report when the current run ends.
     asker: Option<Token>,
     /// Requests whose turn has not come, oldest first.
     waiting: VecDeque<(Token, Box<RunRequest>)>,
@@ -79,13 +80,13 @@ struct Client {
     token: Token,
     stream: UnixStream,
     line: LineReader,
-    /// Until when its request must be there; none once it is.
+    /// Time limit for its request; none once it has arrived.
     request_due: Option<Time>,
 }
 
 impl HookServer {
-    /// Without a client. Begins to end a hook that an earlier life of this process left running,
-    /// which it finds in the file `record`; the first run waits for that. Clients get tokens from
+    /// Without a client. Begins to end a hook that an earlier life of this process left running and
+    /// noted in the file `record`; the first run waits for that. Clients get tokens from
     /// `first_token` on.
     pub fn new(
         group: GroupName,
@@ -111,8 +112,8 @@ impl HookServer {
         }
     }
 
-    /// The same, by the settings in a file. Where that cannot be trusted, or is wrong, every
-    /// request is refused until it can: the file is read again for each.
+    /// The same, with the settings in a file. If the file is invalid or cannot be trusted, every
+    /// request is refused. The file is read again for each request.
     pub fn by_file(source: ConfigSource, first_token: Token, now: Time) -> Self {
         let nothing = HookProcess::new(HookSettings::default(), PathBuf::new(), now);
         let mut server = HookServer::with(None, nothing, first_token);
@@ -123,7 +124,7 @@ impl HookServer {
         server
     }
 
-    /// Takes other commands and other time limits, from the next run on.
+    /// Applies other commands and other time limits, from the next run on.
     pub fn reconfigure(&mut self, settings: HookSettings) {
         self.process.reconfigure(settings);
     }
@@ -138,8 +139,8 @@ impl HookServer {
         self.clients.len()
     }
 
-    /// Whether a run is under way, or one of an earlier life is being ended. One that KILL does not
-    /// end does not count.
+    /// Whether a run is in progress, or one of an earlier life is being ended. A run that KILL does
+    /// not end does not count.
     pub fn is_busy(&self) -> bool {
         let is_busy = |lane| self.process.is_running(lane) && !self.process.is_stuck(lane);
         Lane::ALL.into_iter().any(is_busy)
@@ -150,13 +151,12 @@ impl HookServer {
         self.process.hook_that_took_over()
     }
 
-    /// Takes a new client. Its events are to be handed to [`handle_client`](Self::handle_client);
-    /// where there is no `registry` to get them from, [`serve_all`](Self::serve_all) looks for what
-    /// it sent.
+    /// Adds a new client. The caller hands its events to [`handle_client`](Self::handle_client);
+    /// without a `registry` for events, [`serve_all`](Self::serve_all) checks for data from it.
     ///
     /// # Errors
     ///
-    /// Where its connection cannot be registered.
+    /// If its connection cannot be registered.
     pub fn adopt(
         &mut self,
         mut stream: UnixStream,
@@ -179,7 +179,7 @@ impl HookServer {
             return;
         };
         match client.receive() {
-            // What it sent last is moot: nobody is left to be answered.
+            // Its last request no longer matters: there is no client left to answer.
             Ok((Connection::Closed, _)) => self.handle_hangup(token, now),
             Ok((Connection::Open, requests)) => {
                 for request in requests {
@@ -226,7 +226,8 @@ impl HookServer {
         request_due.chain(self.process.poll_timeout()).min()
     }
 
-    /// Begins no more runs: those whose turn has not come are not run. A check is of no more use.
+    /// Starts no more runs: queued runs are dropped. A check is ended, because its result is not
+    /// needed.
     pub fn stop(&mut self, now: Time) {
         self.is_stopping = true;
         self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
@@ -254,7 +255,7 @@ impl HookServer {
         }
     }
 
-    /// Says why requests are refused, once: a daemon asks every second, and each check asks too.
+    /// Logs why requests are refused, once: a daemon asks every second, and so does each check.
     fn log_refusal(&mut self, refusal: &str) {
         if self.last_refusal.as_deref() != Some(refusal) {
             log::warn!("rejected a request: {refusal}");
@@ -262,7 +263,7 @@ impl HookServer {
         }
     }
 
-    /// Why a request is none for this hook-runner.
+    /// Why this hook-runner refuses a request.
     fn objection_to(&mut self, request: &Request, now: Time) -> Option<String> {
         let (group, settings, task) = match request {
             Request::Run(request) => {
@@ -300,8 +301,8 @@ impl HookServer {
         self.note_term(task)
     }
 
-    /// Reads the file, where the daemon runs by other settings than this hook-runner, and takes
-    /// them where they are in it. An error says why the two do not agree.
+    /// Reads the file if the daemon has other settings than this hook-runner, and applies the
+    /// file's settings if they are the daemon's. An error says why the two do not agree.
     fn read_file(&mut self, asked: Option<Digest>, now: Time) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let known = file.digest;
@@ -326,7 +327,7 @@ impl HookServer {
         let settings = HookSettings::from(config);
         let Some(file) = &mut self.file else { return };
         if file.digest.is_none() {
-            // Nothing ever ran here.
+            // No command has run yet.
             let record = config::state_file(&config.state_dir, config.group, "hook");
             self.process = HookProcess::new(settings, record, now);
             self.group = Some(config.group);
@@ -340,8 +341,8 @@ impl HookServer {
         }
     }
 
-    /// Why a run is not to have this term. A daemon that was taken over could otherwise have the
-    /// hook put one into a table of fencing tokens that no later leader ever gets to.
+    /// Why a run must not have this term. An attacker in control of the daemon could otherwise make
+    /// the hook write a term into a table of fencing tokens that no later leader ever reaches.
     fn note_term(&mut self, task: &Task) -> Option<String> {
         let file = self.file.as_mut()?;
         let term = task.term();
@@ -359,16 +360,16 @@ impl HookServer {
         None
     }
 
-    /// Ends a hook that a daemon which died left running: the next one does not wait for it to end
-    /// by itself.
+    /// Ends a hook that a dead daemon left running: the next run does not wait for it to end by
+    /// itself.
     fn end_orphan(&mut self, kill_at: Time, now: Time) {
         if self.queues[Lane::Hook].asker.is_none() && self.process.is_running(Lane::Hook) {
             self.process.cut_short(Lane::Hook, kill_at, now);
         }
     }
 
-    /// Ends what this client asked for, or takes it back where its turn has not come. The fence
-    /// command is never cut short.
+    /// Ends this client's run, or withdraws its request if the run has not begun. The fence command
+    /// is never cut short.
     fn cut_short(&mut self, token: Token, by: Time, now: Time) {
         for lane in [Lane::Hook, Lane::Check] {
             if self.queues[lane].asker == Some(token) {
@@ -379,8 +380,8 @@ impl HookServer {
         }
     }
 
-    /// Takes back what the client asked for where it has not begun; else lets it run on, but for a
-    /// check.
+    /// Withdraws the client's request if its run has not begun. A run that has begun continues,
+    /// except for a check.
     fn handle_hangup(&mut self, token: Token, now: Time) {
         self.clients.retain(|client| client.token != token);
         for lane in Lane::ALL {
@@ -401,8 +402,8 @@ impl HookServer {
         }
     }
 
-    /// Reports in each lane how the run ended, and starts the next, until they take their time or
-    /// none is left.
+    /// Reports in each lane how the run ended, and starts the next one, until a run is in progress
+    /// or the queue is empty.
     fn drive(&mut self, now: Time) {
         while Lane::ALL.into_iter().any(|lane| self.drive_lane(lane, now)) {}
     }
@@ -425,7 +426,8 @@ impl HookServer {
         true
     }
 
-    /// Tells the client that its run starts. One that cannot be told has taken its run back.
+    /// Reports to the client that its run starts. If that fails, the client has withdrawn its
+    /// request.
     fn announce(&mut self, token: Token, now: Time) -> bool {
         let Some(client) = self.clients.iter().find(|client| client.token == token) else {
             return false;
@@ -454,7 +456,7 @@ impl HookServer {
     }
 }
 
-/// Whether a run must not be left out because of settings that differ.
+/// Whether a run must take place even if the settings differ.
 const fn lets_go(task: &Task) -> bool {
     match task {
         Task::Hook(run) => matches!(run.event, HookEvent::Started | HookEvent::Demoted),
@@ -464,7 +466,7 @@ const fn lets_go(task: &Task) -> bool {
 }
 
 impl Queue {
-    /// Removes what the client asked for from the queue; returns whether it was there.
+    /// Removes the client's request from the queue; returns whether it was queued.
     fn take_back(&mut self, token: Token) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|(asker, _)| *asker != token);
@@ -473,7 +475,7 @@ impl Queue {
 }
 
 impl Client {
-    /// Reads on. The first request asks for something, and those after it may only cut that short.
+    /// Reads more. The first request starts something; later ones may only cut it short.
     fn receive(&mut self) -> Result<(Connection, Vec<Request>), LineError> {
         let connection = self.line.read(&mut self.stream)?;
         let mut requests = Vec::new();

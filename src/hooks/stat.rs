@@ -1,4 +1,4 @@
-//! What the kernel tells of a process in proc_pid_stat(5).
+//! What the kernel reports about a process in proc_pid_stat(5).
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
-    /// Whether nothing of it runs any more, although it was not waited for.
+    /// Whether no part of it runs any more, although it was not reaped.
     pub(super) is_dead: bool,
     /// Its process group.
     pub(super) group: Pid,
@@ -18,7 +18,7 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    /// Of the process `pid`; none where there is none.
+    /// Of the process `pid`; none if there is none.
     pub(super) fn of(pid: Pid) -> io::Result<Option<Self>> {
         match fs::read_to_string(format!("/proc/{pid}/stat")) {
             Ok(text) => Ok(Stat::parse(&text)),
@@ -30,7 +30,7 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // The second field is the command's name, which may hold anything.
+        // The second field is the command's name, which may contain anything.
         let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
         let field = |number: usize| fields.get(number - 3).copied();
         // The first thread of a process may have ended before the others.
@@ -43,7 +43,7 @@ impl Stat {
     }
 }
 
-/// Whether anything of `group` still runs. Where that cannot be known, it does.
+/// Whether anything of `group` still runs. If that is unknown, it counts as running.
 pub(super) fn is_group_alive(group: Pid) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else { return true };
     let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -51,7 +51,7 @@ pub(super) fn is_group_alive(group: Pid) -> bool {
         .filter_map(|pid| Stat::of(Pid::from_raw(pid)).ok()?)
         .filter(|process| process.group == group)
         .collect();
-    // Another user's may be hidden.
+    // Another user's processes may be hidden.
     members.is_empty() || members.iter().any(|process| !process.is_dead)
 }
 

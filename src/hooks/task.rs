@@ -1,7 +1,7 @@
-//! What is run: which command, and what its environment says.
+//! What runs: the command, and the variables of its environment.
 //!
-//! Each command has a lane of its own. In a lane there is one run at a time; the lanes run beside
-//! each other, so that a hook that takes its time delays neither the fence command nor the check.
+//! Each command has its own lane. A lane has one run at a time, and the lanes run beside each
+//! other: a slow hook delays neither the fence command nor the check.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::types::{NodeId, Role, Term};
 /// The variables of one run.
 pub(super) type Environment = Vec<(&'static str, String)>;
 
-/// Which command is run.
+/// The command of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// The hook.
@@ -28,12 +28,12 @@ pub enum Lane {
     Check,
 }
 
-/// One of something for each lane, in the order of [`Lane::ALL`].
+/// One value for each lane, in the order of [`Lane::ALL`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lanes<T>(pub [T; Lane::ALL.len()]);
 
-/// One run of a command. Every part is a checked type: nothing in here can name a command or a
-/// variable, or hold a line break.
+/// One run of a command. Every part is a checked type: no part can name a command or a variable, or
+/// contain a line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Task {
@@ -41,7 +41,7 @@ pub enum Task {
     Hook(HookRun),
     /// Of the fence command.
     Fence {
-        /// The term of the leadership whose hooks have not let go.
+        /// The term of the leadership whose hooks have not released.
         term: Term,
     },
     /// Of the health check.
@@ -57,8 +57,9 @@ impl Lane {
     /// Every lane.
     pub const ALL: [Lane; 3] = [Lane::Hook, Lane::Fence, Lane::Check];
 
-    /// At which level the log is told what would be told at `level`. A check comes round every
-    /// second, and what goes wrong with it too: there the change is told, by whoever keeps count.
+    /// The log level for a line that would be logged at `level`. A check runs every second, and its
+    /// failures repeat as often. Only changes are logged at the usual level, by the module that
+    /// counts.
     pub(super) fn loudness(self, level: Level) -> Level {
         match self {
             Lane::Hook | Lane::Fence => level,
@@ -78,12 +79,12 @@ impl fmt::Display for Lane {
 }
 
 impl<T> Lanes<T> {
-    /// What `make` makes for each lane.
+    /// Calls `make` for each lane.
     pub fn of(make: impl FnMut(Lane) -> T) -> Self {
         Lanes(Lane::ALL.map(make))
     }
 
-    /// The same where it may fail.
+    /// The same if `make` may fail.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl<T> Lanes<T> {
 }
 
 impl<T: PartialEq> Lanes<T> {
-    /// The lane whose this is.
+    /// The lane of this value.
     pub fn lane_of(&self, value: &T) -> Option<Lane> {
         Lane::ALL.into_iter().find(|lane| self[*lane] == *value)
     }
@@ -126,7 +127,7 @@ impl<T> IndexMut<Lane> for Lanes<T> {
 }
 
 impl Task {
-    /// Where it runs.
+    /// The lane that it runs in.
     pub const fn lane(&self) -> Lane {
         match self {
             Task::Hook(_) => Lane::Hook,
@@ -151,7 +152,7 @@ impl Task {
         }
     }
 
-    /// The variables that tell the command about its run on `node`.
+    /// The variables that describe the run on `node` to the command.
     pub(super) fn environment(&self, node: &HookNode) -> Environment {
         let mut variables = match self {
             Task::Hook(run) => hook_variables(run),
@@ -173,7 +174,7 @@ impl Task {
     }
 }
 
-/// As the log calls it.
+/// The name in the log.
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

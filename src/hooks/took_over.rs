@@ -1,28 +1,27 @@
 //! The note on disk about the hook that took over.
 //!
-//! What a hook took over, only that hook can let go of. The process that runs the hooks may be
-//! started again meanwhile, and its config file may hold another hook by then. The file is not
-//! synced: after a crash of the machine the first hook is `started`, which runs as it is
-//! configured.
+//! Only the hook that took a resource can release it. The process that runs the hooks may have
+//! restarted since, and its config file may now contain another hook. The file is not synced: after
+//! a crash of the machine the first hook is `started`, which runs as configured.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::os::small_file;
 
-/// Largest note, in bytes. A larger one is not ours.
+/// Largest note, in bytes. A larger file is not ours.
 const NOTE_MAX: u64 = 1024 * 1024;
 
 /// The hook that ran last for `started` or `elected`.
 #[derive(Debug)]
 pub(super) struct TookOver {
     path: PathBuf,
-    /// None where no hook ever ran; none within where none was configured then.
+    /// None if no hook ever ran; none within if no hook was configured then.
     command: Option<Option<String>>,
 }
 
 impl TookOver {
-    /// What an earlier life noted in the file `path`.
+    /// The note of an earlier life in the file `path`.
     pub(super) fn read(path: PathBuf) -> Self {
         let command = small_file::read(&path, NOTE_MAX)
             .and_then(|note| Ok(note.map(|note| serde_json::from_slice(&note)).transpose()?));
@@ -37,7 +36,7 @@ impl TookOver {
         TookOver { path, command }
     }
 
-    /// The hook that took over, where one did.
+    /// The hook that took over, if one did.
     pub(super) const fn command(&self) -> Option<&Option<String>> {
         self.command.as_ref()
     }
