@@ -1,18 +1,17 @@
 //! The event loop: one thread, one poll, everything bounded.
 //!
-//! A turn takes the datagrams that wait, then what this host has to tell (signals, ends of hooks,
-//! what is on disk), then whatever is due, and then the clients; it carries out what the election
-//! asks for after each. Then it sleeps until the earliest deadline. Datagrams come before
-//! deadlines, so that a daemon that was stopped for a while hears what it missed before it draws
-//! conclusions from the time. Clients come last, so that it knows by then what the time has
+//! A turn processes the waiting datagrams, then the events of this host (signals, ends of hooks,
+//! saved state), then whatever is due, and then the clients. After each step it carries out what
+//! the election requests. Then it sleeps until the earliest deadline. Datagrams come before
+//! deadlines: a daemon that was stopped for a while first receives what it missed, before it draws
+//! conclusions from the time. Clients come last, because the daemon then knows what the time has
 //! changed.
 //!
-//! Nobody keeps a time for later: whoever tells the election something reads the clock for it,
-//! after what is told has happened. A process that is stopped in between thus dates nothing too
-//! early.
+//! No code stores a time for later: each caller of the election reads the clock after the event
+//! that it reports. So a process that is stopped in between never dates an event too early.
 //!
-//! `setup` puts the daemon together, `outputs` carries out what the election asks for, `checks`
-//! runs the health check, `requests` answers clients, `reload` reads the configuration again.
+//! `setup` creates the daemon, `outputs` carries out what the election requests, `checks` runs the
+//! health check, `requests` answers clients, `reload` reads the configuration again.
 
 mod checks;
 mod outputs;
@@ -49,22 +48,22 @@ use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
 
-/// Datagrams taken in one turn. More wait for the next, so that a flood delays no deadline by more
+/// Datagrams processed in one turn. More wait for the next turn: a flood delays no deadline by more
 /// than a few milliseconds.
 const DATAGRAMS_PER_TURN: usize = 1024;
 
-/// Events taken in one turn; more are told in the next.
+/// Events processed in one turn; the next turn reports more.
 const EVENTS_PER_TURN: usize = 128;
 
-/// How long a daemon that stops waits for the disk.
+/// How long a stopping daemon waits for the disk.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const HOOKS: Lanes<Token> = Lanes([Token(2), Token(3), Token(4)]);
-/// The threads that write the state and read the configuration have something to tell.
+/// The threads that write the state and read the configuration have something to report.
 const THREADS: Token = Token(5);
-/// Whether the hook-runner runs by the same configuration.
+/// Whether the hook-runner has the same configuration.
 const AGREEMENT: Token = Token(6);
 const TRANSPORT: Token = Token(7);
 const CONTROL: Token = Token(TRANSPORT.0 + transport::TOKENS);
@@ -81,7 +80,7 @@ pub(super) struct Daemon {
     codec: Codec,
     writer: Writer,
     reloads: Reloads,
-    /// Clients that are answered once the state is on disk.
+    /// Clients that get their answers once the state is on disk.
     replies: Replies,
     transport: Transport,
     control: ControlServer,
@@ -116,8 +115,8 @@ impl Daemon {
         }
     }
 
-    /// Most turns bring a datagram and nothing else. What they do not need they do not touch: after
-    /// a sleep each piece of code and data that is used is a wait for the memory.
+    /// Most turns process one datagram and nothing else. They use as little code and data as
+    /// possible: after a sleep each access to new code or data waits for the memory.
     fn turn(&mut self, events: &Events) {
         self.receive();
         let has_news = self.take_events(events);
@@ -132,14 +131,14 @@ impl Daemon {
         self.alarm.set(self.next_deadline())?;
         let wait = self.transport.has_more().then_some(Duration::ZERO);
         let mut outcome = self.poll.poll(events, wait);
-        // A daemon that was stopped and goes on is interrupted here. What became ready meanwhile
-        // has to be looked at before any deadline is.
+        // If a daemon was stopped and continues, a signal interrupts it here. It must look at what
+        // became ready meanwhile before any deadline.
         while outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
             outcome = self.poll.poll(events, Some(Duration::ZERO));
         }
         outcome?;
         for event in events.iter() {
-            // Told before anything is read, so that nothing that waits is overlooked.
+            // Notified before anything is read, so nothing that waits is missed.
             self.transport.handle_event(event.token());
         }
         Ok(())
@@ -161,12 +160,12 @@ impl Daemon {
         .min()
     }
 
-    /// Hands the datagrams that wait to the election.
+    /// Passes the waiting datagrams to the election.
     fn receive(&mut self) {
         for _ in 0..DATAGRAMS_PER_TURN {
             let Some(received) = self.transport.receive() else { return };
-            // Read when the datagram is here: what a voter promises about it must not begin before
-            // it was sent.
+            // The clock is read after the datagram has arrived: a voter's promise about it must not
+            // begin before the datagram was sent.
             let now = clock::now();
             match read(&self.codec, &received) {
                 Ok(message) => {
@@ -186,8 +185,8 @@ impl Daemon {
         }
     }
 
-    /// Takes in what this host has to tell, and returns whether that was anything; what clients
-    /// have is left.
+    /// Processes the events of this host, and returns whether there were any; requests of clients
+    /// are left for later.
     fn take_events(&mut self, events: &Events) -> bool {
         let mut has_news = false;
         for event in events.iter() {
@@ -221,7 +220,7 @@ impl Daemon {
     }
 
     fn do_what_is_due(&mut self) {
-        // Before any hook is begun: a lease may have run out. What has ended meanwhile ended in
+        // Before any hook begins: a lease may have expired. Hooks that have ended by now ended in
         // time.
         self.report_finished_hooks();
         self.let_time_pass();
@@ -243,12 +242,12 @@ impl Daemon {
         }
     }
 
-    /// The service manager was told just now that this daemon lives.
+    /// This daemon has just reported to the watchdog of the service manager.
     fn feed_watchdog_from(&mut self, now: Time) {
         self.watchdog_due = self.notifier.watchdog_interval().map(|interval| now + interval);
     }
 
-    /// A node stands only where its hook-runner runs by the same configuration.
+    /// A node is eligible only if its hook-runner has the same configuration.
     fn take_agreement(&mut self) {
         if let Some(agrees) = self.hooks.poll_agreement() {
             self.election.handle_hook_runner(clock::now(), agrees);
@@ -262,7 +261,7 @@ impl Daemon {
         self.carry_out();
     }
 
-    /// Looks at what others may change around a daemon: interfaces, and the files of its control
+    /// Checks what others may change around a daemon: interfaces, and the files of its control
     /// socket.
     fn rescan(&mut self) {
         let was_blind = self.transport.is_blind();
@@ -272,7 +271,7 @@ impl Daemon {
             _ => {}
         }
         if self.control.restore() {
-            // Whoever removed the socket has removed what lies beside it, too.
+            // If the socket was removed, the files beside it probably were, too.
             self.keep_crash_plan();
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {
@@ -292,7 +291,7 @@ impl Daemon {
         self.carry_out();
     }
 
-    /// The last thing that a daemon does: nothing else is under way that could be kept waiting.
+    /// The last step of a daemon: nothing else is in progress that would have to wait.
     fn finish_saving(&mut self) {
         if !self.writer.finish(STOP_PATIENCE, clock::now()) {
             let why = self.writer.failure().unwrap_or("the disk does not respond");
@@ -302,13 +301,13 @@ impl Daemon {
     }
 }
 
-/// What a datagram says, or why it does not count.
+/// The content of a datagram, or why it is rejected.
 fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Message, Cause<'a>> {
     let datagram = received.datagram.map_err(Cause::Stray)?;
     codec.decode(received.source, datagram).map_err(|reject| Cause::Reject(reject, datagram))
 }
 
-/// Brings the sockets in line with the host's interfaces, and says what changed.
+/// Brings the sockets in line with the host's interfaces, and logs what changed.
 fn rescan(transport: &mut Transport, now: Time) -> Result<(), transport::RescanError> {
     for change in transport.rescan(now)? {
         if change.is_loss() {

@@ -33,10 +33,10 @@ use crate::daemon::store::StoreError;
 use crate::daemon::transport::{RescanError, TransportError};
 use crate::os::socket_file::BindError;
 
-/// Why the daemon did not start, or ended without being asked to.
+/// Why the daemon did not start, or ended without a request.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The configuration does not hold.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The key file cannot be used.
@@ -45,10 +45,10 @@ pub enum RunError {
     /// The state on disk cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The state on disk cannot be written, and quorum mode rests on it.
+    /// The state on disk cannot be written, and quorum mode depends on it.
     #[error("{0}; in quorum mode a daemon starts only if it can save its votes and promises")]
     NoMemory(#[source] StoreError),
-    /// The group cannot be reached in any way.
+    /// The group cannot be reached through any interface.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The host's interfaces cannot be listed.
@@ -60,7 +60,7 @@ pub enum RunError {
     /// `socket_group` cannot be resolved.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The system gives no randomness, timer, signals or polling.
+    /// The system provides no randomness, timer, signals or polling.
     #[error("cannot run the event loop: {0}")]
     EventLoop(#[from] io::Error),
     /// The node id is in use.
@@ -90,17 +90,17 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether it is the configuration that has to change.
+    /// Whether the administrator must change the configuration.
     pub const fn is_config(&self) -> bool {
         matches!(self, RunError::Config(_) | RunError::Keys(_))
     }
 }
 
-/// Runs the daemon until it is told to stop, and then until it has handed over.
+/// Runs the daemon until it is asked to stop, and then until it has handed over.
 ///
 /// # Errors
 ///
-/// Where it cannot start, or another node holds its id.
+/// If it cannot start, or another node has its id.
 pub fn run(source: ConfigSource) -> Result<(), RunError> {
     let config = source.load_for_daemon()?;
     let keyring = config.key_file.as_deref().map(keys::load).transpose()?;

@@ -1,5 +1,5 @@
-//! What the log says of an election: one line for each thing that happened, as a story, and never
-//! more lines than people can read.
+//! What the log reports about an election: one line for each event, as a story, at a rate that
+//! people can read.
 
 use std::time::Duration;
 
@@ -9,21 +9,22 @@ use crate::core::output::{Event, Transition};
 use crate::time::Time;
 use crate::types::{NodeId, Role};
 
-/// Lines about what others do in a minute. What this node does is always told.
+/// Most lines in a minute about events that other nodes cause. Lines about this node's own actions
+/// are not limited.
 const LINES_PER_MINUTE: u32 = 120;
 
 /// How long a minute is.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Tells the log.
+/// Writes the log.
 #[derive(Debug)]
 pub(super) struct Narration {
     node_id: NodeId,
     minute_began: Time,
     lines: u32,
     withheld: u64,
-    /// Candidacies since there last was a leader. Where there is no majority there is none for
-    /// long, and one is told for all.
+    /// Candidacies since the last leader. Without a majority there may be no leader for long, and
+    /// one line then stands for all candidacies.
     candidacies: u32,
 }
 
@@ -61,7 +62,7 @@ impl Narration {
         has_room
     }
 
-    /// Whether this node only stands once more, or has once more stood in vain.
+    /// Whether this node only stands for election again, or has again failed to become the leader.
     fn is_repeated(&mut self, transition: &Transition) -> bool {
         if transition.leader.is_some() {
             self.candidacies = 0;
@@ -90,8 +91,8 @@ impl Narration {
     }
 }
 
-/// Whether nobody else can make this happen again and again, so that it need not be limited; and is
-/// never to be missed among lines that others cause.
+/// Whether other nodes cannot cause this event repeatedly. Such an event needs no rate limit, and
+/// must not get lost among lines that others cause.
 const fn is_own_doing(event: &Event) -> bool {
     matches!(
         event,

@@ -1,8 +1,9 @@
-//! Datagrams that do not count: each is counted, and each streak of them told once.
+//! Rejected datagrams: each one is counted, and each streak of them is logged once.
 //!
-//! A streak is what one address sends of one kind, with no long silence in between. It is told when
-//! it begins, and the counters of the status show that it lasts. So many streaks are remembered,
-//! and told, and no more: whoever forges addresses fills the memory with them, and not the log.
+//! A streak is a series of datagrams of one kind from one address, without a long silence in
+//! between. It is logged when it begins, and the counters of the status show that it lasts. The
+//! number of streaks in memory and in the log is limited: an attacker who forges addresses can fill
+//! the memory for streaks, but not the log.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,25 +16,24 @@ use crate::time::Time;
 use crate::wire::frame::{Reject, alleged_sender};
 use crate::wire::message::Message;
 
-/// A streak is over after so long a silence. Longer than between two heartbeats in the largest
-/// group.
+/// A silence of this length ends a streak. Longer than between two heartbeats in the largest group.
 const STREAK_GAP: Duration = Duration::from_secs(600);
 
-/// Most streaks of a kind at a time. More are not told.
+/// Most streaks of a kind at a time. Further ones are not logged.
 const STREAKS_MAX: usize = 8;
 
-/// Why a datagram does not count.
+/// Why a datagram is rejected.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cause<'a> {
     /// It does not come from this LAN.
     Stray(Stray),
-    /// It is not for this node, or not to be believed. With its bytes.
+    /// It is not for this node, or not trusted. With its bytes.
     Reject(Reject, &'a [u8]),
-    /// It speaks of a term that no group comes to.
+    /// Its term is one that no group ever reaches.
     AbsurdTerm(&'a Message),
 }
 
-/// What a log line is about. Foreign groups are normal where groups share an address, and are only
+/// What a log line is about. Foreign groups are normal if groups share an address, and are only
 /// counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -58,7 +58,7 @@ struct Streak {
     newest: Time,
 }
 
-/// Counts what was dropped on arrival, and says so.
+/// Counts the datagrams dropped on arrival, and logs them.
 #[derive(Debug, Default)]
 pub(super) struct Rejections {
     counts: Rejected,
@@ -66,12 +66,12 @@ pub(super) struct Rejections {
 }
 
 impl Rejections {
-    /// The counts so far, without those that the election found stale or had no room for.
+    /// The counts so far, without the datagrams that the election found stale or had no room for.
     pub(super) const fn counts(&self) -> Rejected {
         self.counts
     }
 
-    /// Takes in that a datagram from `source` was dropped.
+    /// Counts a dropped datagram from `source`.
     pub(super) fn note(&mut self, now: Time, cause: Cause<'_>, source: IpAddr) {
         let counts = &mut self.counts;
         let (count, kind) = match cause {
@@ -91,12 +91,12 @@ impl Rejections {
         }
     }
 
-    /// Forgets what was told: what goes on under new settings is news.
+    /// Forgets which streaks were logged: with new settings they are logged again.
     pub(super) fn tell_anew(&mut self) {
         self.streaks = Default::default();
     }
 
-    /// Whether a datagram of this kind is the first of a streak that is to be told.
+    /// Whether a datagram of this kind is the first of a streak that must be logged.
     fn begins_streak(&mut self, now: Time, kind: Kind, source: IpAddr) -> bool {
         let Some(streaks) = self.streaks.get_mut(kind as usize) else { return false };
         if let Some(known) = streaks.iter_mut().find(|streak| streak.source == source) {
@@ -111,7 +111,7 @@ impl Rejections {
     }
 }
 
-/// What the log says of a streak that begins with this datagram.
+/// The log line for a streak that begins with this datagram.
 fn describe(cause: Cause<'_>, source: IpAddr) -> String {
     let (reject, datagram) = match cause {
         Cause::Stray(stray) => return format!("dropping datagrams from {source}: {stray}"),
@@ -163,7 +163,7 @@ mod tests {
     use crate::wire::echo::Echoes;
     use crate::wire::message::{Body, Flags, Standing};
 
-    /// A datagram of version 1 in group `web` from `web2`, as far as its sender.
+    /// A datagram of version 1 in group `web` from `web2`, cut off after its sender.
     const FROM_WEB2: &[u8] = b"\x01\x00\x03web\x04web2";
 
     const UNSEALED: Cause<'_> = Cause::Reject(Reject::Unsealed, FROM_WEB2);

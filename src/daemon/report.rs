@@ -1,4 +1,4 @@
-//! The parts of a status and of a watch as the control socket tells them.
+//! The parts of a status and of a watch as the control socket sends them.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A thread that does for the event loop what may take long, one order at a time.
+//! A thread that does slow work for the event loop, one order at a time.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};

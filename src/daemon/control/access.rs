@@ -1,4 +1,4 @@
-//! Who may command the daemon, rather than only query it.
+//! Which peers may command the daemon, rather than only query it.
 
 use std::fmt;
 use std::os::fd::AsFd;
@@ -8,13 +8,13 @@ use nix::unistd::{Group, Uid, User};
 
 use crate::control_api::{Refusal, RefusalKind};
 
-/// Most members of `socket_group` that are looked up; the ones listed after them may not command.
+/// Most members of `socket_group` that are looked up; members listed after them may not command.
 pub const GROUP_MEMBERS_MAX: usize = 1024;
 
 /// The process at the other end of a connection, as the kernel knew it when it connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process id; 0 where it lives in another pid namespace. For logs only.
+    /// Its process id; 0 if it is in another pid namespace. For logs only.
     pub pid: i32,
     /// Its effective user.
     pub uid: u32,
@@ -23,7 +23,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Asks the kernel who connected.
+    /// Asks the kernel for the connected process.
     pub(super) fn of(stream: &impl AsFd) -> nix::Result<Self> {
         let peer = getsockopt(stream, PeerCredentials)?;
         Ok(Peer { pid: peer.pid(), uid: peer.uid(), gid: peer.gid() })
@@ -50,16 +50,16 @@ pub enum AccessError {
     Lookup {
         /// The group.
         group: String,
-        /// What the lookup failed with.
+        /// The error of the lookup.
         source: nix::Error,
     },
 }
 
 /// The rights to command: root, the daemon's own user, and `socket_group`.
 ///
-/// The group's members are looked up once, because a lookup reads `/etc/group` or asks a directory
-/// server, and may take seconds there. An election cannot wait for that, least of all at the
-/// request of whoever can open the socket. So a new member may command after a reload.
+/// The group's members are looked up once. A lookup reads `/etc/group` or asks a directory server,
+/// which may take seconds. An election cannot wait for that, least of all at the request of any
+/// process that can open the socket. So a new member may command only after a reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     own_uid: u32,
@@ -78,7 +78,7 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// [`AccessError`] where the group does not exist or cannot be looked up.
+    /// [`AccessError`] if the group does not exist or cannot be looked up.
     pub fn resolve(socket_group: Option<&str>) -> Result<Self, AccessError> {
         let group = socket_group.map(CommandGroup::resolve).transpose()?;
         Ok(Access { own_uid: Uid::effective().as_raw(), group })
@@ -91,7 +91,7 @@ impl Access {
             || self.group.as_ref().is_some_and(|group| group.admits(peer))
     }
 
-    /// What a peer is told that may not command.
+    /// The error message for a peer that may not command.
     pub(super) fn refusal(&self, peer: Peer) -> Refusal {
         let way_in = match &self.group {
             Some(group) => format!(

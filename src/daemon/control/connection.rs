@@ -1,4 +1,5 @@
-//! One client's connection: a request line in, an answer out, or transitions until it hangs up.
+//! One client's connection: a request line in, then an answer out, or transitions until it hangs
+//! up.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,22 +13,22 @@ use super::{CLIENT_TIMEOUT, WATCH_QUEUE_MAX};
 use crate::control_api::{REQUEST_MAX, Response};
 use crate::time::Time;
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Its request line is not complete.
     Asking,
     /// The daemon has its request and owes the answer.
     Waiting,
-    /// It is answered, and closes once the answer has left.
+    /// It is answered, and closes once the answer is sent.
     Answered,
-    /// It gets transitions until it hangs up.
+    /// It receives transitions until it hangs up.
     Watching,
     /// It is over.
     Closed,
 }
 
-/// What a client's event brought.
+/// The result of a client's event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// Nothing to act on.
@@ -40,7 +41,7 @@ pub(super) enum Received {
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Counts connections, so that an answer never reaches a later client in the same place.
+    /// Counts connections: an answer never reaches a later client in the same slot.
     serial: u64,
     peer: Peer,
     stream: UnixStream,
@@ -83,12 +84,12 @@ impl Connection {
         self.stage == Stage::Closed
     }
 
-    /// When it is closed unless its exchange is over by then. Watchers have all the time.
+    /// When it is closed, unless its exchange is over by then. Watchers have no time limit.
     pub(super) fn deadline(&self) -> Option<Time> {
         (!self.is_watching()).then_some(self.deadline)
     }
 
-    /// Takes in what the client sent, at most [`REQUEST_MAX`] bytes over the connection's life.
+    /// Reads what the client sent, at most [`REQUEST_MAX`] bytes over the connection's life.
     pub(super) fn receive(&mut self) -> Received {
         match self.stage {
             Stage::Asking => self.receive_line(),
@@ -96,7 +97,7 @@ impl Connection {
                 self.check_silence();
                 Received::Nothing
             }
-            // What follows the request is of no interest, and a half-closed peer can still read.
+            // Data after the request is ignored, and a half-closed peer can still read.
             Stage::Waiting | Stage::Answered | Stage::Closed => Received::Nothing,
         }
     }
@@ -106,26 +107,26 @@ impl Connection {
         self.stage = Stage::Waiting;
     }
 
-    /// Sends the only answer, and closes once it has left.
+    /// Sends the only answer, and closes once it is sent.
     pub(super) fn answer(&mut self, response: &Response) {
         self.stage = Stage::Answered;
         self.send(response);
     }
 
-    /// Makes room for another client: says so, unless an answer is half out already.
+    /// Makes room for another client: sends an error, unless an answer is partly sent already.
     pub(super) fn evict(mut self, busy: &Response) {
         if self.output.is_empty() {
             self.answer(busy);
         }
     }
 
-    /// Sends the answer that transitions follow.
+    /// Sends the first answer, which transitions follow.
     pub(super) fn watch(&mut self, response: &Response) {
         self.stage = Stage::Watching;
         self.send(response);
     }
 
-    /// Sends one more line to a watcher, or closes the connection where too many wait already.
+    /// Sends one more line to a watcher, or closes the connection if too many bytes wait already.
     pub(super) fn push(&mut self, line: &[u8]) {
         if self.output.len() + line.len() > WATCH_QUEUE_MAX {
             log::info!("control: disconnected the watcher {}: it does not read", self.peer);
@@ -136,7 +137,7 @@ impl Connection {
         self.flush();
     }
 
-    /// Sends as much of what is queued as the socket takes.
+    /// Sends as much of the queue as the socket accepts.
     pub(super) fn flush(&mut self) {
         match self.try_flush() {
             Ok(()) if self.stage == Stage::Answered => self.stage = Stage::Closed,
@@ -166,7 +167,7 @@ impl Connection {
         }
     }
 
-    /// A watcher has nothing more to say: its end of file, or any byte, ends the watch.
+    /// A watcher must not send anything: its end of file, or any byte, ends the watch.
     fn check_silence(&mut self) {
         match (&self.stream).read(&mut [0]) {
             Err(error) if is_transient(&error) => {}
@@ -198,10 +199,10 @@ impl Connection {
 }
 
 impl Drop for Connection {
-    /// Hangs up. A hook's child may hold a copy of the descriptor until it executes, so closing it
+    /// Hangs up. A hook's child may hold a copy of the descriptor until its exec, so closing it
     /// alone would keep the client waiting.
     fn drop(&mut self) {
-        // Fails only where the client has hung up.
+        // Fails only if the client has hung up.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }

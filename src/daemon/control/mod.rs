@@ -1,12 +1,14 @@
 //! The daemon's end of the control socket.
 //!
-//! The event loop owns the answers, this module everything between it and the clients: give every
-//! event in [`ControlServer::owns`] to [`handle_event`](ControlServer::handle_event), drain
-//! [`poll_request`](ControlServer::poll_request) and [`respond`](ControlServer::respond) to each,
-//! then sleep no longer than [`poll_timeout`](ControlServer::poll_timeout) says.
+//! The event loop gives the answers; this module does everything between it and the clients. The
+//! event loop passes every event in [`ControlServer::owns`] to
+//! [`handle_event`](ControlServer::handle_event). It drains
+//! [`poll_request`](ControlServer::poll_request) and calls [`respond`](ControlServer::respond) for
+//! each request. Then it sleeps no longer than [`poll_timeout`](ControlServer::poll_timeout).
 //!
-//! Whoever can open the socket can try to disturb the election through it. Nothing here blocks, and
-//! the memory, the number of clients and the work of one wake are bounded by the constants below.
+//! Any process that can open the socket can try to disturb the election through it. Nothing here
+//! blocks, and the constants below limit the memory, the number of clients and the work of one
+//! wake.
 
 mod access;
 mod connection;
@@ -26,33 +28,32 @@ use crate::os::socket_file::{BindError, Purpose, SocketFile};
 use crate::time::Time;
 use connection::{Connection, Received, encode};
 
-/// Everybody may connect: queries are for everyone, and commands are checked by the peer's
+/// Every user may connect: queries are open to all, and commands are checked by the peer's
 /// credentials.
 const SOCKET: Purpose = Purpose { name: "control socket", setting: "socket", mode: 0o666 };
 
-/// Most clients at a time. One more takes the place of the one that has been longest about a
-/// single exchange.
+/// Most clients at a time. One more replaces the client whose single exchange has lasted longest.
 pub const MAX_CLIENTS: usize = 64;
 
-/// Most watchers among them, so that watchers alone cannot shut the others out.
+/// Most watchers among them: watchers alone cannot lock out other clients.
 pub const MAX_WATCHERS: usize = 32;
 
-/// Most bytes that wait for a watcher; one that falls further behind is dropped.
+/// Most bytes that wait for a watcher; a watcher that is further behind is dropped.
 pub const WATCH_QUEUE_MAX: usize = 64 * 1024;
 
-/// From connecting to the last byte of the answer. Watchers have all the time.
+/// Time limit from connecting to the last byte of the answer. Watchers have no time limit.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connections accepted in one wake. Fewer than the places that watchers leave, so that a client
-/// that asks at once is served before newcomers can take its place.
+/// Connections accepted in one wake. Fewer than the slots that watchers leave: a client that sends
+/// its request at once is served before new clients can replace it.
 pub const ACCEPTS_PER_WAKE: usize = 16;
 
-/// How long to leave accepting alone after it failed, as it does while file descriptors are short.
+/// Pause in accepting after it failed, for example because file descriptors are short.
 pub const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 const _: () = assert!(ACCEPTS_PER_WAKE <= MAX_CLIENTS - MAX_WATCHERS);
 
-/// A connected client. An answer to one that has gone is dropped.
+/// A connected client. An answer to a client that has hung up is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientId {
     slot: usize,
@@ -62,32 +63,32 @@ pub struct ClientId {
 /// A request that the event loop owes an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incoming {
-    /// Whom to answer.
+    /// The client to answer.
     pub client: ClientId,
-    /// What it asks. Its right to ask it has been checked.
+    /// The request. The client's right to it was checked.
     pub request: Request,
-    /// Who asks, for logs.
+    /// The client's process, for logs.
     pub peer: Peer,
 }
 
 /// Listens on the control socket, and removes it when dropped.
 #[derive(Debug)]
 pub struct ControlServer {
-    // Before the listener, as SocketFile demands.
+    // Dropped before the listener, as SocketFile demands.
     file: SocketFile,
     listener: UnixListener,
     registry: Registry,
     first_token: Token,
     access: Access,
-    /// Places, at most [`MAX_CLIENTS`]; as many as were ever taken at a time.
+    /// Slots, at most [`MAX_CLIENTS`]; as many as were ever used at a time.
     clients: Vec<Option<Connection>>,
     connections: u64,
     requests: VecDeque<Incoming>,
-    /// When to accept without being woken for it: more are waiting, or a pause ends.
+    /// When to accept without an event: more clients are waiting, or a pause ends.
     accept_at: Option<Time>,
-    /// Accepting failed, and clients have been waiting since. Told once, until none waits.
+    /// Accepting failed, and clients have been waiting since. Logged once, until none waits.
     accept_failing: bool,
-    /// The socket was removed, and could not be made anew. Told once.
+    /// The socket was removed, and could not be created again. Logged once.
     restore_failing: bool,
 }
 
@@ -100,7 +101,7 @@ impl ControlServer {
     ///
     /// # Errors
     ///
-    /// [`BindError`] where the path is taken or a call fails.
+    /// [`BindError`] if the path is in use or a call fails.
     pub fn bind(
         path: &Path,
         access: Access,
@@ -128,8 +129,8 @@ impl ControlServer {
         })
     }
 
-    /// Listens anew where somebody has removed the socket, and returns whether it did. Those who
-    /// are connected are served on.
+    /// Listens again if the socket was removed, and returns whether it did. Connected clients stay
+    /// connected.
     pub fn restore(&mut self) -> bool {
         if !self.file.is_gone() {
             return false;
@@ -162,8 +163,8 @@ impl ControlServer {
         self.place(token).is_some()
     }
 
-    /// Whether nobody is connected or waits to be and no request is left, so that nothing is to be
-    /// done until an event comes.
+    /// Whether there is nothing to do until the next event: no client is connected or waiting, and
+    /// no request is left.
     pub fn is_idle(&self) -> bool {
         self.accept_at.is_none()
             && self.requests.is_empty()
@@ -175,7 +176,8 @@ impl ControlServer {
         self.access = access;
     }
 
-    /// A socket is ready, or may be: spurious wakes are harmless, and so are others' tokens.
+    /// A socket is ready, or may be: spurious wakes are harmless, and so are tokens of other
+    /// modules.
     pub fn handle_event(&mut self, token: Token, now: Time) {
         match self.place(token) {
             Some(0) => self.accept(now),
@@ -184,7 +186,7 @@ impl ControlServer {
         }
     }
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) named has come, or may have.
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come, or may have.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.accept_at.is_some_and(|at| at <= now) {
             self.accept(now);
@@ -229,7 +231,7 @@ impl ControlServer {
         entry.take_if(|c| c.is_closed());
     }
 
-    /// Tells every watcher. One that is too far behind with reading is dropped.
+    /// Sends to every watcher. A watcher that is too far behind with reading is dropped.
     pub fn broadcast(&mut self, transition: &Transition) {
         let Some(line) = encode(transition) else { return };
         for entry in &mut self.clients {
@@ -254,7 +256,7 @@ impl ControlServer {
         self.registry
             .register(&mut listener, self.first_token, Interest::READABLE)
             .map_err(BindError::io(SOCKET, "register", path))?;
-        // Fails only where it is not registered.
+        // Fails only if it is not registered.
         let _ = self.registry.deregister(&mut self.listener);
         self.file = file;
         self.listener = listener;
@@ -280,7 +282,7 @@ impl ControlServer {
         self.accept_at = Some(now);
     }
 
-    /// The listener stays ready, so no event will come: a timer brings accepting back.
+    /// The listener stays ready, so no event will come: a timer resumes accepting.
     fn pause_accepting(&mut self, error: &io::Error, now: Time) {
         self.accept_at = Some(now + ACCEPT_PAUSE);
         if !self.accept_failing {
@@ -308,7 +310,7 @@ impl ControlServer {
         }
     }
 
-    /// A place for a newcomer, if need be that of the oldest client that is no watcher.
+    /// A slot for a new client, if necessary that of the oldest client that is no watcher.
     fn free_slot(&mut self) -> Option<usize> {
         if let Some(free) = self.clients.iter().position(Option::is_none) {
             return Some(free);
@@ -368,13 +370,13 @@ fn check(line: &[u8], peer: Peer, access: &Access) -> Result<Request, Refusal> {
     Ok(request)
 }
 
-/// Errors that concern one connection only, so that the next one may well be accepted.
+/// Errors that concern one connection only: the next one may well be accepted.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
 }
 
 fn malformed(error: &serde_json::Error) -> Refusal {
-    // It may name what was sent.
+    // The error may quote what the client sent.
     let error = error.to_string();
     let (version, error) = (env!("CARGO_PKG_VERSION"), error.escape_debug());
     let message = format!("lanelect {version} does not understand the request: {error}");

@@ -12,7 +12,7 @@ use crate::types::Role;
 /// The check of a daemon.
 pub(super) struct Check {
     pub(super) schedule: CheckSchedule,
-    /// How it ended last; none where it has not, and should have.
+    /// How it ended last; none if it has not ended in time.
     last: Option<HookFinished>,
 }
 
@@ -23,7 +23,7 @@ impl Check {
 }
 
 impl Daemon {
-    /// Takes in how the check ended, and starts the next one where it is due.
+    /// Processes the end of the check, and starts the next one if it is due.
     pub(super) fn attend_to_check(&mut self) {
         self.take_check_result();
         match self.check.schedule.poll_due(clock::now()) {
@@ -36,14 +36,14 @@ impl Daemon {
         }
     }
 
-    /// The check that is under way is no longer asked for.
+    /// Ends the check in progress, because its result is no longer needed.
     pub(super) fn end_check(&mut self) {
         let now = clock::now();
         self.hooks.end_check(now + PATIENCE, now);
         self.take_check_result();
     }
 
-    /// What `status` tells of the check; none where there is none.
+    /// What `status` reports about the check; none if there is none.
     pub(super) fn check_report(&self) -> Option<CheckReport> {
         let health = self.election.health()?;
         let thresholds = health.thresholds();
@@ -75,7 +75,7 @@ impl Daemon {
         }
     }
 
-    /// Has the election count a result, and tells the log where that changes anything.
+    /// Passes a result to the election, and logs it if it changes anything.
     fn judge_check(&mut self, passed: bool, result: &str) {
         let before = self.election.health().map(|health| health.state());
         self.election.handle_check(clock::now(), passed);

@@ -1,8 +1,8 @@
-//! What the election asks for, carried out.
+//! Carries out what the election requests.
 //!
-//! A process can be stopped between any two instructions, and a lease runs out meanwhile. So
-//! whatever speaks or acts as the leader is let through by the clock as it is right before, not by
-//! what the election knew when it asked for it.
+//! A process can be stopped between any two instructions, and a lease can expire meanwhile. So
+//! whatever speaks or acts as the leader first checks the lease against the clock, and does not
+//! rely on what the election knew when it made the request.
 
 use super::Daemon;
 use crate::config::Config;
@@ -16,7 +16,7 @@ use crate::types::Role;
 use crate::wire::message::Message;
 
 impl Daemon {
-    /// Carries out what the election asks for, in order.
+    /// Carries out what the election requests, in order.
     pub(super) fn carry_out(&mut self) {
         while let Some(output) = self.election.poll_output() {
             match output {
@@ -46,16 +46,17 @@ impl Daemon {
         }
     }
 
-    /// Tells the election what is on disk. In available mode that is also what could not be
-    /// written, as nothing waits there for ever. What it sets free is carried out by the caller.
+    /// Reports to the election which state is on disk. In available mode this includes a state that
+    /// could not be written, because nothing waits for it forever. The caller carries out what the
+    /// election then requests.
     pub(super) fn note_settled(&mut self) {
         while let Some(state) = self.writer.poll_settled() {
             self.election.handle_persisted(clock::now(), state);
         }
     }
 
-    /// The ends of hook and fence go back to the election. What that asks for is carried out by the
-    /// caller.
+    /// Reports the ends of hook and fence runs to the election. The caller carries out what the
+    /// election then requests.
     pub(super) fn report_finished_hooks(&mut self) {
         while let Some(finished) = self.hooks.poll_finished() {
             self.election.handle_hook_finished(clock::now(), finished.outcome);
@@ -65,7 +66,7 @@ impl Daemon {
         }
     }
 
-    /// Shows the service manager who leads.
+    /// Shows the service manager the current leader.
     pub(super) fn show_headline(&mut self) {
         let now = clock::now();
         let headline = self.election.headline(now);
@@ -74,15 +75,15 @@ impl Daemon {
         }
     }
 
-    /// While there is a crash plan, a daemon that hangs is soon to be ended, so that it is carried
-    /// out.
+    /// Stores the crash plan. While there is one, the watchdog limit is shorter: a daemon that
+    /// hangs is killed soon, and post-stop carries out the plan.
     pub(super) fn keep_crash_plan(&mut self) {
-        // What has to let go is the hook that took over.
+        // The hook that took over must release.
         let hook = self.hooks.hook_that_took_over().unwrap_or(&self.config.hook).clone();
         self.keep_crash_plan_by(hook);
     }
 
-    /// `hook` is what lets go.
+    /// `hook` is the command that releases.
     fn keep_crash_plan_by(&mut self, hook: Option<String>) {
         let plan = self.election.crash_plan();
         let config = Config { hook, ..self.config.clone() };
@@ -103,7 +104,7 @@ impl Daemon {
         });
     }
 
-    /// Hooks do not take over for a lease that is over: that run has not begun.
+    /// A hook does not take over if the lease has expired: such a run has not begun.
     fn run_hook(&mut self, mut run: HookRun) {
         let now = clock::now();
         if !may_show(&self.election, run.role, now) {
@@ -138,7 +139,7 @@ impl Daemon {
         }
     }
 
-    /// Of a leadership that was over before it could be told, watchers hear only the end.
+    /// If a leadership ended before it could be reported, watchers receive only its end.
     fn tell_watchers(&mut self, transition: &Transition) {
         let report = report::transition(transition);
         if may_show(&self.election, transition.role, clock::now()) {
@@ -147,8 +148,8 @@ impl Daemon {
     }
 }
 
-/// Whether `role` may be shown at `now`: in quorum mode a leader is one only as long as its lease
-/// lasts, whatever it was when it spoke.
+/// Whether `role` may be shown at `now`: in quorum mode a leader counts as one only until its lease
+/// expires, whatever its role was when it spoke.
 fn may_show(election: &Election, role: Role, now: Time) -> bool {
     let rules_by_lease = election.params().quorum.is_some();
     role != Role::Leader || !rules_by_lease || election.lease_end().is_some_and(|end| now < end)

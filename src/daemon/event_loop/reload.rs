@@ -1,8 +1,8 @@
-//! Reading the configuration again, on HUP.
+//! Reads the configuration again, on SIGHUP.
 //!
-//! Its files may lie on a server that hangs, and a group be looked up in a directory that does not
-//! answer. So a thread reads them, one reload at a time, and what was in force stays until it is
-//! done.
+//! Its files may be on a server that hangs, and looking up a group may use a directory that does
+//! not answer. So a thread reads them, one reload at a time, and the previous settings stay in
+//! force until it has finished.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ use crate::hooks::schedule::CheckSettings;
 use crate::os::clock;
 use crate::wire::auth::Keyring;
 
-/// What a reload reads. The files whose names take a restart to change are read anew under their
-/// old names: keys rotate, and groups get members.
+/// What a reload reads. Files whose paths change only at a restart are read again at their old
+/// paths: keys rotate, and groups get new members.
 #[derive(Debug)]
 pub(super) struct Order {
     source: ConfigSource,
@@ -27,7 +27,7 @@ pub(super) struct Order {
     key_file: Option<PathBuf>,
 }
 
-/// All of it, or why there is none: nothing is taken over then.
+/// All results, or the error: then nothing is applied.
 pub(super) type Loaded = Result<(Config, Access, Option<Keyring>), RunError>;
 
 impl Order {
@@ -40,7 +40,7 @@ impl Order {
     }
 }
 
-/// The thread that reads. One reload is under way at most, and one more waits for it.
+/// The thread that reads. At most one reload is in progress, and at most one more waits for it.
 #[derive(Debug)]
 pub(super) struct Reloads {
     orders: Sender<Order>,
@@ -50,7 +50,7 @@ pub(super) struct Reloads {
 }
 
 impl Reloads {
-    /// Reads with `load`, such as [`Order::carry_out`], and calls `wake` after each.
+    /// Reads with `load`, such as [`Order::carry_out`], and calls `wake` after each reading.
     pub(super) fn start(
         load: impl Fn(Order) -> Loaded + Send + 'static,
         wake: impl Fn() + Send + 'static,
@@ -59,7 +59,7 @@ impl Reloads {
         Ok(Reloads { orders, results, is_reading: false, again: false })
     }
 
-    /// Whether a reload is under way.
+    /// Whether a reload is in progress.
     #[cfg(test)]
     pub(super) const fn is_reading(&self) -> bool {
         self.is_reading
@@ -67,7 +67,7 @@ impl Reloads {
 }
 
 impl Daemon {
-    /// Begins to read the configuration, or has it read once more where that is under way.
+    /// Begins to read the configuration. If a reload is in progress, another one follows it.
     pub(super) fn reload(&mut self) {
         if self.reloads.is_reading {
             self.reloads.again = true;
@@ -77,7 +77,7 @@ impl Daemon {
         self.read_configuration();
     }
 
-    /// Takes over what was read, if it was; a bad configuration changes nothing.
+    /// Applies what was read, if the reading succeeded; an invalid configuration changes nothing.
     pub(super) fn take_reloaded(&mut self) {
         let Ok(loaded) = self.reloads.results.try_recv() else { return };
         self.reloads.is_reading = false;

@@ -1,8 +1,8 @@
-//! What clients of the control socket are answered.
+//! Answers to clients of the control socket.
 //!
-//! Whatever an answer says about leadership, it says by the clock as it is right before it leaves.
-//! An answer that promises something about a restart waits until that is on disk; nothing else
-//! waits for it.
+//! Each answer reads the clock right before it leaves, and reports leadership as of that time. An
+//! answer that promises something about a restart waits until that is on disk; nothing else waits
+//! for the disk.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,15 +21,15 @@ use crate::os::clock;
 use crate::time::Time;
 use crate::types::Role;
 
-/// How long a client waits for the disk before it is told so. Short enough for it to still be
-/// there.
+/// How long a client waits for the disk before it gets an error. Short enough that the client has
+/// not timed out by then.
 const REPLY_PATIENCE: Duration = CLIENT_TIMEOUT.saturating_sub(Duration::from_secs(1));
 
 /// The answers that wait for the disk, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Replies(VecDeque<Reply>);
 
-/// An answer to give once `ticket` is settled.
+/// An answer to give once `ticket` is on disk or has failed.
 #[derive(Debug)]
 struct Reply {
     client: ClientId,
@@ -39,12 +39,12 @@ struct Reply {
 }
 
 impl Replies {
-    /// When the oldest is given up.
+    /// When the oldest one times out.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.0.front().map(|reply| reply.give_up_at)
     }
 
-    /// No more than there can be clients: the oldest of more has hung up.
+    /// At most one for each client: if there are more, the client of the oldest one has hung up.
     fn push(&mut self, reply: Reply) {
         if self.0.len() == MAX_CLIENTS {
             self.0.pop_front();
@@ -54,7 +54,7 @@ impl Replies {
 }
 
 impl Daemon {
-    /// Takes in what clients sent, and answers.
+    /// Processes the requests of clients, and answers them.
     pub(super) fn serve_clients(&mut self, events: &Events) {
         for event in events {
             if self.control.owns(event.token()) {
@@ -73,7 +73,7 @@ impl Daemon {
         self.answer_settled();
     }
 
-    /// Answers those who waited for the disk, as far as it has decided.
+    /// Answers the clients that waited for the disk, if their save has succeeded or failed.
     pub(super) fn answer_settled(&mut self) {
         let now = clock::now();
         while self
@@ -88,7 +88,7 @@ impl Daemon {
         }
     }
 
-    /// None where the answer has to wait.
+    /// None if the answer has to wait.
     fn answer(&mut self, incoming: &Incoming) -> Option<Response> {
         if incoming.request.is_command() {
             log::info!("received `{}` from {}", incoming.request.name(), incoming.peer);
@@ -118,8 +118,7 @@ impl Daemon {
         }
     }
 
-    /// Maintenance that would not outlive a restart is not what was asked for, so the answer waits
-    /// for the disk.
+    /// The operator expects maintenance to survive a restart, so the answer waits for the disk.
     fn set_maintenance(&mut self, client: ClientId, on: bool) -> Option<Response> {
         let now = clock::now();
         self.election.set_maintenance(now, on);
@@ -140,8 +139,8 @@ impl Daemon {
         Response::Refused(Refusal::new(RefusalKind::Failed, message))
     }
 
-    /// The status after the time has had its say. Making it takes a while; one that would show a
-    /// lease that ran out meanwhile is made anew.
+    /// The status, after the election has processed the current time. Creating it takes a while. If
+    /// the lease that it shows expires meanwhile, it is created again.
     fn status(&mut self) -> StatusReport {
         loop {
             self.let_time_pass();

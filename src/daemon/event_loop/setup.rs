@@ -1,4 +1,5 @@
-//! Putting the daemon together. What cannot work refuses here, before anything is sent or run.
+//! Creates the daemon. Settings that cannot work are rejected here, before the daemon sends or runs
+//! anything.
 
 use std::io;
 use std::sync::Arc;
@@ -73,7 +74,7 @@ impl Daemon {
         let mut election = Election::new(setup, now);
         election.handle_hook_runner(now, !hooks.needs_agreement());
         let mut plan = CrashPlanFile::of(&source, &config);
-        // An earlier life's is void: what its hooks hold, the hook for `started` lets go.
+        // A plan of an earlier life is void: the hook for `started` releases what its hooks hold.
         plan.keep(None, &config, &[]);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
@@ -105,7 +106,7 @@ impl Daemon {
     }
 }
 
-/// What this life starts from, under its own incarnation, and the seed that it runs by.
+/// The initial state of this life, with its own incarnation, and its random seed.
 #[expect(clippy::disallowed_methods, reason = "the seed that the election runs by is drawn here")]
 fn next_life(persisted: PersistentState) -> Result<(PersistentState, u64), RunError> {
     let seed = getrandom::u64().map_err(io::Error::other)?;
@@ -113,15 +114,15 @@ fn next_life(persisted: PersistentState) -> Result<(PersistentState, u64), RunEr
     Ok((PersistentState { incarnation, ..persisted }, seed))
 }
 
-/// Above every earlier life of this daemon, also where the state was lost, as long as the wall
-/// clock did not jump back meanwhile. The seed tells hosts cloned from one image apart.
+/// Higher than in every earlier life of this daemon. This also holds if the state was lost, unless
+/// the wall clock jumped back meanwhile. The seed distinguishes hosts that are clones of one image.
 fn next_incarnation(last: Incarnation, seed: u64) -> Incarnation {
     let micros = clock::wall_ms().saturating_mul(1000) + seed % 1000;
     Incarnation(micros.max(last.0.saturating_add(1)))
 }
 
-/// In quorum mode a node that cannot remember what it promises does not even start. In available
-/// mode it does, and nothing waits for the disk here.
+/// In quorum mode a node that cannot save its promises does not start. In available mode it starts,
+/// and nothing waits for the disk here.
 fn save_first(
     store: &mut Store,
     config: &Config,
@@ -147,7 +148,7 @@ fn writer(
     Writer::start(move |state| store.save(state), waking(waker), on_failure, on_disk)
 }
 
-/// Wakes the event loop, for a thread that has something to tell it. There can be one waker alone.
+/// Wakes the event loop when a thread has something to report. A poll can have only one waker.
 fn waking(waker: &Arc<Waker>) -> impl Fn() + Send + 'static {
     let waker = Arc::clone(waker);
     move || {

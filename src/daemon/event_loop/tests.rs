@@ -1,5 +1,5 @@
-//! Whole daemons in one process, turned by the test. While it does not turn one, that one is as a
-//! process that was stopped. Each test has a process and a loopback of its own.
+//! Whole daemons in one process, turned by the test. A daemon that the test does not turn behaves
+//! like a stopped process. Each test has its own process and loopback.
 
 #[path = "../../../tests/common/mod.rs"]
 #[expect(unreachable_pub, reason = "integration tests share it")]
@@ -33,7 +33,7 @@ use crate::wire::message::{Body, Message};
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Short enough for a test to sit through, and long against a stall of the machine.
+/// Short enough to wait for in a test, and long against a stall of the machine.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -41,8 +41,8 @@ const LEASE: Duration = Duration::from_secs(2);
 fn alone(test: &str, body: impl FnOnce()) {
     let test = format!("daemon::event_loop::tests::{test}");
     let mut wrapper = vec!["-Urnmpf", "--mount-proc", "--kill-child"];
-    // The shell is process 1. That one reaps every orphan, and were it this process, one daemon
-    // would take the hooks of the other in it for orphans.
+    // The shell is process 1. Process 1 reaps every orphan. If that were this process, one daemon
+    // would take the hooks of the other one in it for orphans.
     wrapper.extend(["sh", "-c", r#""$@"; exit $?"#, "sh"]);
     common::run_inside(&test, &wrapper, || {
         assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
@@ -105,7 +105,7 @@ struct Node {
     daemon: Daemon,
     events: Events,
     dir: TempDir,
-    /// What a held disk or directory wakes the event loop by.
+    /// Event through which a held disk or directory wakes the event loop.
     waker: Option<mio::net::UnixStream>,
 }
 
@@ -145,13 +145,13 @@ impl Node {
         });
     }
 
-    /// Stands still until the lease is over.
+    /// Stops until the lease has expired.
     fn hold_beyond_lease(&self) {
         let end = self.daemon.election.lease_end().unwrap();
         pass_until("the lease is over", || clock::now() >= end);
     }
 
-    /// Replaces the disk by one that answers when the test says how.
+    /// Replaces the disk by one whose writes end at the test's command.
     fn hold_disk(&mut self, on_failure: OnFailure) -> Disk {
         let ((begin, begun), (answers, to_answer)) = (mpsc::channel(), mpsc::channel());
         let save = move |state: &PersistentState| {
@@ -165,7 +165,7 @@ impl Node {
         Disk { begun, answers }
     }
 
-    /// Has the configuration read only when the test says so, as often as it does.
+    /// Makes each reading of the configuration wait for the test's command.
     fn hold_directory(&mut self) -> Sender<()> {
         let (answer, answers) = mpsc::channel();
         let load = move |order: Order| {
@@ -188,7 +188,7 @@ impl Node {
         }
     }
 
-    /// Has everything that was asked of the disk done, without any other turn of the loop.
+    /// Completes everything that was requested of the disk, without any other turn of the loop.
     fn settle_disk(&mut self) {
         while self.daemon.writer.insist().is_some() {
             self.daemon.finish_saving();
@@ -234,7 +234,7 @@ struct Client {
 }
 
 impl Client {
-    /// The first line, once it is whole.
+    /// The first line, once it is complete.
     fn line(&mut self) -> Option<&str> {
         match self.stream.read_to_end(&mut self.text) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),
@@ -293,7 +293,7 @@ impl Listener {
     }
 }
 
-/// Lets time pass, within reason, until `check` holds.
+/// Lets time pass, within limits, until `check` holds.
 #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
 fn pass_until(what: &str, mut check: impl FnMut() -> bool) {
     let end = clock::now() + PATIENCE;
@@ -321,7 +321,7 @@ fn turn_all_until(what: &str, nodes: &mut [Node], mut done: impl FnMut(&mut [Nod
     }
 }
 
-/// Two voters, of which the first leads, as the second may not.
+/// Two voters. The first one leads, because the second one may not.
 fn two(first: Plan) -> [Node; 2] {
     let witness = Plan { candidate: false, ..Plan::of("b", first.voters) };
     let mut nodes = [Node::start(&first), Node::start(&witness)];
@@ -353,7 +353,7 @@ fn a_leader_that_was_stopped_shows_nothing_of_a_lease_that_is_over() {
         let [is_leader, status] = &mut clients;
         assert_eq!(is_leader.response(), Response::Leader(false));
         let Response::Status(status) = status.response() else { panic!("no status") };
-        // It may stand again by now.
+        // It may stand for election again by now.
         assert_ne!(status.role, Role::Leader);
         let told = watcher.lines();
         assert_eq!(told[1]["role"], "follower", "{told:?}");
@@ -373,7 +373,7 @@ fn what_was_asked_for_under_a_lease_does_not_leave_after_it() {
         let mut node = Node::start(&Plan::of("a", LONE));
         node.lead();
         let mut listener = Listener::new(&node);
-        // Stopped between the election's wish to declare and its being carried out.
+        // Stopped after the election requests a declaration and before the daemon sends it.
         pass_until("a declaration is due", || {
             let due = node.daemon.election.poll_timeout().unwrap().at;
             due <= clock::now()
@@ -416,7 +416,7 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
         });
         node.turn_until("its hooks are free", |node| node.hooks() == ["started startup"]);
         node.turn_until("its hooks are idle", |node| !node.daemon.hooks.report().running);
-        // The vote is on disk; the daemon is stopped before it has done anything about it.
+        // The vote is on disk; the daemon is stopped before it acts on it.
         node.daemon.election.handle_persisted(clock::now(), kept);
         assert!(node.daemon.election.is_leader());
         let mut listener = Listener::new(&node);
@@ -500,7 +500,7 @@ fn a_slow_directory_delays_no_declaration() {
             declared >= 20
         });
         assert_eq!(priority(&node), before, "nothing was read yet");
-        // Once for all that was asked for meanwhile.
+        // Once for all requests in the meantime.
         directory.send(()).unwrap();
         directory.send(()).unwrap();
         node.turn_until("it was reloaded", |node| priority(node) == 8);
@@ -551,7 +551,7 @@ fn maintenance_is_answered_once_it_is_on_disk_and_keeps_nobody_else_waiting() {
         disk.answers.send(Ok(())).unwrap();
         node.turn_until("it is answered", |_| on.line().is_some());
         assert_eq!(on.response(), Response::Ok(Done::MaintenanceOn));
-        // What is on disk already is confirmed at once.
+        // State that is on disk already is confirmed at once.
         let again = node.answer(r#"{"command":"maintenance","on":true}"#);
         assert_eq!(again, Response::Ok(Done::MaintenanceOn));
     });
@@ -643,8 +643,8 @@ fn in_quorum_mode_nothing_starts_on_a_disk_that_cannot_be_written() {
 
         let read_only = tiny();
         let mut remount = Command::new("mount");
-        // The mount alone and not the file system, whose options name users as the host numbers
-        // them.
+        // Only the mount and not the file system, whose options contain user ids as the host
+        // numbers them.
         remount.args(["-o", "remount,bind,ro"]).arg(read_only.path().join("state"));
         assert!(remount.status().unwrap().success());
         let text = refusal(read_only);
@@ -663,7 +663,7 @@ fn a_voter_whose_disk_is_full_does_not_stand_until_there_is_room() {
     alone("a_voter_whose_disk_is_full_does_not_stand_until_there_is_room", || {
         let mut node = Node::start_in(&Plan::of("a", LONE), tiny()).unwrap();
         node.settle_disk();
-        // The note of a hook that runs takes room, too.
+        // The note of a hook that runs needs space, too.
         pass_until("the hook has ended", || {
             node.daemon.hooks.handle_child_signal(clock::now());
             node.daemon.report_finished_hooks();
@@ -742,7 +742,7 @@ fn a_daemon_that_stops_saves_what_the_disk_did_not_take_before() {
 #[test]
 fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
     alone("a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late", || {
-        // The demote hook ends when the test writes to the fifo.
+        // The hook for demoted ends when the test writes to the fifo.
         let hook = "echo $LANELECT_EVENT $LANELECT_REASON $$ >> $LOG; \
                     if [ $LANELECT_EVENT = demoted ]; then read go < $LOG.fifo; fi";
         let fence = "echo fenced >> $LOG";
@@ -760,7 +760,7 @@ fn a_demote_hook_that_ended_in_time_is_not_fenced_for_being_noticed_late() {
                 .map(String::from);
             shell.is_some()
         });
-        // Stopped until the hook has ended, and the grace as well.
+        // Stopped until the hook has ended and the grace is over.
         fs::write(&fifo, "go\n").unwrap();
         pass_until("the hook has ended", || {
             let stat = fs::read_to_string(format!("/proc/{}/stat", shell.as_ref().unwrap()));
@@ -835,7 +835,7 @@ fn post_stop_resigns_in_quorum_mode_only_where_the_hooks_have_let_go_and_else_fe
     });
 }
 
-/// Another node may lead once the grace is over that began while the daemon lived.
+/// Another node may lead after the grace that began while the daemon was alive.
 #[test]
 fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
     alone("post_stop_fences_at_the_end_of_a_grace_that_has_begun", || {
@@ -918,11 +918,11 @@ fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_ru
     });
 }
 
-/// Drops `daemon` without a word, as by KILL, and has `post-stop` clean up after it.
+/// Drops `daemon` without any message, as SIGKILL does, and lets `post-stop` clean up after it.
 fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStopError> {
     drop(daemon);
     let mut outcome = post_stop::run(source);
-    // Its other thread may hold the lock for a moment longer.
+    // Its other thread may hold the lock a little longer.
     pass_until("the daemon is gone", || {
         let runs = matches!(outcome, Err(PostStopError::Running(_)));
         if runs {

@@ -1,4 +1,4 @@
-//! An interface's address, and whether it can be and should be sent from.
+//! An interface's address, and whether datagrams can and should leave with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use nix::libc;
 pub struct Address {
     /// The address itself.
     pub ip: IpAddr,
-    /// Whether datagrams can leave with it: an IPv6 address that is still checked for duplicates,
-    /// or failed that check, is refused.
+    /// Whether datagrams can leave with it. The kernel rejects an IPv6 address whose check for
+    /// duplicates is in progress or has failed.
     pub is_ready: bool,
-    /// Whether it is meant to stay: neither temporary, for privacy, nor about to expire.
+    /// Whether it is permanent: neither temporary, for privacy, nor about to expire.
     pub is_lasting: bool,
 }
 
@@ -28,20 +28,20 @@ impl Address {
     }
 }
 
-/// The flags of this host's IPv6 addresses, which `getifaddrs` does not tell.
+/// The flags of this host's IPv6 addresses, which `getifaddrs` does not return.
 #[derive(Debug, Default)]
 pub(super) struct Ipv6Flags(BTreeMap<(u32, Ipv6Addr), u32>);
 
 impl Ipv6Flags {
-    /// Reads them from the kernel. None are known where IPv6 or `/proc` is not there.
+    /// Reads them from the kernel. None are known without IPv6 or `/proc`.
     pub(super) fn read() -> Self {
-        // The thread's network namespace, which need not be the process's.
+        // The thread's network namespace, which may differ from the process's.
         let table = fs::read_to_string("/proc/thread-self/net/if_inet6");
         table.map(|table| Self::parse(&table)).unwrap_or_default()
     }
 
-    /// The flags of an address of the interface of this number; 0 where they are not known, so
-    /// that the address counts as ready and lasting.
+    /// The flags of an address of the interface with this number; 0 if they are unknown, and the
+    /// address counts as ready and permanent then.
     pub(super) fn of(&self, index: u32, address: Ipv6Addr) -> u32 {
         self.0.get(&(index, address)).copied().unwrap_or_default()
     }
@@ -51,8 +51,8 @@ impl Ipv6Flags {
     }
 }
 
-/// A line holds, all but the last in hexadecimal: the address, the interface's number, the length
-/// of the prefix, the scope, the flags, and the interface's name.
+/// A line contains the address, the interface's number, the length of the prefix, the scope, the
+/// flags, and the interface's name, all but the last in hexadecimal.
 fn parse_line(line: &str) -> Option<((u32, Ipv6Addr), u32)> {
     let mut fields = line.split_whitespace();
     let address = u128::from_str_radix(fields.next()?, 16).ok()?;
