@@ -1,7 +1,7 @@
-//! What the kernel says about this host's network interfaces.
+//! What the kernel reports about this host's network interfaces.
 //!
-//! Nothing here tracks changes. A netlink [`Monitor`] only says *that* something changed; what
-//! is true now is read afresh by [`Interfaces::scan`], so no lost or reordered message can leave
+//! This module tracks no changes. A netlink [`Monitor`] only reports *that* something changed, and
+//! [`Interfaces::scan`] reads the current state again. So a lost or reordered message cannot leave
 //! a wrong picture behind.
 
 mod address;
@@ -28,7 +28,7 @@ use self::address::Ipv6Flags;
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number. An interface that is deleted and created again comes back under another.
+    /// Its number. An interface that is deleted and created again gets another one.
     pub index: NonZeroU32,
     /// Its addresses of both families, in the kernel's order: of IPv4 the primary ones first, of
     /// IPv6 the newest first.
@@ -37,7 +37,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Whether the administrator has it up.
+    /// Whether the administrator has set it up.
     pub fn is_up(&self) -> bool {
         self.flags.contains(InterfaceFlags::IFF_UP)
     }
@@ -47,17 +47,17 @@ impl Interface {
         self.is_up() && self.flags.contains(InterfaceFlags::IFF_RUNNING)
     }
 
-    /// Whether it is the loopback, which reaches nobody but this host.
+    /// Whether it is the loopback, which reaches only this host.
     pub fn is_loopback(&self) -> bool {
         self.flags.contains(InterfaceFlags::IFF_LOOPBACK)
     }
 
-    /// Whether the kernel routes datagrams to an IPv6 group by it. No packet is sent.
+    /// Whether the kernel routes datagrams to an IPv6 group through it. No packet is sent.
     ///
     /// # Errors
     ///
-    /// `NetworkUnreachable` where there is no route; `AddrNotAvailable` while it has no address
-    /// that is ready, which includes the seconds in which a new address is checked for duplicates.
+    /// `NetworkUnreachable` if there is no route; `AddrNotAvailable` while it has no address that
+    /// is ready, which includes the seconds in which a new address is checked for duplicates.
     pub fn check_ipv6_route(&self, group: Ipv6Addr) -> io::Result<()> {
         let socket = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP))?;
         socket.bind_device_by_index_v6(Some(self.index))?;
@@ -69,7 +69,7 @@ impl Interface {
         self.addresses.iter().any(|address| address.ip == ip)
     }
 
-    /// Whether an operator would choose it to reach `group` by.
+    /// Whether an operator would choose it to reach `group`.
     fn suits(&self, group: IpAddr) -> bool {
         self.is_running()
             && !self.is_loopback()
@@ -92,7 +92,7 @@ impl Interfaces {
     ///
     /// # Errors
     ///
-    /// Where the kernel does not answer: out of descriptors or memory.
+    /// If the kernel does not answer: out of descriptors or memory.
     pub fn scan() -> io::Result<Self> {
         Ok(Self::collect(getifaddrs()?, &Ipv6Flags::read()))
     }
@@ -102,11 +102,11 @@ impl Interfaces {
         self.0.iter().find(|interface| interface.name == name)
     }
 
-    /// The interface that the kernel's route to `group` leaves by. No packet is sent.
+    /// The interface of the kernel's route to `group`. No packet is sent.
     ///
     /// # Errors
     ///
-    /// Where there is none, with the interfaces to choose from. Normal while a host starts.
+    /// If there is none, with the interfaces to choose from. Normal while a host starts.
     pub fn route_to(&self, group: IpAddr) -> Result<&Interface, RouteError> {
         let unreachable = |error: &io::Error| error.raw_os_error() == Some(libc::ENETUNREACH);
         let problem = match self.routed(group) {
@@ -141,12 +141,14 @@ impl Interfaces {
         usable.map(|interface| interface.name.clone()).collect()
     }
 
-    /// Groups the entries by interface: each has one that tells its index, and one per address.
+    /// Groups the entries by interface: each interface has one entry with its index, and one per
+    /// address.
     fn collect(entries: impl Iterator<Item = InterfaceAddress>, flags: &Ipv6Flags) -> Self {
         let mut interfaces: Vec<Interface> = Vec::new();
         for entry in entries {
             let Some(address) = entry.address else { continue };
-            // An address with a label is listed as `eth0:label`; no interface's name has a colon.
+            // An address with a label is listed as `eth0:label`; no interface name contains a
+            // colon.
             let name = entry.interface_name.split(':').next().unwrap_or_default();
             if let Some(link) = address.as_link_addr() {
                 let index = u32::try_from(link.ifindex()).ok().and_then(NonZeroU32::new);
@@ -179,8 +181,8 @@ pub struct Monitor {
     socket: OwnedFd,
 }
 
-/// Most netlink messages read in one go: more than fit the socket's queue, so that only a kernel
-/// that writes as fast as this process reads can reach it.
+/// Most netlink messages read at a time: more than fit the socket's queue. Only a kernel that
+/// writes as fast as this process reads can reach the limit.
 const DRAIN_MAX: usize = 4096;
 
 impl Monitor {
@@ -188,8 +190,8 @@ impl Monitor {
     ///
     /// # Errors
     ///
-    /// Where netlink is forbidden (`RestrictAddressFamilies=` without `AF_NETLINK`), or
-    /// descriptors have run out.
+    /// If netlink is forbidden (`RestrictAddressFamilies=` without `AF_NETLINK`), or descriptors
+    /// have run out.
     pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let flags = sys::SockFlag::SOCK_NONBLOCK | sys::SockFlag::SOCK_CLOEXEC;
         let protocol = sys::SockProtocol::NetlinkRoute;
@@ -203,12 +205,12 @@ impl Monitor {
         Ok(Monitor { socket })
     }
 
-    /// Empties the socket. True where anything changed since the last time.
+    /// Empties the socket. True if anything changed since the last call.
     pub fn drain(&mut self) -> bool {
         let mut message = [0; 64];
         for drained in 0..DRAIN_MAX {
-            // A message is cut to the buffer, since its content does not matter. ENOBUFS says
-            // that messages were lost, which is a change as well.
+            // A message is cut to the buffer, because its content does not matter. ENOBUFS reports
+            // lost messages, which is a change as well.
             match sys::recv(self.socket.as_raw_fd(), &mut message, sys::MsgFlags::empty()) {
                 Ok(_) | Err(Errno::ENOBUFS | Errno::EINTR) => {}
                 Err(_) => return drained > 0,
@@ -220,7 +222,7 @@ impl Monitor {
 
 /// The local address of `socket` after connecting it to `group`, which sends nothing.
 fn connected_address(socket: &Socket, group: IpAddr) -> io::Result<SocketAddr> {
-    /// Any port will do: none is ever contacted.
+    /// Any port is valid: none is ever contacted.
     const PORT: u16 = 9;
     socket.connect(&SocketAddr::new(group, PORT).into())?;
     let local = socket.local_addr()?.as_socket();

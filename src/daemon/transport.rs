@@ -1,14 +1,14 @@
 //! The multicast transport: one socket for each interface, kept in line with the host.
 //!
-//! The event loop drives it so: pass every event's token to [`Transport::handle_event`]; call
-//! [`Transport::rescan`] whenever [`Transport::next_rescan`] is due, and log what it tells; then
-//! call [`Transport::receive`] up to a budget, and come back without waiting while
-//! [`Transport::has_more`].
+//! The event loop passes every event's token to [`Transport::handle_event`]. It calls
+//! [`Transport::rescan`] whenever [`Transport::next_rescan`] is due, and logs the changes. It calls
+//! [`Transport::receive`] up to a budget, and does not sleep while [`Transport::has_more`].
 //!
-//! An interface comes and goes without an error on any socket: without a carrier, datagrams are
-//! still accepted and one's own copies still arrive. So a socket is open exactly as long as its
-//! interface exists, is up, has a carrier and the address that the socket was opened with. A
-//! netlink monitor brings the next rescan forward; a slow poll covers whatever it misses.
+//! An interface can appear and disappear without an error on any socket: without a carrier, the
+//! kernel still accepts datagrams and still delivers one's own copies. So a socket is open exactly
+//! as long as its interface exists, is up, and has a carrier and the address that the socket was
+//! opened with. A netlink monitor triggers an early rescan; a slow poll covers whatever the monitor
+//! misses.
 
 mod batch;
 mod change;
@@ -44,34 +44,34 @@ pub const INTERFACES_MAX: usize = 16;
 /// for each interface.
 pub const TOKENS: usize = 1 + INTERFACES_MAX;
 
-/// Between rescans that nothing asked for.
+/// Time between rescans that nothing requested.
 pub const RESCAN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The same while no interface is up, as a route or an address that becomes ready has no event; and
-/// while the interfaces cannot be read.
+/// The same while no interface is up or the interfaces cannot be read: a route or an address that
+/// becomes ready causes no event.
 pub const RESCAN_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 
-/// Shortest time between two rescans, so that a storm of netlink messages does not become one of
+/// Shortest time between two rescans: a storm of netlink messages does not cause a storm of
 /// rescans.
 pub const RESCAN_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where the group is and by which interfaces to reach it.
+/// Where the group is, and which interfaces reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The multicast address and the port.
     pub group: SocketAddr,
-    /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the one that the
-    /// kernel's route to the group leads to.
+    /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the interface of the
+    /// kernel's route to the group.
     pub interfaces: Vec<String>,
-    /// What the sender's own datagrams carry, to be spared hearing them again. None: they are
-    /// heard.
+    /// The mark of the sender's own datagrams, which the sockets then drop. None: they are
+    /// received.
     pub own: Option<Mark>,
 }
 
-/// Why a transport could not be made. Nothing was sent or joined.
+/// Why a transport could not be created. It has sent and joined nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The group is no multicast address.
+    /// The group is not a multicast address.
     #[error("{0} is not a multicast address; set `multicast` to one, such as 239.255.76.69:7669")]
     NotMulticast(IpAddr),
     /// More interfaces than [`INTERFACES_MAX`].
@@ -80,7 +80,7 @@ pub enum TransportError {
     /// An interface is named twice.
     #[error("`interface` names {0} twice; name it once")]
     DuplicateInterface(String),
-    /// The kernel gave no netlink socket.
+    /// The kernel provided no netlink socket.
     #[error("cannot watch the network interfaces by netlink: {0}")]
     Monitor(#[source] io::Error),
     /// The event loop's registry cannot be shared.
@@ -88,21 +88,20 @@ pub enum TransportError {
     Registry(#[source] io::Error),
 }
 
-/// The kernel did not tell the interfaces. The sockets are as they were; the next rescan tries
-/// again.
+/// The kernel did not list the interfaces. The sockets are unchanged; the next rescan retries.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the network interfaces: {0}; retrying")]
 pub struct RescanError(#[from] io::Error);
 
-/// A datagram that came in.
+/// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its bytes, or why it is not from this LAN. Of one that is longer than any that is
-    /// well-formed, more than that one has.
+    /// Its bytes, or why it is not from this LAN. If it is too long to be well-formed, it is cut
+    /// off, but still too long.
     pub datagram: Result<&'a [u8], Stray>,
-    /// Who sent it, or claims to.
+    /// Its source address, which may be forged.
     pub source: IpAddr,
-    /// The number of the interface by which it came.
+    /// The number of the interface where it arrived.
     pub interface: NonZeroU32,
 }
 
@@ -118,7 +117,7 @@ pub struct Transport {
     scanned_at: Option<Time>,
     /// The last rescan failed.
     blind: bool,
-    /// The link whose turn it is to be read.
+    /// The link to read next.
     turn: usize,
     /// The datagram being sent; kept for its capacity.
     outgoing: Vec<u8>,
@@ -132,8 +131,8 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// Where the settings cannot work, or the kernel gives no netlink socket. An interface that
-    /// is not there is no error: it is waited for.
+    /// If the settings cannot work, or the kernel provides no netlink socket. An interface that
+    /// does not exist is no error: the transport waits for it.
     pub fn new(
         registry: &Registry,
         base: Token,
@@ -156,18 +155,18 @@ impl Transport {
         })
     }
 
-    /// Whether the group can be reached by any interface. One by which the kernel takes nothing
-    /// does not count.
+    /// Whether the group can be reached through any interface. An interface whose datagrams the
+    /// kernel rejects does not count.
     pub fn any_up(&self) -> bool {
         self.links.iter().any(Link::reaches_group)
     }
 
-    /// Whether the kernel did not tell the interfaces when it was asked last.
+    /// Whether the kernel did not list the interfaces at the last scan.
     pub const fn is_blind(&self) -> bool {
         self.blind
     }
 
-    /// The address that datagrams leave with by the first interface that is up.
+    /// The source address of datagrams through the first interface that is up.
     pub fn source_address(&self) -> Option<IpAddr> {
         self.endpoint().map(|endpoint| endpoint.address)
     }
@@ -177,23 +176,23 @@ impl Transport {
         self.links.iter().map(Link::report).collect()
     }
 
-    /// Datagrams that the kernel took, counted once for each interface.
+    /// Datagrams that the kernel accepted, counted once for each interface.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Datagrams that the kernel refused, counted once for each interface.
+    /// Datagrams that the kernel rejected, counted once for each interface.
     pub fn send_errors(&self) -> u64 {
         self.send_errors
     }
 
-    /// Whether datagrams may be left that [`Transport::receive`] was not asked for. No further
-    /// event tells of them.
+    /// Whether datagrams may be left that [`Transport::receive`] has not returned. No further event
+    /// reports them.
     pub fn has_more(&self) -> bool {
         self.links.iter().any(Link::is_readable)
     }
 
-    /// When [`Transport::rescan`] is due. An event or a failed send may bring it forward.
+    /// When [`Transport::rescan`] is due. An event or a failed send may make it due earlier.
     pub fn next_rescan(&self) -> Time {
         let Some(scanned_at) = self.scanned_at else { return Time::ZERO };
         let interval = if self.changed || self.links.iter().any(Link::needs_rescan) {
@@ -206,7 +205,7 @@ impl Transport {
         scanned_at + interval
     }
 
-    /// An event came under `token`. False where that is none of this transport's tokens.
+    /// An event arrived under `token`. False if that is none of this transport's tokens.
     pub fn handle_event(&mut self, token: Token) -> bool {
         let Some(offset) = token.0.checked_sub(self.base.0).filter(|offset| *offset < TOKENS)
         else {
@@ -223,12 +222,12 @@ impl Transport {
         true
     }
 
-    /// Looks at the host's interfaces, opens, replaces and closes sockets accordingly, renews
-    /// memberships that are due, and tells what changed, each change once.
+    /// Reads the host's interfaces, opens, replaces and closes sockets accordingly, renews
+    /// memberships that are due, and returns each change once.
     ///
     /// # Errors
     ///
-    /// Where the kernel does not tell its interfaces, which leaves everything as it was.
+    /// If the kernel does not list its interfaces. Then nothing changes.
     pub fn rescan(&mut self, now: Time) -> Result<Vec<LinkChange>, RescanError> {
         self.scanned_at = Some(now);
         self.changed = false;
@@ -239,16 +238,17 @@ impl Transport {
         Ok(links.flat_map(|link| link.update(&interfaces, registry, now)).collect())
     }
 
-    /// Somebody is no longer heard. It may be this host that hears nobody any more, because a
-    /// switch has forgotten it: announces the memberships anew, though not more often than every
-    /// few seconds.
+    /// Another member is no longer heard. Perhaps a switch has forgotten this host, which then
+    /// receives nothing: announces the memberships again, but not more often than every few
+    /// seconds.
     pub fn announce_anew(&mut self, now: Time) {
         self.links.iter_mut().for_each(|link| link.announce_anew(now));
     }
 
-    /// Sends to the group on every interface that is up what `write` puts into an empty buffer for
-    /// the address that it leaves with, right before it does. Where `write` says false, nothing
-    /// more is sent. Never blocks; what the kernel refuses is counted, and told by the next rescan.
+    /// Sends to the group on every interface that is up. For each one, `write` fills an empty
+    /// buffer right before the send, for the source address of that interface. If `write` returns
+    /// false, nothing more is sent. Never blocks; rejected datagrams are counted, and the next
+    /// rescan reports them.
     pub fn send(&mut self, mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool) {
         for link in &mut self.links {
             let Some(endpoint) = link.endpoint() else { continue };
@@ -264,9 +264,9 @@ impl Transport {
         }
     }
 
-    /// The next datagram, taking turns between the interfaces; none where all are empty. Includes
-    /// those of this host, but for what [`Settings::own`] names. The socket was read some datagrams
-    /// ahead: whoever dates one reads the clock after this.
+    /// The next datagram, taking turns between the interfaces; none if all are empty. Includes
+    /// those of this host, except those that [`Settings::own`] names. Datagrams are read from the
+    /// socket in advance: the caller must read the clock after this call to date one.
     pub fn receive(&mut self) -> Option<Received<'_>> {
         let count = self.links.len();
         let turn = (0..count)

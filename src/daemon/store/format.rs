@@ -18,28 +18,28 @@ use sha2::{Digest, Sha256};
 use crate::core::persist::PersistentState;
 use crate::types::GroupName;
 
-/// Largest state file, in bytes. A larger one is not ours.
+/// Largest state file, in bytes. A larger file is not ours.
 pub const STATE_MAX: u64 = 16 * 1024;
 
-/// The layout that is written, and the only one read.
+/// The layout that this version writes, and the only one that it reads.
 pub(super) const VERSION: u32 = 1;
 
-/// Bytes of the SHA-256 that the checksum keeps: it is against accidents, not against forgery.
+/// Bytes of the SHA-256 that the checksum keeps: it detects accidents, not forgery.
 const CHECKSUM_LEN: usize = 8;
 
-/// The lines above what the checksum covers.
+/// The lines above those that the checksum covers.
 #[derive(Deserialize)]
 struct Header {
     version: u32,
     checksum: String,
 }
 
-/// Why a file's content is no state.
+/// Why a file's content is not a valid state.
 #[derive(Debug)]
 pub(super) enum DecodeError {
     /// Another version of lanelect wrote it.
     Version(u32),
-    /// It is not as it was written.
+    /// It was changed after it was written.
     Corrupt(String),
 }
 
@@ -82,7 +82,7 @@ pub(super) fn decode(content: &[u8]) -> Result<PersistentState, DecodeError> {
         .map_err(|error| corrupt(&format!("its content is not valid: {}", error.message())))
 }
 
-/// Splits after the checksum's line.
+/// Splits the file after the checksum's line.
 fn split_header(text: &str) -> Option<(&str, &str)> {
     let start = text.find("\nchecksum = ")? + 1;
     let end = start + text.get(start..)?.find('\n')? + 1;
@@ -114,7 +114,7 @@ mod tests {
         Life { node_id: name.parse().unwrap(), incarnation: Incarnation(3) }
     }
 
-    /// The memory of a voter with nothing left out.
+    /// The state of a voter, with every field set.
     fn voted() -> PersistentState {
         PersistentState {
             revision: 0,

@@ -1,4 +1,4 @@
-//! The thread that writes the state, so that nothing else waits for the disk.
+//! The thread that writes the state: nothing else waits for the disk.
 //!
 //! ```text
 //!   event loop ── save ──▶ newest ──▶ ┌────────┐ ── write, sync ──▶ disk
@@ -6,7 +6,7 @@
 //!                    (waker)          └────────┘
 //! ```
 //!
-//! The thread has one state at a time; while it writes, a newer one replaces the one that waits.
+//! The thread has one state at a time; during a write, a newer state replaces the waiting one.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -18,30 +18,30 @@ use crate::core::persist::PersistentState;
 use crate::daemon::worker;
 use crate::time::Time;
 
-/// Pause before a save that failed is tried again, where it is.
+/// Pause before a failed save is retried, if it is retried.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What becomes of a state that could not be saved.
+/// What happens to a state that could not be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// It counts as settled all the same; the next change tries again.
+    /// It counts as settled all the same; the next change retries.
     GoOn,
-    /// It is tried again until it is on disk, and does not count before.
+    /// It is retried until it is on disk, and is not settled before.
     Retry,
 }
 
-/// Numbers the states that were to be saved. A later one covers the earlier ones.
+/// Numbers the states to save. A later number covers the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Ticket(u64);
 
-/// Saves states on a thread of its own. Never blocks, but in [`finish`](Self::finish).
+/// Saves states on its own thread. Never blocks, except in [`finish`](Self::finish).
 ///
-/// When the waker was called, call [`handle_wake`](Self::handle_wake), at
-/// [`poll_timeout`](Self::poll_timeout) call [`handle_timeout`](Self::handle_timeout), and after
-/// each of these and of `save` drain [`poll_settled`](Self::poll_settled). Spurious calls are
+/// After the waker was called, call [`handle_wake`](Self::handle_wake). At
+/// [`poll_timeout`](Self::poll_timeout) call [`handle_timeout`](Self::handle_timeout). After each
+/// of these and after `save` drain [`poll_settled`](Self::poll_settled). Spurious calls are
 /// harmless.
 ///
-/// What is being written when this is dropped is still written, as long as the process lives.
+/// A write in progress when this is dropped continues, as long as the process lives.
 #[derive(Debug)]
 pub struct Writer {
     /// To the thread, which ends when this is dropped.
@@ -49,9 +49,9 @@ pub struct Writer {
     results: Receiver<(Order, Result<(), StoreError>)>,
     on_failure: OnFailure,
     progress: Progress,
-    /// The newest state that was saved or given up.
+    /// The newest state that was saved or abandoned.
     settled: Ticket,
-    /// The same, until it is told.
+    /// The same, until it is reported.
     to_tell: Option<PersistentState>,
     /// The number of the state in `progress`.
     newest: Ticket,
@@ -60,14 +60,14 @@ pub struct Writer {
     saves: u64,
 }
 
-/// How far the newest state has come.
+/// The progress of the newest state.
 #[derive(Debug, Clone, Copy)]
 enum Progress {
     /// It is on disk, as far as known; none in a life that has saved nothing yet.
     Saved(Option<PersistentState>),
-    /// The thread writes it, or an earlier one and then this one.
+    /// The thread writes it, or first an earlier one and then this one.
     Writing(PersistentState),
-    /// It could not be saved. It is tried again at this time, or, without one, with the next state.
+    /// It could not be saved. It is retried at this time, or, without one, with the next state.
     Unsaved(PersistentState, Option<Time>),
 }
 
@@ -83,7 +83,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// Where the system gives no thread.
+    /// If the system provides no thread.
     pub fn start(
         mut save: impl FnMut(&PersistentState) -> Result<(), StoreError> + Send + 'static,
         wake: impl Fn() + Send + 'static,
@@ -105,7 +105,7 @@ impl Writer {
         })
     }
 
-    /// Has `state` saved, in place of one that still waits. One that is on disk already is settled
+    /// Saves `state`, in place of one that still waits. A state that is on disk already is settled
     /// at once.
     pub fn save(&mut self, state: PersistentState) {
         self.newest.0 += 1;
@@ -119,8 +119,8 @@ impl Writer {
         }
     }
 
-    /// Tries what could not be saved once more, and tells which ticket stands for all that is not
-    /// on disk; none where everything is.
+    /// Retries a failed save, and returns the ticket for everything that is not on disk; none if
+    /// everything is.
     pub fn insist(&mut self) -> Option<Ticket> {
         match self.progress {
             Saved(_) => return None,
@@ -130,12 +130,13 @@ impl Writer {
         Some(self.newest)
     }
 
-    /// Whether `ticket` was settled: it is on disk, or [`failure`](Self::failure) says why not.
+    /// Whether `ticket` is settled: its state is on disk, or [`failure`](Self::failure) says why
+    /// not.
     pub fn is_settled(&self, ticket: Ticket) -> bool {
         ticket <= self.settled
     }
 
-    /// Why the last save failed; none where it succeeded.
+    /// Why the last save failed; none if it succeeded.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
@@ -156,7 +157,7 @@ impl Writer {
         }
     }
 
-    /// Without the thread nothing is ever saved again.
+    /// Without the thread no state is ever saved again.
     fn note_thread_lost(&mut self) {
         let failure = "the thread that saves it has ended; restart the daemon";
         if self.failure.as_deref() != Some(failure) {
@@ -179,12 +180,12 @@ impl Writer {
         retry_at
     }
 
-    /// The newest state that is on disk now, or given up, once.
+    /// The newest state that is now on disk, or abandoned, once.
     pub fn poll_settled(&mut self) -> Option<PersistentState> {
         self.to_tell.take()
     }
 
-    /// Waits until everything is on disk or was tried once more, but no longer than `patience` for
+    /// Waits until everything is on disk or was retried once, but no longer than `patience` for
     /// each of the two saves that this may take. Returns whether everything is on disk.
     pub fn finish(&mut self, patience: Duration, now: Time) -> bool {
         if let Unsaved(state, _) = self.progress {
@@ -219,7 +220,7 @@ impl Writer {
         Saved(Some(order.state))
     }
 
-    /// Returns when to try again, where a failure does not settle.
+    /// Returns when to retry, if a failure does not settle a state.
     fn note_failed(&mut self, order: Order, error: &StoreError, now: Time) -> Option<Time> {
         let is_first = self.failure.replace(error.to_string()).is_none();
         match self.on_failure {
@@ -251,12 +252,12 @@ impl Writer {
         self.to_tell = Some(order.state);
     }
 
-    /// Hands the thread a state under a new number, which covers the earlier ones.
+    /// Sends the thread a state under a new number, which covers the earlier ones.
     fn write(&mut self, state: PersistentState) {
         self.newest.0 += 1;
         self.progress = match self.orders.send(Order { ticket: self.newest, state }) {
             Ok(()) => Writing(state),
-            // The thread is gone, and nothing is ever settled again.
+            // The thread has ended, and nothing is ever settled again.
             Err(_) => Unsaved(state, None),
         };
     }
@@ -276,12 +277,12 @@ mod tests {
     /// How long a test waits for something that must happen.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A writer to a disk that answers only when the test says how.
+    /// A writer to a disk whose writes end at the test's command.
     struct Bench {
         writer: Writer,
-        /// What each save was given.
+        /// The state of each save.
         begun: Receiver<PersistentState>,
-        /// Whether the save that is under way succeeds.
+        /// Whether the save in progress succeeds.
         answers: Sender<bool>,
         wakes: Receiver<()>,
     }
@@ -303,12 +304,12 @@ mod tests {
             Bench { writer, begun, answers, wakes }
         }
 
-        /// The state whose save is under way.
+        /// The state of the save in progress.
         fn begun(&self) -> PersistentState {
             self.begun.recv_timeout(PATIENCE).unwrap()
         }
 
-        /// Ends the save that is under way, and tells the writer.
+        /// Ends the save in progress, and wakes the writer.
         fn answer(&mut self, success: bool, now: Time) {
             self.answers.send(success).unwrap();
             self.wakes.recv_timeout(PATIENCE).unwrap();
@@ -367,7 +368,7 @@ mod tests {
         bench.writer.save(term(1));
         assert_eq!(bench.writer.poll_settled(), Some(term(1)));
         assert!(bench.is_idle());
-        // Not on disk for long: another state is on its way there.
+        // Not on disk for long: another state is about to replace it.
         bench.writer.save(term(2));
         assert_eq!(bench.begun(), term(2));
         bench.writer.save(term(1));
@@ -416,7 +417,7 @@ mod tests {
         assert_eq!(bench.writer.poll_settled(), None);
         assert!(bench.writer.is_settled(ticket), "who waits for it learns that it failed");
 
-        // However much is asked for meanwhile.
+        // However many saves are requested meanwhile.
         bench.writer.save(term(2));
         bench.writer.save(term(3));
         bench.writer.handle_timeout(NOW);

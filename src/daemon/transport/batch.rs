@@ -1,4 +1,4 @@
-//! Datagrams taken from a socket by one system call, and handed out one by one.
+//! Datagrams read from a socket with one system call, and returned one by one.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -13,38 +13,38 @@ use nix::sys::socket::{
 
 use crate::wire::frame::DATAGRAM_MAX;
 
-/// Most datagrams in a batch. In a small group one is there at a time; this many make the system
-/// call cheap in a flood.
+/// Most datagrams in a batch. In a small group usually one waits at a time; this number makes the
+/// system call cheap in a flood.
 const BATCH_MAX: usize = 8;
 
-/// One byte more than any datagram has, so that a longer one does not pass for one.
+/// One byte more than the longest datagram: a longer one is recognized by its length.
 const SLOT: usize = DATAGRAM_MAX + 1;
 
-/// Room for a batch, and what is left of the last one.
+/// Buffers for a batch, and the rest of the last one.
 #[derive(Debug)]
 pub(super) struct Batch {
     slots: [[u8; SLOT]; BATCH_MAX],
     headers: MultiHeaders<SockaddrStorage>,
     arrivals: [Option<Arrival>; BATCH_MAX],
-    /// The first arrival that was not handed out.
+    /// The first datagram that was not returned yet.
     next: usize,
 }
 
-/// What is known of the datagram in a slot.
+/// What is known about the datagram in a slot.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
     length: usize,
     sender: SocketAddr,
-    /// How many routers it could still have passed.
+    /// Its remaining hop count.
     hops: u8,
 }
 
-/// A datagram, and what the network layer tells of it.
+/// A datagram, and what the network layer reports about it.
 #[derive(Debug)]
 pub(super) struct Taken<'a> {
     pub(super) datagram: &'a [u8],
     pub(super) sender: SocketAddr,
-    /// How many routers it could still have passed.
+    /// Its remaining hop count.
     pub(super) hops: u8,
 }
 
@@ -59,17 +59,17 @@ impl Batch {
         }
     }
 
-    /// Whether all of it was handed out.
+    /// Whether all of it was returned.
     pub(super) fn is_empty(&self) -> bool {
         !matches!(self.arrivals.get(self.next), Some(Some(_)))
     }
 
-    /// Replaces it by what waits in `socket`, and tells whether that may have been more than there
-    /// is room for. Does not wait and allocates nothing.
+    /// Replaces the batch by the datagrams that wait in `socket`, and returns whether there may
+    /// have been more than it has room for. Does not wait and allocates nothing.
     ///
     /// # Errors
     ///
-    /// `EAGAIN` where nothing waits. The batch is empty after an error.
+    /// `EAGAIN` if nothing waits. The batch is empty after an error.
     pub(super) fn refill(&mut self, socket: &impl AsRawFd) -> nix::Result<bool> {
         self.arrivals = [None; BATCH_MAX];
         self.next = 0;
@@ -81,7 +81,7 @@ impl Batch {
             let sender = message.address.as_ref().and_then(socket_address);
             // A datagram of the internet protocols has a sender.
             let sender = sender.ok_or(Errno::EAFNOSUPPORT)?;
-            // The socket asks for the hop count. One that is not told is not believed in.
+            // The socket requests the hop count. A datagram without one is rejected.
             let hops = hops(&message).unwrap_or(0);
             *arrival = Some(Arrival { length: message.bytes, sender, hops });
         }

@@ -1,4 +1,4 @@
-//! What happens to an interface, in the words of the log and of the status.
+//! Changes of an interface, in the words of the log and of the status.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 
 use crate::daemon::interfaces::RouteError;
 
-/// Where on this host a socket is: any change of it needs a new socket.
+/// Where on this host a socket is: any change needs a new socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint {
     /// The interface's number.
@@ -18,22 +18,22 @@ pub struct Endpoint {
     pub address: IpAddr,
 }
 
-/// Why the group cannot be reached by an interface. All are waited out: each rescan tries again.
+/// Why the group cannot be reached through an interface. No reason is final: each rescan retries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// No rescan has looked yet.
+    /// No rescan has checked it yet.
     #[error("not checked yet")]
     Unknown,
     /// There is no interface of that name.
     #[error("missing: this host has no such interface; waiting for it")]
     Missing,
-    /// No interface is configured, and the kernel's routes name none.
+    /// No interface is configured, and the kernel has no route to the group.
     #[error("no route: {0}")]
     NoRoute(#[from] RouteError),
     /// It is administratively down.
     #[error("down: bring it up with `ip link set … up`")]
     Down,
-    /// It is up, but nothing is at the other end, or port authentication is not through.
+    /// It is up, but has no carrier, or port authentication is not complete.
     #[error("no carrier: check the cable, the switch port and the other end")]
     NoCarrier,
     /// It has no address of the group's family, or none that is ready.
@@ -42,7 +42,7 @@ pub enum Problem {
         /// `IPv4` or `IPv6`.
         family: &'static str,
     },
-    /// The kernel has no route to the IPv6 group by this interface, as on a fresh loopback.
+    /// The kernel has no route to the IPv6 group through this interface, as on a fresh loopback.
     #[error(
         "no route: the interface has no route to the group; \
          run `ip -6 route add {kind} {group}/128 dev {interface} table local`"
@@ -55,15 +55,15 @@ pub enum Problem {
         /// The kind of route that helps: `local` on a loopback, else `multicast`.
         kind: &'static str,
     },
-    /// The kernel refused the socket.
+    /// The kernel rejected the socket.
     #[error("socket error: {0}")]
     Refused(String),
 }
 
-/// Why the kernel did not take a datagram.
+/// Why the kernel rejected a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendFailure {
-    /// The interface, its address or its route is no longer what the socket was opened for.
+    /// The interface, its address or its route has changed since the socket was opened.
     #[error("sending fails: the interface, its address or its route changed ({0})")]
     Stale(Errno),
     /// A local rule forbids it.
@@ -81,7 +81,7 @@ impl From<&io::Error> for SendFailure {
     fn from(error: &io::Error) -> Self {
         let errno = Errno::from_raw(error.raw_os_error().unwrap_or_default());
         match errno {
-            // EINVAL: the source address that the socket is fixed to is gone.
+            // EINVAL: the source address that the socket is fixed to no longer exists.
             Errno::ENETUNREACH
             | Errno::EHOSTUNREACH
             | Errno::ENETDOWN
@@ -96,16 +96,17 @@ impl From<&io::Error> for SendFailure {
     }
 }
 
-/// What made a socket join the group.
+/// Why a socket joined the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinCause {
     /// The interface is used for the first time.
     FirstUse,
-    /// The problem that it had is over.
+    /// Its problem has ended.
     Recovered,
     /// It was deleted and created again under another number.
     Recreated,
-    /// The one before it could not be used any more, and the kernel's route had moved here.
+    /// The previous interface could no longer be used, and the kernel's route had moved to this
+    /// one.
     Rerouted,
     /// Its address changed.
     Readdressed,
@@ -116,22 +117,22 @@ pub enum JoinCause {
 /// What happened to an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// The group can be reached by it, by a new socket.
+    /// The group can be reached through it, with a new socket.
     Joined {
         /// Where the socket is.
         endpoint: Endpoint,
         /// Why there is a new one.
         cause: JoinCause,
     },
-    /// The group cannot be reached by it, or for another reason than before.
+    /// The group cannot be reached through it, or the reason has changed.
     Lost(Problem),
-    /// It is up, but the kernel does not take datagrams for it.
+    /// It is up, but the kernel rejects datagrams for it.
     SendFailing(SendFailure),
-    /// The kernel takes datagrams for it again.
+    /// The kernel accepts datagrams for it again.
     SendRecovered,
 }
 
-/// Something that happened to an interface, once per happening. Its text is one line for a log.
+/// A change of an interface, reported once. Its text is one line for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkChange {
     /// The interface's name.
@@ -141,7 +142,7 @@ pub struct LinkChange {
 }
 
 impl LinkChange {
-    /// Whether it is for the worse.
+    /// Whether it makes things worse.
     pub const fn is_loss(&self) -> bool {
         matches!(self.event, LinkEvent::Lost(_) | LinkEvent::SendFailing(_))
     }

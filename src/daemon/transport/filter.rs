@@ -1,22 +1,22 @@
-//! Has the kernel drop this daemon's own datagrams, which would wake it for nothing.
+//! Makes the kernel drop this daemon's own datagrams, which would wake it for nothing.
 //!
-//! The kernel hands a multicast datagram to every member on the sending host, the sender too. Other
-//! daemons on the host need that. What carries this daemon's mark is dropped by a socket filter,
-//! and everything else passes, also what is too short to carry it.
+//! The kernel delivers a multicast datagram to every member on the sending host, including the
+//! sender. Other daemons on the host need that. A socket filter drops datagrams with this daemon's
+//! mark. All others pass, even if they are too short for a mark.
 
 use nix::libc;
 use socket2::SockFilter;
 
 use crate::wire::frame::Mark;
 
-/// Offsets count from the UDP header, which is this long.
+/// Length of the UDP header, from which offsets count.
 const UDP_HEADER: u32 = 8;
 
 /// How many bytes of a datagram pass.
 const NONE: u32 = 0;
 const ALL: u32 = u32::MAX;
 
-/// A program that drops what carries `mark`.
+/// A program that drops datagrams with `mark`.
 pub(super) fn dropping(mark: &Mark) -> Vec<SockFilter> {
     let start = UDP_HEADER + mark.at;
     let length = start + mark.bytes.len() as u32;
@@ -30,7 +30,7 @@ pub(super) fn dropping(mark: &Mark) -> Vec<SockFilter> {
     program
 }
 
-/// Goes on where the comparison with `value` holds.
+/// Continues if the comparison with `value` holds.
 fn pass_unless(comparison: u32, value: u32) -> [SockFilter; 2] {
     [instruction(libc::BPF_JMP | libc::BPF_K | comparison, 1, value), verdict(ALL)]
 }
@@ -39,7 +39,7 @@ fn verdict(bytes: u32) -> SockFilter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, bytes)
 }
 
-/// An instruction that skips `skip` others where it compares and the comparison holds.
+/// An instruction that skips `skip` others, if it compares and the comparison holds.
 fn instruction(code: u32, skip: u8, value: u32) -> SockFilter {
     SockFilter::new(code as u16, skip, 0, value)
 }

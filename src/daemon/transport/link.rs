@@ -1,4 +1,4 @@
-//! One configured interface: whether the group can be reached by it, and the socket if so.
+//! One configured interface: whether the group can be reached through it, and the socket if so.
 
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -22,11 +22,11 @@ use crate::wire::frame::Mark;
 /// switches forget after 260 s.
 pub const REJOIN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The same once somebody is no longer heard, as a switch may just have forgotten this host: not
-/// more often than so, however many fall silent.
+/// The same when another member is no longer heard, because a switch may just have forgotten this
+/// host. A lower bound, however many members fall silent.
 const REJOIN_PAUSE: Duration = Duration::from_secs(5);
 
-/// What a report shows for the name of an interface that the kernel's routes do not tell yet.
+/// The interface name in a report while the kernel has no route to the group.
 const NO_NAME: &str = "(none)";
 
 /// An open socket.
@@ -39,9 +39,9 @@ struct Port {
     /// May hold datagrams: set by an event, cleared by a read that emptied it. mio reports edges
     /// only.
     readable: bool,
-    /// What was read and not handed out yet.
+    /// Datagrams that were read and not returned yet.
     batch: Batch,
-    /// Reported an error, so that the next rescan replaces it.
+    /// Reported an error: the next rescan replaces it.
     failed: bool,
 }
 
@@ -56,7 +56,7 @@ enum State {
 struct Place {
     /// The interface's name.
     interface: String,
-    /// The address that its datagrams left with, to be taken again where the interface has it.
+    /// The source address of its datagrams, to be used again if the interface has it.
     source: IpAddr,
 }
 
@@ -65,10 +65,10 @@ struct Place {
 pub(super) struct Link {
     group: SocketAddr,
     token: Token,
-    /// None where the kernel's route is to be followed and has not been found yet.
+    /// None if the kernel's route decides and was not found yet.
     name: Option<String>,
     follows_route: bool,
-    /// What the socket need not hear.
+    /// The mark of datagrams that the socket need not receive.
     own: Option<Rc<Mark>>,
     /// Where it last joined, kept while it is closed.
     last: Option<Place>,
@@ -77,8 +77,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A link by the interface of this name, or by the kernel's route where there is none. Its
-    /// socket will report under `token`, and not hear what carries the mark `own`.
+    /// A link through the interface of this name, or through the kernel's route if there is no
+    /// name. Its socket reports under `token`, and does not receive datagrams with the mark `own`.
     pub(super) fn new(
         group: SocketAddr,
         token: Token,
@@ -97,12 +97,12 @@ impl Link {
         }
     }
 
-    /// Where the socket is; none where it is closed.
+    /// Where the socket is; none if it is closed.
     pub(super) fn endpoint(&self) -> Option<Endpoint> {
         self.port().map(|port| port.endpoint)
     }
 
-    /// Whether datagrams leave by it, as far as the kernel tells.
+    /// Whether datagrams leave through it, as far as the kernel reports.
     pub(super) fn reaches_group(&self) -> bool {
         self.port().is_some() && !self.health.is_mute()
     }
@@ -112,7 +112,7 @@ impl Link {
         self.port().is_some_and(|port| port.readable || !port.batch.is_empty())
     }
 
-    /// Whether something happened that a rescan should look at soon.
+    /// Whether something happened that a rescan should check soon.
     pub(super) fn needs_rescan(&self) -> bool {
         self.port().is_some_and(|port| port.failed) || self.health.has_news()
     }
@@ -131,7 +131,7 @@ impl Link {
         }
     }
 
-    /// Announces the membership anew, unless it was just now.
+    /// Announces the membership again, unless that was just done.
     pub(super) fn announce_anew(&mut self, now: Time) {
         if let State::Open(port) = &mut self.state {
             port.renew_membership(self.group.ip(), now, REJOIN_PAUSE);
@@ -145,7 +145,7 @@ impl Link {
         }
     }
 
-    /// Brings the socket in line with what `interfaces` says, and tells what changed.
+    /// Brings the socket in line with `interfaces`, and returns what changed.
     pub(super) fn update(
         &mut self,
         interfaces: &Interfaces,
@@ -160,7 +160,7 @@ impl Link {
         events.into_iter().flatten().map(change).collect()
     }
 
-    /// Sends by the socket. None where it is closed, else whether the kernel took the datagram.
+    /// Sends with the socket. None if it is closed, else whether the kernel accepted the datagram.
     pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
         let State::Open(port) = &mut self.state else { return None };
         let result = match socket::send(&port.socket, datagram, self.group, port.endpoint) {
@@ -171,7 +171,7 @@ impl Link {
         Some(result.is_ok())
     }
 
-    /// Whether there is a datagram to take. Reads from the socket where none is left of the last
+    /// Whether there is a datagram to return. Reads from the socket if none is left from the last
     /// read.
     pub(super) fn has_datagram(&mut self) -> bool {
         let State::Open(port) = &mut self.state else { return false };
@@ -181,7 +181,7 @@ impl Link {
         !port.batch.is_empty()
     }
 
-    /// The next datagram and where it came in.
+    /// The next datagram and where it arrived.
     pub(super) fn take(&mut self) -> Option<(Taken<'_>, Endpoint)> {
         let State::Open(port) = &mut self.state else { return None };
         Some((port.batch.take()?, port.endpoint))
@@ -198,9 +198,9 @@ impl Link {
         self.name.as_deref().unwrap_or(NO_NAME)
     }
 
-    /// Where a socket would have to be now. The kernel's route is asked again only where the
-    /// interface that it led to cannot be used: a route that comes later, as with a VPN, must not
-    /// move the election to another network.
+    /// Where a socket would have to be now. The kernel's route is looked up again only if its
+    /// previous interface cannot be used: a route that appears later, for example of a VPN, must
+    /// not move the election to another network.
     fn locate(&mut self, interfaces: &Interfaces) -> Result<Endpoint, Problem> {
         let known = self.name.as_deref().and_then(|name| interfaces.get(name));
         let problem = match known.ok_or(Problem::Missing).and_then(|known| self.endpoint_on(known))
@@ -251,7 +251,7 @@ impl Link {
         }
     }
 
-    /// Why a new socket is needed to be at `endpoint`; none where the open one serves.
+    /// Why a new socket is needed at `endpoint`; none if the open one is usable.
     fn reason_to_join(&mut self, endpoint: Endpoint, now: Time) -> Option<JoinCause> {
         let group = self.group.ip();
         let Some(last) = &self.last else { return Some(JoinCause::FirstUse) };
@@ -271,7 +271,7 @@ impl Link {
         }
     }
 
-    /// Replaces whatever socket there is by one at `endpoint`. Where that fails, nothing changed.
+    /// Replaces any socket by one at `endpoint`. If that fails, nothing changes.
     fn open(&mut self, endpoint: Endpoint, registry: &Registry, now: Time) -> Result<(), Problem> {
         let mut socket =
             socket::open(self.group, endpoint, self.own.as_deref()).map_err(refused)?;
@@ -283,7 +283,7 @@ impl Link {
         Ok(())
     }
 
-    /// Closes the socket, and tells unless that was known.
+    /// Closes the socket, and reports it unless that was known.
     fn lose(&mut self, problem: Problem, registry: &Registry) -> Option<LinkEvent> {
         if matches!(&self.state, State::Closed(before) if *before == problem) {
             return None;
@@ -292,22 +292,21 @@ impl Link {
         Some(LinkEvent::Lost(problem))
     }
 
-    /// The one way out of a state: an open socket is closed, and what was known about its sends
-    /// is forgotten.
+    /// Every change of state goes through here: it closes an open socket, and forgets the results
+    /// of its sends.
     fn replace(&mut self, state: State, registry: &Registry) {
         self.health = SendHealth::default();
         if let State::Open(mut port) = std::mem::replace(&mut self.state, state) {
-            // The hook's child may hold a copy of the descriptor until it executes, so closing it
-            // would leave it registered. Fails only where it is not registered.
+            // The hook's child may hold a copy of the descriptor until its exec, so closing the
+            // socket would leave it registered. Fails only if it is not registered.
             let _ = registry.deregister(&mut port.socket);
         }
     }
 }
 
 impl Port {
-    /// Reads what waits. A read that is not full has emptied the socket, and whatever comes after
-    /// it has an event of its own: asking once more, only to hear that there is nothing, would be
-    /// wasted.
+    /// Reads the waiting datagrams. A read that is not full has emptied the socket, and later
+    /// datagrams cause a new event: another read would only cost time.
     fn read(&mut self) {
         match self.batch.refill(&self.socket) {
             Ok(is_full) => self.readable = is_full,
@@ -319,7 +318,7 @@ impl Port {
         }
     }
 
-    /// Announces the membership anew where it was not within `interval`.
+    /// Announces the membership again if that was not done within `interval`.
     fn renew_membership(&mut self, group: IpAddr, now: Time, interval: Duration) {
         if now.since(self.joined_at) < interval {
             return;

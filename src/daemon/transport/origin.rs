@@ -1,22 +1,22 @@
-//! Whether a datagram comes from a host on this LAN, by what the network layer tells of it.
+//! Whether a datagram comes from a host on this LAN, according to the network layer.
 //!
-//! Datagrams leave with the highest hop count there is, and every router takes one off. So one that
-//! arrives with all of them has passed none, and nobody beyond the LAN can make it so, whatever
-//! else he forges.
+//! Datagrams leave with the highest possible hop count, and every router decrements it. A datagram
+//! that arrives with the full count has passed no router. An attacker beyond the LAN cannot achieve
+//! that, whatever else the attacker forges.
 //!
-//! The source has to be one that a host on this interface's link can have. It need not be in one of
-//! the interface's networks: hosts whose address is a network of its own, or of another subnet on
-//! the same wire, elect too, and the hop count has told already that they are near.
+//! The source must be an address that a host on this interface's link can have. It need not be in
+//! one of the interface's networks. Hosts with single-address networks, or from another subnet on
+//! the same wire, take part too, and the hop count already proves that they are near.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The hop count that every datagram leaves with, and has to arrive with.
+/// The hop count that every datagram leaves with, and must arrive with.
 pub(super) const HOPS: u8 = u8::MAX;
 
-/// Why a datagram is not taken for one of this LAN's.
+/// Why a datagram is not accepted as one from this LAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stray {
-    /// It has passed a router, or whatever sent it does not speak this protocol.
+    /// It has passed a router, or its sender does not speak this protocol.
     #[error(
         "their TTL is {0} and not {HOPS}: they passed a router or are not from lanelect; only \
          hosts on the same LAN can be members"
@@ -27,8 +27,8 @@ pub enum Stray {
     Source,
 }
 
-/// Judges a datagram that came with so many `hops` left from `source` to the interface whose own
-/// address is `own`.
+/// Checks a datagram that arrived with the hop count `hops` from `source` at the interface whose
+/// own address is `own`.
 pub(super) fn check(hops: u8, source: IpAddr, own: IpAddr) -> Result<(), Stray> {
     if hops != HOPS {
         return Err(Stray::Hops(hops));
@@ -36,9 +36,9 @@ pub(super) fn check(hops: u8, source: IpAddr, own: IpAddr) -> Result<(), Stray> 
     if can_be_a_neighbour(source, own) { Ok(()) } else { Err(Stray::Source) }
 }
 
-/// Whether a host can have the address `source` on the link on which this one has `own`.
+/// Whether a host can have the address `source` on the link on which this host has `own`.
 fn can_be_a_neighbour(source: IpAddr, own: IpAddr) -> bool {
-    // An IPv4 address that is mapped into IPv6 belongs on no wire.
+    // An IPv4 address that is mapped into IPv6 never occurs on a wire.
     let is_of_the_group_s_family = source.is_ipv4() == own.is_ipv4();
     let is_broadcast = source == IpAddr::V4(Ipv4Addr::BROADCAST);
     is_of_the_group_s_family

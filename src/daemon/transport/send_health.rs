@@ -1,18 +1,17 @@
-//! Whether the kernel takes an interface's datagrams, reduced to the changes worth telling.
+//! Whether the kernel accepts an interface's datagrams, reduced to the changes worth reporting.
 
 use super::change::{LinkEvent, SendFailure};
 
-/// How many datagrams in a row the kernel refuses until nothing is expected of the interface: as
-/// many as it takes the others to give up a leader, the declaration and the answers to seven
-/// probes.
+/// Number of datagrams in a row that the kernel rejects before the interface counts as mute. The
+/// others suspect a leader after missing as many: the declaration and the answers to seven probes.
 const MUTE_AFTER: u32 = 8;
 
-/// Watches how sends end. A failure is news at once; recovery is told by a review that has seen
-/// successes alone since the one before, so that an interface which takes every second datagram
-/// is one complaint and not a stream of them.
+/// Tracks the results of sends. A failure is reported at once. Recovery is reported by a review if
+/// all sends since the previous review succeeded. So an interface that accepts every second
+/// datagram causes one report and not a stream of them.
 #[derive(Debug, Default)]
 pub(super) struct SendHealth {
-    /// What was last told.
+    /// What was last reported.
     told: Option<SendFailure>,
     /// The last failure since the last review.
     failed: Option<SendFailure>,
@@ -39,23 +38,23 @@ impl SendHealth {
         }
     }
 
-    /// Whether there is something that a review should look at soon.
+    /// Whether there is something for a review to check soon.
     pub(super) fn has_news(&self) -> bool {
         self.has_new_failure() || self.was_mute != self.is_mute()
     }
 
-    /// Whether the kernel has refused so many in a row that nobody hears this host by the
-    /// interface.
+    /// Whether the kernel has rejected so many in a row that no other node receives this host
+    /// through the interface.
     pub(super) const fn is_mute(&self) -> bool {
         self.failures_in_a_row >= MUTE_AFTER
     }
 
-    /// The failure that lasts, as far as it has been told.
+    /// The failure that lasts, as last reported.
     pub(super) fn failure(&self) -> Option<SendFailure> {
         self.told
     }
 
-    /// Closes a period and tells what changed against the one before.
+    /// Ends a period and returns what changed since the previous one.
     pub(super) fn review(&mut self) -> Option<LinkEvent> {
         let news = self.has_new_failure();
         self.was_mute = self.is_mute();

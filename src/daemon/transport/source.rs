@@ -1,7 +1,8 @@
 //! Which of an interface's addresses datagrams leave with.
 //!
 //! The kernel prefers the newest address, which on a leader is the service address that its hook
-//! has just added. The source must not follow that: it names the node to the others.
+//! has just added. The source must not change to that address, because the source identifies the
+//! node to the others.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,12 +11,12 @@ use nix::libc;
 use super::change::{Problem, refused};
 use crate::daemon::interfaces::{Address, Interface};
 
-/// The address that datagrams to `group` leave with by `interface`: `known` as long as the
-/// interface has it, else the one that looks most like the host's own.
+/// The source address of datagrams to `group` through `interface`: `known` as long as the interface
+/// has it, else the address most likely to be the host's own.
 ///
 /// # Errors
 ///
-/// Where no address is ready, or the kernel has no route to an IPv6 group.
+/// If no address is ready, or the kernel has no route to an IPv6 group.
 pub(super) fn choose(
     interface: &Interface,
     group: IpAddr,
@@ -49,8 +50,8 @@ fn pick(
     }
 }
 
-/// An address of the group's reach before others, a lasting one before others, and then the
-/// oldest: service addresses are younger than the host's own. The kernel lists the newest first.
+/// First an address of the group's scope, then a permanent one, and then the oldest: service
+/// addresses are younger than the host's own. The kernel lists the newest first.
 fn best_ipv6<'a>(
     addresses: impl DoubleEndedIterator<Item = &'a Address>,
     group: Ipv6Addr,
@@ -62,7 +63,7 @@ fn best_ipv6<'a>(
     addresses.rev().min_by_key(rank).map(|address| address.ip)
 }
 
-/// Whether no router passes datagrams to the group on.
+/// Whether routers do not forward datagrams to the group.
 const fn is_link_scoped(group: Ipv6Addr) -> bool {
     /// The value of the address's scope field.
     const LINK_LOCAL: u16 = 2;
