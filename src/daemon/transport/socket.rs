@@ -1,4 +1,4 @@
-//! A UDP socket that sends to one multicast group by one interface and receives nothing else.
+//! A UDP socket that sends to one multicast group through one interface and receives nothing else.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -15,11 +15,11 @@ use super::filter;
 use super::origin::HOPS;
 use crate::wire::frame::Mark;
 
-/// What the receive buffer is asked to hold, in bytes. The kernel grants what `rmem_max` allows;
-/// its default overflows at 256 small datagrams.
+/// Requested size of the receive buffer, in bytes. The kernel grants at most `rmem_max`; its
+/// default overflows at 256 small datagrams.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// What failed while a socket was set up.
+/// The step that failed while a socket was set up.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step}: {source}")]
 pub(super) struct OpenError {
@@ -27,8 +27,8 @@ pub(super) struct OpenError {
     source: io::Error,
 }
 
-/// Opens a socket on `endpoint` that is a member of `group` and does not hear what carries the mark
-/// `own`. Nothing that arrived before it joined is in its queue.
+/// Opens a socket on `endpoint` that is a member of `group` and does not receive datagrams with the
+/// mark `own`. Its queue contains nothing that arrived before it joined.
 pub(super) fn open(
     group: SocketAddr,
     endpoint: Endpoint,
@@ -36,7 +36,8 @@ pub(super) fn open(
 ) -> Result<UdpSocket, OpenError> {
     let socket = prepare(group, endpoint).map_err(at("set the socket's options"))?;
     if let Some(mark) = own {
-        // Without it what carries the mark is heard, which costs time and is else harmless.
+        // Without the filter, the daemon receives its own datagrams, which costs time but is
+        // otherwise harmless.
         let _ = socket.attach_filter(&filter::dropping(mark));
     }
     bind_device(&socket, endpoint).map_err(at("bind the socket to the interface"))?;
@@ -61,10 +62,10 @@ pub(super) fn send(
     }
 }
 
-/// Leaves the group and joins it again, so that the kernel announces the membership anew.
+/// Leaves the group and joins it again, which makes the kernel announce the membership again.
 pub(super) fn rejoin(socket: &UdpSocket, group: IpAddr, index: NonZeroU32) -> io::Result<()> {
     let socket = SockRef::from(socket);
-    // Fails where the kernel has already dropped the membership, which is as good.
+    // Fails if the kernel has already dropped the membership, which is equally good.
     let _ = leave(&socket, group, index);
     join(&socket, group, index)
 }
@@ -84,12 +85,12 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_all_v4(false)?;
             socket.set_multicast_loop_v4(true)?;
             socket.set_multicast_ttl_v4(HOPS.into())?;
-            // The kernel does not apply IP_MINTTL to UDP: each datagram tells its own.
+            // The kernel does not apply IP_MINTTL to UDP: each datagram carries its own hop count.
             setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
-            // Without it the kernel drops what finds no room in the queue, and calls it sent.
+            // Otherwise the kernel drops datagrams that do not fit the queue, and reports success.
             setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?;
-            // Fixes the source address; the interface is fixed by `bind_device`. In this order,
-            // because a bound socket refuses an address that another interface has as well.
+            // Fixes the source address; `bind_device` fixes the interface. In this order, because a
+            // bound socket rejects an address that another interface has as well.
             socket.set_multicast_if_v4(&source)?;
         }
         IpAddr::V6(_) => {
@@ -102,13 +103,13 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_if_v6(endpoint.index.get())?;
         }
     }
-    // Less is worse but works.
+    // A smaller buffer is worse but works.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
     Ok(socket)
 }
 
-/// An IPv6 socket cannot be fixed to a source while it is bound to the group, so each datagram
-/// names its own.
+/// An IPv6 socket cannot have a fixed source while it is bound to the group, so each datagram names
+/// its own source.
 fn send_from(
     socket: &UdpSocket,
     datagram: &[u8],
