@@ -69,7 +69,7 @@ pub struct HookNode {
 ///
 /// After each of `start`, `cut_short`, `fence`, `start_check`, `end_check` and the `handle_*`,
 /// drain [`poll_finished`](Self::poll_finished), [`poll_fenced`](Self::poll_fenced) and
-/// [`poll_checked`](Self::poll_checked), and ask [`poll_timeout`](Self::poll_timeout) anew.
+/// [`poll_checked`](Self::poll_checked), and call [`poll_timeout`](Self::poll_timeout) again.
 /// Spurious calls are harmless.
 #[derive(Debug)]
 pub struct Hooks {

@@ -3,7 +3,7 @@
 use super::change::{LinkEvent, SendFailure};
 
 /// Number of datagrams in a row that the kernel rejects before the interface counts as mute. The
-/// others suspect a leader after missing as many: the declaration and the answers to seven probes.
+/// others give a leader up after missing as many: the declaration and the answers to seven probes.
 const MUTE_AFTER: u32 = 8;
 
 /// Tracks the results of sends. A failure is reported at once. Recovery is reported by a review if
