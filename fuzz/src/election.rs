@@ -13,10 +13,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use lanelect::core::Election;
+use lanelect::core::crash_plan::CrashPlan;
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::core::output::{Event, Output};
 use lanelect::core::persist::{Enrolment, PersistentState};
-use lanelect::core::crash_plan::CrashPlan;
 use lanelect::time::Time;
 use lanelect::types::{DatagramId, Incarnation, Life, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, VotersDigest};
@@ -341,7 +341,7 @@ impl Host {
     /// What is kept for `post-stop` is what this node would say now.
     fn check_will(&self) {
         let plan = self.election.crash_plan();
-        let basis = |plan: &Will| {
+        let basis = |plan: &CrashPlan| {
             let hook = plan.hook.map(|run| (run.event, run.term));
             (hook, plan.grace, plan.resignation.term, plan.resignation.body)
         };
@@ -349,7 +349,10 @@ impl Host {
         let hook = plan.as_ref().and_then(|plan| plan.hook);
         assert_eq!(hook.is_some(), self.scripts.hold(), "a crash plan without regard to the hooks");
         if let Some(CrashPlan { resignation, .. }) = plan {
-            assert!(resignation.term <= self.persisted.term, "a crash plan under a term not on disk");
+            assert!(
+                resignation.term <= self.persisted.term,
+                "a crash plan under a term not on disk"
+            );
             assert_eq!(resignation.sequence, Sequence(u64::MAX));
         }
     }

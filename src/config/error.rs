@@ -17,7 +17,7 @@ pub enum ConfigError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file is longer than [`CONFIG_MAX`](super::CONFIG_MAX).
+    /// The file is longer than [`CONFIG_MAX`].
     #[error(
         "cannot use the config file {file}: it is longer than {CONFIG_MAX} bytes; check that it is the right file"
     )]
