@@ -43,8 +43,8 @@ pub enum PostStopError {
     Config(#[from] ConfigError),
     /// The daemon lives.
     #[error(
-        "cannot clean up: {0}; a daemon that runs gives up its own leadership (`lanelect yield`, or \
-         stop it); post-stop is only for one that died"
+        "cannot clean up, because the daemon still runs: {0}. A daemon that runs gives up its own \
+         leadership (`lanelect yield`, or stop it); post-stop is only for one that died"
     )]
     Running(#[source] StoreError),
     /// What the daemon left cannot be read.

@@ -44,7 +44,7 @@ fn a_slow_elected_hook_is_cut_short_when_the_lease_is_lost() {
         wait_until("its hooks have let go", || {
             old.hooks().last().unwrap() == "demoted lease-lost" && old.hooks_match_role()
         });
-        assert!(old.log().contains("is cancelled"), "{}", old.log());
+        assert!(old.log().contains("is cut short"), "{}", old.log());
         assert_eq!(old.status()["counters"]["fences"], 0);
     });
 }
