@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     loop {
         match follow(&daemon) {
             Err(error) if error.is_unreachable() => {
-                // Whoever leads now, this program must not act as the leader.
+                // No daemon confirms that this host leads, so the program must not act as it.
                 eprintln!("{error}");
                 thread::sleep(PAUSE);
             }

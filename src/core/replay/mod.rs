@@ -145,12 +145,12 @@ impl ReplayProtection {
 
     /// The earliest time from `at` on for a challenge, `gap` after the last one.
     pub(crate) fn next_challenge(&self, at: Time, gap: Duration) -> Time {
-        self.last_challenged.map_or(at, |last| at.max(last + gap))
+        no_sooner(at, self.last_challenged, gap)
     }
 
     /// The earliest time from `at` on for an answer, `gap` after the last one.
     pub(crate) fn next_answer(&self, at: Time, gap: Duration) -> Time {
-        self.last_answered.map_or(at, |last| at.max(last + gap))
+        no_sooner(at, self.last_answered, gap)
     }
 
     /// The nodes that a challenge now names, a daemon with this node's own id first. They count as
@@ -205,4 +205,9 @@ impl ReplayProtection {
         }
         echoes
     }
+}
+
+/// `at`, or `gap` after `last` if that is later.
+fn no_sooner(at: Time, last: Option<Time>, gap: Duration) -> Time {
+    last.map_or(at, |last| at.max(last + gap))
 }
