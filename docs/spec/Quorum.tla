@@ -126,7 +126,7 @@ NeededToTestify(names) ==
 OwnVoteCounts(n, r) ==
     n \in r.voters /\ (r.durable.enrolment = "Enrolled" \/ ~Keeps("only enrolled voters vote"))
 
-\* `have_let_go`
+\* `have_released`
 HaveLetGo(r) == r.hooks /= "hold" \/ ~Keeps("no vote while the hooks hold")
 
 \* `may_vote`

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::hash::Hasher;
 
-use crate::core::persist::PersistentState;
+use crate::core::persist::{Enrolment, PersistentState};
 
 /// The disk, as far as this node knows.
 ///
@@ -24,6 +24,11 @@ impl Disk {
     /// What is on disk.
     pub(crate) const fn written(&self) -> &PersistentState {
         &self.written
+    }
+
+    /// Whether this voter is enrolled, on disk: its state holds every vote that it may have given.
+    pub(crate) fn is_enrolled(&self) -> bool {
+        self.written.enrolment == Enrolment::Enrolled
     }
 
     /// Notes the state to keep. Returns the state to write, or none if the last request was the

@@ -85,7 +85,7 @@ impl HookSchedule {
     }
 
     /// Whether the hooks have let go of everything, including what an earlier life left behind.
-    pub(crate) fn have_let_go(&self) -> bool {
+    pub(crate) fn have_released(&self) -> bool {
         let starts = |run: &HookRun| run.event == HookEvent::Started;
         !self.holds && !self.running.iter().chain(&self.pending).any(starts)
     }

@@ -99,6 +99,11 @@ impl Members {
         }
     }
 
+    /// Whether this node heard the leader itself last, and not a probe reply about it.
+    pub(crate) fn hears(&self, leader: &NodeId) -> bool {
+        self.table.get(leader).is_some_and(|leader| !leader.is_known_by_reply)
+    }
+
     /// Whether this datagram, or a newer one of its life, was received.
     pub(crate) fn has_heard(&self, message: &Message) -> bool {
         self.table.get(&message.sender).is_some_and(|member| member.has_heard(message.id()))

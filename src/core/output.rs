@@ -172,7 +172,7 @@ pub enum Event {
     },
     /// A run that should make the hooks let go has failed or was lost (quorum mode). It is
     /// repeated.
-    NotLetGo {
+    NotReleased {
         /// The event of the run.
         event: HookEvent,
         /// The term of the run.

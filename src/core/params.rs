@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::quorum::Voters;
 use crate::core::quorum::lease::hold_for;
-use crate::types::Priority;
+use crate::types::{NodeId, Priority};
 
 /// What a group gives up while it is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -167,6 +167,11 @@ impl Params {
         if self.quorum.is_some() { Mode::Quorum } else { Mode::Available }
     }
 
+    /// Whether `node_id` is one of the voters; false in available mode, which has none.
+    pub fn has_vote(&self, node_id: &NodeId) -> bool {
+        self.quorum.as_ref().is_some_and(|quorum| quorum.voters.contains(node_id))
+    }
+
     /// The part of these settings that a node under `old` may apply without a restart. The mode and
     /// the voters stay: otherwise a leader would count votes that were given for another set.
     pub(crate) fn without_restart(self, old: &Params) -> Params {
@@ -182,6 +187,12 @@ impl Params {
         // A static leader needs no votes, so settings of available mode wait for the restart into
         // it.
         Params { quorum, static_role: None, min_candidates: 1, ..self }
+    }
+
+    /// How often the members' states are updated: often enough to notice a silent member before
+    /// twice its patience is over, even if an update comes an interval early.
+    pub fn sweep_interval(&self) -> Duration {
+        self.member_patience().max(Duration::from_millis(1))
     }
 
     /// How long the leader, or a better candidate, has to answer a proposal before it is presumed

@@ -98,7 +98,7 @@ const fn is_own_doing(event: &Event) -> bool {
         event,
         Event::Enrolled { .. }
             | Event::GraceOverrun { .. }
-            | Event::NotLetGo { .. }
+            | Event::NotReleased { .. }
             | Event::HeldOff { .. }
     )
 }
@@ -171,7 +171,7 @@ fn tell_event(event: &Event) {
             "THE HOOK EXCEEDED demote_grace: it has not released term {term}; if this node has \
              lost its lease, another node may lead now"
         ),
-        Event::NotLetGo { event, term, retry_in } => log::error!(
+        Event::NotReleased { event, term, retry_in } => log::error!(
             "THE HOOK DID NOT RELEASE TERM {term}: its run for {event} did not succeed and is \
              repeated in {retry_in:?}; until it succeeds, this node neither resigns nor votes"
         ),

@@ -17,39 +17,23 @@ impl Election {
     /// Whether the sender of `message` is known to be alive, so that the message is no replay.
     /// Always true without a key.
     pub fn is_proven(&self, now: Time, message: &Message) -> bool {
-        !self.was_held(now) && self.replay.is_proven(message, &self.members)
+        !self.replay.was_held(now) && self.replay.is_proven(message, &self.members)
     }
 
     /// After a pause of the daemon longer than a member's patience, the received datagrams may be
     /// replays. Every node must prove again that it is alive.
     pub(super) fn doubt_after_pause(&mut self, now: Time) {
-        if self.was_held(now) {
-            self.doubt_all();
+        if self.replay.was_held(now) {
+            self.members.doubt_all();
+            self.replay.forget_own(self.sent.newest);
         }
         self.expect_to_wake(now);
     }
 
-    /// Whether this daemon was stopped since the last call.
-    fn was_held(&self, now: Time) -> bool {
-        self.params.authenticated && self.wakes_by.unwrap_or(self.next_wake(Time::ZERO)) < now
-    }
-
-    /// Notes when this daemon should wake at the latest.
+    /// Notes when the next sweep is overdue. If this daemon wakes later, it was stopped.
     pub(super) fn expect_to_wake(&mut self, now: Time) {
-        if self.params.authenticated {
-            self.wakes_by = Some(self.next_wake(now));
-        }
-    }
-
-    /// When the next sweep is overdue.
-    fn next_wake(&self, now: Time) -> Time {
         let sweep = self.timers.get(Timer::Sweep).unwrap_or(now);
-        sweep.max(now) + self.params.member_patience()
-    }
-
-    fn doubt_all(&mut self) {
-        self.members.doubt_all();
-        self.replay.forget_own(self.sent.newest);
+        self.replay.expect_to_wake(sweep.max(now) + self.params.member_patience());
     }
 
     /// Authentication is now on, or off. A node that was believed without a key is not believed
@@ -57,7 +41,6 @@ impl Election {
     pub(super) fn begin_anew(&mut self) {
         let own = Recent::after(self.sent.newest);
         self.replay = ReplayProtection::new(self.life, self.params.authenticated, own);
-        self.wakes_by = None;
         self.duplicates.forget_doubt();
         self.members.doubt_all();
     }
@@ -127,7 +110,7 @@ impl Election {
         if !self.may_send() {
             return;
         }
-        let patience = self.patience_for_proof();
+        let patience = Patience::of(&self.params);
         let Some(asked) = self.replay.challenge(now, patience) else { return };
         if asked.iter().any(|echo| echo.node_id == self.life.node_id) {
             self.duplicates.limit_doubt(now + patience.least);
@@ -138,14 +121,8 @@ impl Election {
         }
     }
 
-    fn patience_for_proof(&self) -> Patience {
-        let most = self.params.heartbeat_interval;
-        let least = self.params.declaration_gap().clamp(Duration::from_millis(1).min(most), most);
-        Patience { least, most }
-    }
-
     pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
-        let patience = self.patience_for_proof();
+        let patience = Patience::of(&self.params);
         for echo in challenge.echoes.iter() {
             let Echo { node_id, datagram: DatagramId { incarnation, .. } } = *echo;
             let life = Life { node_id, incarnation };
@@ -163,8 +140,7 @@ impl Election {
     /// Nodes that start together wait, so that one datagram answers many challenges.
     fn answer_soon(&mut self, now: Time, challenge: &Message) {
         self.replay.owe_echo(challenge);
-        let both_start = matches!(self.state, State::Starting { .. })
-            && challenge.standing.role == Role::Starting;
+        let both_start = self.state.is_starting() && challenge.standing.role == Role::Starting;
         let most = if both_start { self.params.introduction_time() } else { Duration::ZERO };
         let wait = self.chance.up_to(most);
         let at = self.replay.next_answer(now + wait, self.params.declaration_gap());
@@ -204,7 +180,7 @@ impl Election {
     pub(super) fn sweep_replay_protection(&mut self, now: Time) {
         self.replay.sweep(now, self.sent.newest, self.params.member_patience() * 2);
         if !self.replay.hears_own_id() {
-            self.duplicates.limit_doubt(now + self.patience_for_proof().least);
+            self.duplicates.limit_doubt(now + Patience::of(&self.params).least);
         }
     }
 }

@@ -135,11 +135,12 @@ impl Election {
     }
 
     pub(super) fn stop_because(&mut self, now: Time, cause: StopCause) {
-        if self.exclusions.stopping {
+        if self.exclusions.stopping.is_some() {
             return;
         }
-        self.stop_cause = Some(cause);
-        self.change_exclusions(now, Reason::Shutdown, |exclusions| exclusions.stopping = true);
+        self.change_exclusions(now, Reason::Shutdown, |exclusions| {
+            exclusions.stopping = Some(cause);
+        });
         self.timers.clear(Timer::HookRetry);
         self.start_next_hook();
         self.advance_stop(now);
@@ -183,7 +184,7 @@ impl Election {
             }
             State::Starting { .. } | State::Standing | State::Stopped => {}
         }
-        self.timers.set(Timer::Sweep, now + self.sweep_interval());
+        self.timers.set(Timer::Sweep, now + self.params.sweep_interval());
         self.check_visible_candidates(now);
     }
 }

@@ -37,14 +37,14 @@ impl Election {
     }
 
     fn crash_plan_basis(&self) -> Option<Basis> {
-        let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
+        let in_office = self.state.is_in_office();
         let hooks_hold = self.hooks.schedule.hold();
         let planned_successor = match self.state {
             State::HandingOver { successor: Some(successor), .. } => Some(successor),
             _ => self.outbox.planned_successor.filter(|_| in_office),
         };
         let term = self.disk.written().term;
-        let grace = self.quorum_params().map(|quorum| quorum.demote_grace);
+        let grace = self.params.quorum.as_ref().map(|quorum| quorum.demote_grace);
         let grace_end = self.hooks.fencing.grace_end();
         (in_office || hooks_hold).then_some(Basis {
             term,

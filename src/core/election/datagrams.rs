@@ -4,11 +4,12 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::terms::is_absurd;
 use super::{Election, State};
 use crate::core::member::Heard;
 use crate::core::output::Event;
 use crate::time::Time;
-use crate::types::{NodeId, Role};
+use crate::types::Role;
 use crate::wire::message::{Body, Message};
 
 impl Election {
@@ -20,9 +21,10 @@ impl Election {
             return self.receive_from_own_life(now, from, message);
         }
         let is_proven = self.is_proven(now, message);
+        let known = self.terms.known.max(self.conflicts.heard);
         if !is_proven {
             self.receive_unproven(now, message);
-        } else if self.is_far_ahead(message) && !self.members.has_heard(message) {
+        } else if is_absurd(message.highest_term(), known) && !self.members.has_heard(message) {
             self.refuse_term(message);
         } else if message.sender == self.life.node_id {
             self.receive_from_duplicate(now, from, message);
@@ -89,7 +91,7 @@ impl Election {
         let leads_on =
             message.standing.role == Role::Leader && self.members.awaited(&sender).is_some();
         if self.leader == Some(sender) && !leads_on && !resigns {
-            self.report_resignation(sender);
+            self.notify(Event::LeaderResigned { leader: sender });
             self.lose_leader(now, sender);
             self.await_leader(now);
         }
@@ -103,9 +105,5 @@ impl Election {
             self.notify(Event::MemberLeft { node_id: sender });
         }
         self.check_visible_candidates(now);
-    }
-
-    pub(super) fn report_resignation(&mut self, leader: NodeId) {
-        self.notify(Event::LeaderResigned { leader });
     }
 }

@@ -71,13 +71,13 @@ impl Election {
         if message.sequence > self.sent.newest && !self.shares_life() {
             let cause = StopCause::LifeShared { with: from };
             self.stop_because(now, cause);
-            self.stop_cause = Some(cause);
+            self.exclusions.stopping = Some(cause);
         }
     }
 
     /// Whether another daemon uses this very life.
     pub(super) const fn shares_life(&self) -> bool {
-        matches!(self.stop_cause, Some(StopCause::LifeShared { .. }))
+        matches!(self.exclusions.stopping, Some(StopCause::LifeShared { .. }))
     }
 
     /// Receives a datagram of another daemon with this node's id. The one past its start-up stays;

@@ -3,6 +3,7 @@
 use super::{Election, State};
 use crate::core::health::{Health, HealthState};
 use crate::core::hook::Reason;
+use crate::core::output::StopCause;
 use crate::core::params::{Params, QuorumParams, StaticRole};
 use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::status::Ineligible;
@@ -15,7 +16,8 @@ use crate::types::NodeId;
 pub(super) struct Exclusions {
     pub(super) observer: bool,
     pub(super) static_follower: bool,
-    pub(super) stopping: bool,
+    /// Why this node stops.
+    pub(super) stopping: Option<StopCause>,
     pub(super) maintenance: bool,
     pub(super) interface_down: bool,
     /// The hook-runner has not confirmed that it uses the same configuration.
@@ -24,12 +26,15 @@ pub(super) struct Exclusions {
     pub(super) health: Option<Health>,
     pub(super) held_off: bool,
     pub(super) yielding: bool,
+    /// A better candidate that yielded makes no claim before this time.
+    pub(super) no_claim_before: Time,
     pub(super) not_voter: bool,
     pub(super) unenrolled: bool,
 }
 
 impl Exclusions {
     pub(super) fn new(
+        now: Time,
         params: &Params,
         node_id: NodeId,
         persisted: &PersistentState,
@@ -40,13 +45,14 @@ impl Exclusions {
         Exclusions {
             observer: !params.candidate,
             static_follower: params.static_role == Some(StaticRole::Follower),
-            stopping: false,
+            stopping: None,
             maintenance: persisted.maintenance,
             interface_down: !links_up,
             no_hook_runner: false,
             health: params.check.map(Health::pending),
             held_off: false,
             yielding: false,
+            no_claim_before: now,
             not_voter: params.quorum.as_ref().is_some_and(|quorum| !votes(quorum)),
             unenrolled: params.quorum.as_ref().is_some_and(votes) && !remembers,
         }
@@ -55,7 +61,7 @@ impl Exclusions {
     /// The first reason that holds, in the order in which they are reported.
     pub(super) fn first(&self) -> Option<Ineligible> {
         [
-            self.stopping.then_some(Ineligible::Stopping),
+            self.stopping.map(|_| Ineligible::Stopping),
             self.observer.then_some(Ineligible::Observer),
             self.not_voter.then_some(Ineligible::NotVoter),
             self.static_follower.then_some(Ineligible::StaticFollower),
@@ -135,7 +141,7 @@ impl Election {
     /// After all interfaces were down, a starting node listens anew. Any other node waits to hear
     /// the others' leader first.
     pub(super) fn relink(&mut self, now: Time) {
-        if matches!(self.state, State::Starting { .. }) {
+        if self.state.is_starting() {
             return self.begin_startup(now);
         }
         if self.params.static_role == Some(StaticRole::Leader) {
@@ -149,7 +155,7 @@ impl Election {
     pub(super) fn begin_yield_time(&mut self, now: Time) {
         if self.exclusions.yielding {
             let end = now + self.params.yield_time();
-            self.handover.no_claim_before = end;
+            self.exclusions.no_claim_before = end;
             self.timers.set(Timer::YieldEnd, end);
         }
     }

@@ -59,7 +59,7 @@ impl Election {
         self.members.note_resigned(&leader);
         self.note_ended(self.terms.current);
         self.set_leader(None);
-        self.forget_leader();
+        self.probing.end(&mut self.timers);
         self.replace_leader(now);
     }
 
@@ -145,7 +145,7 @@ impl Election {
         } else if self.timers.get(Timer::Claim).is_none() {
             self.timers.set(
                 Timer::Claim,
-                self.handover.no_claim_before.max(now + self.params.preempt_delay),
+                self.exclusions.no_claim_before.max(now + self.params.preempt_delay),
             );
         }
     }
@@ -155,7 +155,7 @@ impl Election {
         if self.may_claim(now) {
             // If this node did not hear the leader, it would miss the resignation too, and the
             // others would wait for it.
-            if self.hears_leader() {
+            if self.leader.is_some_and(|leader| self.members.hears(&leader)) {
                 self.send(Body::Claim);
             }
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);
@@ -173,13 +173,6 @@ impl Election {
             && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 
-    /// Whether this node heard the leader itself last, and not a probe reply about it.
-    fn hears_leader(&self) -> bool {
-        self.leader
-            .and_then(|id| self.members.get(&id))
-            .is_some_and(|leader| !leader.is_known_by_reply)
-    }
-
     /// Does what is due before the next declaration: waking up costs more than the work.
     pub(super) fn use_the_wake(&mut self, now: Time) {
         let soon = now + self.params.heartbeat_interval;
@@ -195,7 +188,7 @@ impl Election {
 
     /// Updates the members' states.
     pub(super) fn sweep(&mut self, now: Time) {
-        self.timers.set(Timer::Sweep, now + self.sweep_interval());
+        self.timers.set(Timer::Sweep, now + self.params.sweep_interval());
         self.sweep_replay_protection(now);
         let outbox = &mut self.outbox;
         self.members.sweep(now, self.leader, |Fading { node_id, state, silence }| {
@@ -206,11 +199,5 @@ impl Election {
             outbox.notify(event);
         });
         self.check_visible_candidates(now);
-    }
-
-    /// Often enough to notice a silent member before twice its patience is over, even if
-    /// `use_the_wake` sweeps an interval early.
-    pub(super) fn sweep_interval(&self) -> Duration {
-        at_least_a_millisecond(self.params.member_patience())
     }
 }

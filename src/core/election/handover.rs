@@ -3,21 +3,12 @@
 
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
-use crate::core::output::{Output, StopCause};
+use crate::core::output::{Event, StopCause};
 use crate::core::rank::Rank;
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::NodeId;
 use crate::wire::message::{Body, Message};
-
-/// The times that this node keeps after its own leadership.
-#[derive(Debug, Clone, Copy, Hash)]
-pub(super) struct Handover {
-    /// A better candidate that yielded makes no claim before this time.
-    pub(super) no_claim_before: Time,
-    /// When this node resigned, as long as it repeats the resignation.
-    pub(super) resigned_at: Option<Time>,
-}
 
 impl Election {
     /// Begins to hand over. This node keeps declaring until the demote hook has ended, so that no
@@ -58,7 +49,7 @@ impl Election {
         self.leave_office(now);
         let successor = self.choose_successor(now, asked_for_it).filter(|_| may_name);
         self.send(Body::Resignation { successor });
-        self.handover.resigned_at = Some(now);
+        self.sent.resigned = Some(now);
         self.pause_before_resigning_again(now, now);
         self.schedule_heartbeat(now);
         self.await_successor(now, successor);
@@ -68,10 +59,10 @@ impl Election {
     /// mode a follower waits until its patience ends. The repetition names no successor, so that
     /// the successor asks for votes only once.
     pub(super) fn resign_again(&mut self, now: Time) {
-        let Some(resigned_at) = self.handover.resigned_at else { return };
+        let Some(resigned_at) = self.sent.resigned else { return };
         let in_doubt = self.params.declaration_hold().max(self.params.leader_alive_threshold);
         if !self.resignation_may_help() || now.since(resigned_at) >= in_doubt {
-            self.handover.resigned_at = None;
+            self.sent.resigned = None;
             return;
         }
         // A candidate must not release the voters whose votes it asks for.
@@ -137,7 +128,7 @@ impl Election {
             return;
         }
         if self.leader.is_some() {
-            self.report_resignation(resigned);
+            self.notify(Event::LeaderResigned { leader: resigned });
             self.lose_leader(now, resigned);
         }
         if self.leader.is_some() {
@@ -167,12 +158,12 @@ impl Election {
     /// Stops once the leadership is handed over and no hook runs. A starting node whose id is taken
     /// stops at once: its datagrams would speak for the holder of the id.
     pub(super) fn advance_stop(&mut self, now: Time) {
-        let Some(cause) = self.stop_cause else { return };
+        let Some(cause) = self.exclusions.stopping else { return };
         let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
-        if id_taken && matches!(self.state, State::Starting { .. }) {
+        if id_taken && self.state.is_starting() {
             self.fall_silent(now);
         }
-        let in_office = matches!(self.state, State::Leading | State::HandingOver { .. });
+        let in_office = self.state.is_in_office();
         if in_office || !self.hooks.schedule.is_idle() || self.hooks.fencing.is_running() {
             return;
         }
@@ -184,9 +175,9 @@ impl Election {
 
     /// Reports the end, after every other output.
     pub(super) fn report_end(&mut self) {
-        if self.state == State::Stopped && self.hooks.schedule.is_idle() {
-            let stopped = self.stop_cause.take().map(Output::Stopped);
-            self.outbox.outputs.extend(stopped);
+        let is_over = self.state == State::Stopped && self.hooks.schedule.is_idle();
+        if let Some(cause) = self.exclusions.stopping.filter(|_| is_over) {
+            self.outbox.report_end(cause);
         }
     }
 

@@ -49,16 +49,56 @@ impl HookRuns {
         }
     }
 
-    /// Whether the hooks have let go, and no fence command runs, which would also hit this node's
+    /// Whether the hooks hold nothing, and no fence command runs, which would also hit this node's
     /// next leadership.
-    pub(super) fn have_let_go(&self) -> bool {
-        self.schedule.have_let_go() && !self.fencing.is_running()
+    pub(super) fn have_released(&self) -> bool {
+        self.schedule.have_released() && !self.fencing.is_running()
     }
 
     /// Whether the hooks know that this node leads. Drops the announcement if they do not.
     pub(super) fn retract_elected(&mut self) -> bool {
         !matches!(self.unannounced.take(), Some((HookEvent::Elected, _)))
     }
+
+    /// Whether a run with this outcome is missing. A run that never started is missing, unless the
+    /// hooks need it no more. A lost run that releases is missing: it may not have ended, and a
+    /// second run does no harm. A failed one is missing too if other nodes wait for it.
+    ///
+    /// `held` is whether the hooks held anything until then. If the fence command has succeeded
+    /// meanwhile, they have released that already.
+    fn is_missing(event: HookEvent, outcome: HookOutcome, held: bool, others_wait: bool) -> bool {
+        let releases = releases(event) && (held || event != HookEvent::Demoted);
+        match outcome {
+            HookOutcome::Succeeded => false,
+            HookOutcome::Failed => releases && others_wait,
+            HookOutcome::Lost => releases,
+            HookOutcome::NotRun => releases || event != HookEvent::Demoted,
+        }
+    }
+
+    /// Returns a run that has to run again to the queue, and how long to wait before that.
+    fn put_back(&mut self, run: HookRun, outcome: HookOutcome) -> Duration {
+        self.schedule.put_back(run);
+        if outcome == HookOutcome::NotRun {
+            return HOOK_RETRY;
+        }
+        let pause = doubled(HOOK_RETRY, self.repeated).min(HOOK_RETRY_MAX);
+        self.repeated = self.repeated.saturating_add(1);
+        pause
+    }
+
+    /// How long a leader whose `elected` hook failed stays out: `base`, doubled with each failure
+    /// in a row.
+    fn next_holdoff(&mut self, base: Duration) -> Duration {
+        let holdoff = doubled(base, self.failures_in_a_row);
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        holdoff.min(HOLDOFF_MAX.max(base))
+    }
+}
+
+/// Whether the hooks release what they hold in a run for `event`.
+const fn releases(event: HookEvent) -> bool {
+    matches!(event, HookEvent::Started | HookEvent::Demoted)
 }
 
 impl Election {
@@ -89,7 +129,10 @@ impl Election {
 
     /// Does what waited for the hooks.
     pub(super) fn go_on_without_hook(&mut self, now: Time) {
-        self.note_hooks_let_go();
+        if !self.hooks.schedule.hold() {
+            self.hooks.fencing.clear();
+            self.timers.clear(Timer::GraceEnd);
+        }
         self.start_next_hook();
         self.advance_handover(now);
         self.advance_stop(now);
@@ -108,9 +151,10 @@ impl Election {
     /// Judges how `run` ended. A run that is missing is repeated, unless the daemon stops. `held`
     /// is whether the hooks held anything until then.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
-        if !self.is_missing(&run, outcome, held) {
+        let others_wait = self.others_wait_for_hooks();
+        if !HookRuns::is_missing(run.event, outcome, held, others_wait) {
             self.hooks.repeated = 0;
-        } else if self.exclusions.stopping {
+        } else if self.exclusions.stopping.is_some() {
             self.hooks.schedule.do_without(run);
         } else {
             self.repeat_hook(now, run, outcome);
@@ -120,37 +164,21 @@ impl Election {
         }
     }
 
-    /// Whether a run with this outcome is missing. A run that never started is missing, unless the
-    /// hooks need it no more. A lost run that lets go is missing: it may not have ended, and a
-    /// second run does no harm. In quorum mode a failed one is missing too: other nodes rely on it.
-    fn is_missing(&self, run: &HookRun, outcome: HookOutcome, held: bool) -> bool {
-        let lets_go = match run.event {
-            HookEvent::Started => true,
-            // If the fence command has succeeded meanwhile, the hooks have let go already.
-            HookEvent::Demoted => held,
-            HookEvent::Elected | HookEvent::Reaffirmed => false,
-        };
-        match outcome {
-            HookOutcome::Succeeded => false,
-            HookOutcome::Failed => lets_go && self.others_wait_for_hooks(),
-            HookOutcome::Lost => lets_go,
-            HookOutcome::NotRun => lets_go || run.event != HookEvent::Demoted,
-        }
-    }
-
     fn repeat_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
-        let mut retry_in = HOOK_RETRY;
-        if outcome != HookOutcome::NotRun {
-            retry_in = doubled(HOOK_RETRY, self.hooks.repeated).min(HOOK_RETRY_MAX);
-            self.hooks.repeated = self.hooks.repeated.saturating_add(1);
-        }
+        let retry_in = self.hooks.put_back(run, outcome);
         self.timers.set(Timer::HookRetry, now + retry_in);
-        self.hooks.schedule.put_back(run);
-        let lets_go = matches!(run.event, HookEvent::Started | HookEvent::Demoted);
-        if lets_go && self.others_wait_for_hooks() {
-            let HookRun { event, term, .. } = run;
-            self.notify(Event::NotLetGo { event, term, retry_in });
-            self.begin_grace(now);
+        if !releases(run.event) || !self.others_wait_for_hooks() {
+            return;
+        }
+        let HookRun { event, term, .. } = run;
+        self.notify(Event::NotReleased { event, term, retry_in });
+        if self.hooks.schedule.hold() {
+            // The hooks get the grace even if this node still has its lease, because it does not
+            // resign before.
+            let grace_end = now + self.params.demote_grace();
+            if self.hooks.fencing.note_failed(self.terms.current, grace_end) {
+                self.timers.set(Timer::GraceEnd, grace_end);
+            }
         }
     }
 
@@ -162,7 +190,7 @@ impl Election {
                 if self.state == State::Leading
                     && self.params.on_elected_failure == OnElectedFailure::Resign =>
             {
-                let holdoff = self.next_holdoff();
+                let holdoff = self.hooks.next_holdoff(self.params.failure_holdoff);
                 self.notify(Event::HeldOff { holdoff });
                 self.timers.set(Timer::HoldoffEnd, now + holdoff);
                 self.change_exclusions(now, Reason::HookFailed, |exclusions| {
@@ -170,25 +198,6 @@ impl Election {
                 });
             }
             HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => {}
-        }
-    }
-
-    fn next_holdoff(&mut self) -> Duration {
-        let base = self.params.failure_holdoff;
-        let holdoff = doubled(base, self.hooks.failures_in_a_row);
-        self.hooks.failures_in_a_row = self.hooks.failures_in_a_row.saturating_add(1);
-        holdoff.min(HOLDOFF_MAX.max(base))
-    }
-
-    /// A run that should make the hooks let go has not. They get the grace for it, even if this
-    /// node still has its lease, because it does not resign before.
-    pub(super) fn begin_grace(&mut self, now: Time) {
-        if !self.hooks.schedule.hold() {
-            return;
-        }
-        let grace_end = now + self.params.demote_grace();
-        if self.hooks.fencing.note_failed(self.terms.current, grace_end) {
-            self.timers.set(Timer::GraceEnd, grace_end);
         }
     }
 
@@ -219,13 +228,5 @@ impl Election {
     /// The term whose hooks have not let go although `demoted` ran, or have not in time.
     pub fn overdue_term(&self) -> Option<Term> {
         self.hooks.fencing.overdue_term()
-    }
-
-    /// Ends the grace if the hooks have let go.
-    pub(super) fn note_hooks_let_go(&mut self) {
-        if !self.hooks.schedule.hold() {
-            self.hooks.fencing.clear();
-            self.timers.clear(Timer::GraceEnd);
-        }
     }
 }

@@ -32,11 +32,11 @@ impl Election {
 
     /// Leads in the term that this node has taken.
     pub(super) fn take_office(&mut self, now: Time, reason: Reason) {
-        self.forget_leader();
+        self.probing.end(&mut self.timers);
         for timer in [Timer::Candidacy, Timer::Heartbeat, Timer::Resignation] {
             self.timers.clear(timer);
         }
-        self.handover.resigned_at = None;
+        self.sent.resigned = None;
         self.state = State::Leading;
         self.set_leader(Some(self.life.node_id));
         self.outbox.reported_rival = None;
@@ -107,7 +107,7 @@ impl Election {
 
     /// Whether this node announces itself as the leader.
     pub(super) const fn holds_leadership(&self) -> bool {
-        self.may_act() && matches!(self.state, State::Leading | State::HandingOver { .. })
+        self.may_act() && self.state.is_in_office()
     }
 
     /// A static leader that may lead does so, even if another node leads.

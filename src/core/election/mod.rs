@@ -52,7 +52,7 @@ use std::time::Duration;
 use crate::core::disk::Disk;
 use crate::core::hook::{HookEvent, HookOutcome, Reason};
 use crate::core::membership::Members;
-use crate::core::output::{Event, Output, StopCause, Transition};
+use crate::core::output::{Event, Output, Transition};
 use crate::core::params::{Params, StaticRole};
 use crate::core::persist::{Enrolment, PersistentState};
 use crate::core::quorum::Voter;
@@ -69,7 +69,6 @@ use available::Conflicts;
 pub use commands::{YieldError, Yielding};
 use duplicates::Duplicates;
 use eligibility::Exclusions;
-use handover::Handover;
 use hook_runs::HookRuns;
 use outbox::{Chance, Outbox};
 use probing::Probing;
@@ -123,6 +122,17 @@ enum State {
     Stopped,
 }
 
+impl State {
+    const fn is_starting(self) -> bool {
+        matches!(self, State::Starting { .. })
+    }
+
+    /// Whether this node leads or hands over.
+    const fn is_in_office(self) -> bool {
+        matches!(self, State::Leading | State::HandingOver { .. })
+    }
+}
+
 /// What this life has sent.
 #[derive(Debug, Clone, Copy, Hash, Default)]
 struct Sent {
@@ -132,6 +142,8 @@ struct Sent {
     declared: Option<Time>,
     /// When it last proposed itself, or asked for votes.
     proposed: Option<Time>,
+    /// When it resigned, as long as it repeats the resignation.
+    resigned: Option<Time>,
 }
 
 /// One node's side of the election.
@@ -157,17 +169,11 @@ pub struct Election {
     quorum: Quorum,
     members: Members,
     replay: ReplayProtection,
-    /// The time of the next look at the members, at the latest. If it passes, the daemon was
-    /// stopped for a while. None until the first call with a time.
-    wakes_by: Option<Time>,
     duplicates: Duplicates,
     timers: Timers,
     hooks: HookRuns,
-    handover: Handover,
     probing: Probing,
     sent: Sent,
-    /// Why this node stops; none once that is reported.
-    stop_cause: Option<StopCause>,
     chance: Chance,
     outbox: Outbox,
 }
@@ -191,9 +197,8 @@ impl Election {
                 params.authenticated,
                 Recent::since(Sequence::default()),
             ),
-            wakes_by: None,
             duplicates: Duplicates::default(),
-            exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
+            exclusions: Exclusions::new(now, &params, node_id, &persisted, links_up),
             params,
             state: State::Starting { sampled: None, samples: 0 },
             terms: Terms::restored(persisted.term),
@@ -201,10 +206,8 @@ impl Election {
             leader: None,
             timers: Timers::default(),
             hooks: HookRuns::default(),
-            handover: Handover { no_claim_before: now, resigned_at: None },
             probing: Probing::default(),
             sent: Sent::default(),
-            stop_cause: None,
             chance: Chance::seeded(seed),
             outbox: Outbox::new(now),
         };
@@ -213,7 +216,10 @@ impl Election {
         election.persist();
         election.schedule_hook(HookEvent::Started, Reason::Startup);
         election.begin_startup(now);
-        election.begin_enrolment(now);
+        if election.lacks_state() {
+            election.timers.set(Timer::Inquiry, now);
+        }
+        election.expect_to_wake(now);
         election
     }
 
@@ -323,7 +329,7 @@ impl Election {
         self.act(now, |election| {
             let is_first = election.disk.written().incarnation != election.life.incarnation;
             election.disk.note_written(state);
-            if is_first && matches!(election.state, State::Starting { .. }) {
+            if is_first && election.state.is_starting() {
                 election.say_hello(now);
                 election.inquire(now);
             }
@@ -413,9 +419,9 @@ impl Election {
             .with(Flags::CANDIDATE, self.params.candidate)
             .with(Flags::ELIGIBLE, eligible)
             .with(Flags::FIXED, fixed)
-            .with(Flags::ENROLLED, self.is_voter() && self.is_enrolled())
+            .with(Flags::ENROLLED, self.is_voter() && self.disk.is_enrolled())
             .with(Flags::FOUNDING, self.disk.written().enrolment == Enrolment::Founding);
-        let voters = self.quorum_params().map(|params| params.voters.digest());
+        let voters = self.params.quorum.as_ref().map(|params| params.voters.digest());
         Standing { role, priority: self.params.priority, flags, voters }
     }
 

@@ -77,7 +77,7 @@ impl Election {
     pub(super) fn may_be_elected(&self, node_id: &NodeId) -> bool {
         match self.params.mode() {
             Mode::Available => true,
-            Mode::Quorum => self.has_vote(node_id),
+            Mode::Quorum => self.params.has_vote(node_id),
         }
     }
 
@@ -169,7 +169,7 @@ impl Election {
     pub(super) fn replace_leader(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => self.follow_another_leader(now),
-            Mode::Quorum => self.forget_declaration(),
+            Mode::Quorum => self.quorum.forget_declaration(),
         }
     }
 

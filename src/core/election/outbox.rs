@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Ignored;
 use crate::core::crash_plan::Basis;
 use crate::core::hook::Reason;
-use crate::core::output::{Event, Output};
+use crate::core::output::{Event, Output, StopCause};
 use crate::time::Time;
 use crate::types::NodeId;
 
@@ -31,6 +31,8 @@ pub(super) struct Outbox {
     pub(super) reported_short: bool,
     /// The rival leader that was reported last.
     pub(super) reported_rival: Option<NodeId>,
+    /// Whether the end was reported.
+    reported_end: bool,
     /// The successor that the crash plan names.
     pub(super) planned_successor: Option<NodeId>,
     /// The inputs of the crash plan that was last requested.
@@ -47,6 +49,7 @@ impl Outbox {
             since: now,
             reported_short: false,
             reported_rival: None,
+            reported_end: false,
             planned_successor: None,
             crash_plan_basis: None,
         }
@@ -58,6 +61,13 @@ impl Outbox {
 
     pub(super) fn notify(&mut self, event: Event) {
         self.push(Output::Notify(event));
+    }
+
+    /// Reports the end, once.
+    pub(super) fn report_end(&mut self, cause: StopCause) {
+        if !std::mem::replace(&mut self.reported_end, true) {
+            self.push(Output::Stopped(cause));
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use super::{Election, State};
 use crate::core::membership::Awaited;
 use crate::core::params::Params;
-use crate::core::timers::Timer;
+use crate::core::timers::{Timer, Timers};
 use crate::time::Time;
 use crate::types::{DatagramId, NodeId};
 use crate::wire::message::Body;
@@ -68,6 +68,28 @@ struct Replying {
     in_turn: bool,
 }
 
+impl Probing {
+    /// Notes a probe, of this node or another. The leader gets the time to answer each of the
+    /// probes that are required.
+    fn note_probe(&mut self, now: Time, due: Time, spacing: Duration, timers: &mut Timers) {
+        self.asking.asked = self.asking.asked.saturating_add(1);
+        self.asking.since.get_or_insert(due.min(now));
+        timers.set(Timer::Probe, now + spacing);
+        if self.asking.asked <= ASKED_AT_LEAST {
+            timers.set_no_earlier(Timer::Silence, now + spacing);
+        }
+    }
+
+    /// Stops waiting for a declaration.
+    pub(super) fn end(&mut self, timers: &mut Timers) {
+        self.asking = Asking::default();
+        self.replying = Replying::default();
+        for timer in [Timer::Silence, Timer::Probe, Timer::ProbeReply, Timer::Claim] {
+            timers.clear(timer);
+        }
+    }
+}
+
 impl Election {
     /// Waits for the leader's next declaration. If that is overdue, this node probes the leader,
     /// and finally gives it up.
@@ -76,18 +98,9 @@ impl Election {
         if !self.probing.replying.is_repeated {
             self.timers.clear(Timer::ProbeReply);
         }
-        let Some(Awaited { due, until }) = self.awaited() else { return };
+        let Some((_, Awaited { due, until })) = self.leader_awaited() else { return };
         self.timers.set(Timer::Silence, until);
         self.timers.set(Timer::Probe, due + spacing(due, until));
-    }
-
-    /// Stops waiting for a declaration.
-    pub(super) fn forget_leader(&mut self) {
-        self.probing.asking = Asking::default();
-        self.probing.replying = Replying::default();
-        for timer in [Timer::Silence, Timer::Probe, Timer::ProbeReply, Timer::Claim] {
-            self.timers.clear(timer);
-        }
     }
 
     /// Asks the leader whether it is alive, unless a better follower does.
@@ -100,13 +113,17 @@ impl Election {
             return self.timers.set(Timer::Probe, now + wait);
         }
         self.send(Body::Probe { leader });
-        self.note_probe(now, due, spacing);
+        self.probing.note_probe(now, due, spacing, &mut self.timers);
     }
 
     /// A node asks `leader` whether it is alive.
     pub(super) fn handle_probe(&mut self, now: Time, leader: NodeId) {
         if self.holds_leadership() {
-            return self.answer_probe(now, leader);
+            // If the probe is for another leader, its sender should follow this one.
+            if leader == self.life.node_id {
+                self.probing.answers_owed = ANSWERS_REPEATED;
+            }
+            return self.declare_soon(now);
         }
         let Some((followed, Awaited { due, until })) = self.leader_awaited() else { return };
         if followed != leader {
@@ -120,18 +137,9 @@ impl Election {
             self.probing.replying.in_turn = false;
             self.timers.set(Timer::ProbeReply, now + spacing / 2);
         } else {
-            self.note_probe(now, due, spacing);
+            self.probing.note_probe(now, due, spacing, &mut self.timers);
             self.probing.asking.in_turn = false;
         }
-    }
-
-    /// This node leads, and a follower missed its declaration. Or a node is about to give another
-    /// leader up, and should follow this one.
-    fn answer_probe(&mut self, now: Time, asked: NodeId) {
-        if asked == self.life.node_id {
-            self.probing.answers_owed = ANSWERS_REPEATED;
-        }
-        self.declare_soon(now);
     }
 
     /// The leader did not answer within this node's hearing. Reports the leader's last datagram
@@ -166,7 +174,7 @@ impl Election {
 
     /// Whether the leader was probed often enough to give it up. If not, it gets more time.
     pub(super) fn was_asked(&mut self, now: Time) -> bool {
-        let Some(Awaited { due, until }) = self.awaited() else { return true };
+        let Some((_, Awaited { due, until })) = self.leader_awaited() else { return true };
         let missing = ASKED_AT_LEAST.saturating_sub(self.probing.asking.asked);
         let spacing = spacing(due, until);
         if missing == 0 || spacing.is_zero() {
@@ -188,20 +196,6 @@ impl Election {
     /// node was heard meanwhile.
     pub(super) fn succeeds_for_certain(&self, now: Time) -> bool {
         self.probing.asking.since.is_some() && self.better_rivals(now) == 0
-    }
-
-    /// The leader gets the time to answer each of the probes that are required.
-    fn note_probe(&mut self, now: Time, due: Time, spacing: Duration) {
-        self.probing.asking.asked = self.probing.asking.asked.saturating_add(1);
-        self.probing.asking.since.get_or_insert(due.min(now));
-        self.timers.set(Timer::Probe, now + spacing);
-        if self.probing.asking.asked <= ASKED_AT_LEAST {
-            self.timers.set_no_earlier(Timer::Silence, now + spacing);
-        }
-    }
-
-    fn awaited(&self) -> Option<Awaited> {
-        self.leader_awaited().map(|(_, awaited)| awaited)
     }
 
     fn leader_awaited(&self) -> Option<(NodeId, Awaited)> {

@@ -48,7 +48,7 @@ impl Election {
     }
 
     fn quorum_status(&self, now: Time) -> Option<QuorumStatus> {
-        let params = self.quorum_params()?;
+        let params = self.params.quorum.as_ref()?;
         let digest = params.voters.digest();
         let standing = |id: &NodeId| match *id == self.life.node_id {
             true => self.own_voter_standing(now),
@@ -77,7 +77,7 @@ impl Election {
     }
 
     fn own_voter_standing(&self, now: Time) -> VoterStanding {
-        if !self.is_enrolled() {
+        if !self.disk.is_enrolled() {
             VoterStanding::Unenrolled
         } else if self.is_duplicated(now) {
             VoterStanding::DuplicateNodeId

@@ -15,7 +15,7 @@ impl Election {
     pub(super) fn begin_startup(&mut self, now: Time) {
         self.state = State::Starting { sampled: None, samples: 0 };
         self.timers.set(Timer::Grace, now + self.params.startup_grace_period);
-        self.timers.set(Timer::Sweep, now + self.sweep_interval());
+        self.timers.set(Timer::Sweep, now + self.params.sweep_interval());
         self.say_hello(now);
     }
 
@@ -50,7 +50,7 @@ impl Election {
 
     /// Ends start-up, and returns whether it was still on.
     pub(super) fn leave_startup(&mut self) -> bool {
-        if !matches!(self.state, State::Starting { .. }) {
+        if !self.state.is_starting() {
             return false;
         }
         self.timers.clear(Timer::Sample);

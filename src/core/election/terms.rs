@@ -1,6 +1,6 @@
 //! The terms that a node knows, and absurdly high terms, which no group can have reached.
 
-use super::{Election, State};
+use super::Election;
 use crate::types::Term;
 use crate::wire::message::Message;
 
@@ -32,6 +32,11 @@ impl Terms {
     }
 }
 
+/// Whether `term` is absurdly high for a node that knows of `known`.
+pub(super) fn is_absurd(term: Term, known: Term) -> bool {
+    term.0 > known.0.saturating_add(STEP).max(IN_REASON)
+}
+
 impl Election {
     /// Takes a term above every known one, for a leadership of this node.
     pub(super) fn take_next_term(&mut self) {
@@ -46,19 +51,12 @@ impl Election {
 
     /// Learns a term that another node knows. A leader keeps it until its leadership ends.
     pub(super) fn learn_term(&mut self, term: Term) {
-        if matches!(self.state, State::Leading | State::HandingOver { .. }) {
+        if self.state.is_in_office() {
             self.note_term_while_leading(term);
         } else if term > self.terms.known {
             self.terms.known = term;
             self.persist();
         }
-    }
-
-    /// Whether `message` announces an absurdly high term.
-    pub(super) fn is_far_ahead(&self, message: &Message) -> bool {
-        let known = self.terms.known.max(self.conflicts.heard);
-        let most = known.0.saturating_add(STEP).max(IN_REASON);
-        message.highest_term() > Term(most)
     }
 
     /// Ignores `message`, but notes its number, so that it is ignored later, too.

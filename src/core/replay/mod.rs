@@ -52,6 +52,8 @@ pub(crate) struct ReplayProtection {
     unanswered: Echoes,
     last_challenged: Option<Time>,
     last_answered: Option<Time>,
+    /// When this daemon should wake at the latest. If it wakes later, it was stopped for a while.
+    wakes_by: Option<Time>,
 }
 
 impl ReplayProtection {
@@ -66,6 +68,7 @@ impl ReplayProtection {
             unanswered: Echoes::NONE,
             last_challenged: None,
             last_answered: None,
+            wakes_by: None,
         }
     }
 
@@ -97,6 +100,16 @@ impl ReplayProtection {
         let own = (echo.node_id == self.life.node_id).then_some(echo.datagram.sequence);
         let known_at = members.later_life_known_at(life);
         known_at.is_some_and(|known_at| own.is_none_or(|own| own <= known_at))
+    }
+
+    /// Notes when this daemon should wake at the latest.
+    pub(crate) fn expect_to_wake(&mut self, by: Time) {
+        self.wakes_by = self.is_on.then_some(by);
+    }
+
+    /// Whether this daemon was stopped since the last call.
+    pub(crate) fn was_held(&self, now: Time) -> bool {
+        self.wakes_by.is_some_and(|by| by < now)
     }
 
     /// The datagrams of this node up to `newest` prove nothing any more.

@@ -11,6 +11,7 @@ use std::iter;
 use std::time::Duration;
 
 use crate::core::membership::MEMBERS_MAX;
+use crate::core::params::Params;
 use crate::time::{Time, doubled};
 use crate::types::{DatagramId, Incarnation, Life, NodeId};
 use crate::wire::echo::{ECHOES_MAX, Echo, Echoes};
@@ -31,6 +32,12 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    pub(crate) fn of(params: &Params) -> Self {
+        let most = params.heartbeat_interval;
+        let least = params.declaration_gap().clamp(Duration::from_millis(1).min(most), most);
+        Patience { least, most }
+    }
+
     fn after(self, asked: u32) -> Duration {
         doubled(self.least, asked).min(self.most)
     }

@@ -19,18 +19,13 @@ impl Election {
         self.may_vote(now) && self.quorum.voter.bound_until(now, self.life).is_none()
     }
 
-    /// Opens a candidacy, or tries again later if this node may not vote for itself now.
+    /// Asks the voters whether they would vote for this node. Tries again later if it may not vote
+    /// for itself now.
     pub(in crate::core::election) fn stand_in_quorum(&mut self, now: Time) {
-        if self.may_stand_in_quorum(now) {
-            self.canvass(now);
-        } else {
+        if !self.may_stand_in_quorum(now) {
             let turn = self.turn(now);
-            self.await_leader_for(now, self.params.heartbeat_interval + turn);
+            return self.await_leader_for(now, self.params.heartbeat_interval + turn);
         }
-    }
-
-    /// Asks the voters whether they would vote for this node.
-    fn canvass(&mut self, now: Time) {
         self.state = State::Standing;
         self.put_question(now, Question::Support);
         self.timers.set(Timer::ElectionEnd, now + self.params.leader_election_duration);
@@ -128,7 +123,7 @@ impl Election {
         if voter == self.life.node_id && !self.own_vote_counts(now) {
             return;
         }
-        let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
+        let Some(needed) = self.params.quorum.as_ref().map(|params| params.voters.needed()) else {
             return;
         };
         let Some(poll) = self.quorum.poll.as_mut().filter(|_| self.state == State::Standing) else {
@@ -165,8 +160,7 @@ impl Election {
     /// Too few voters have granted. The resignation releases those that did. Random delays keep
     /// candidates from standing at the same time again.
     pub(in crate::core::election) fn lose_election(&mut self, now: Time) {
-        let asked_for_votes =
-            self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Vote);
+        let asked_for_votes = self.quorum.asks(Question::Vote);
         self.abandon_candidacy();
         if asked_for_votes {
             self.send(Body::Resignation { successor: None });
@@ -187,9 +181,8 @@ impl Election {
     }
 
     /// Whether this node has taken a term and asks for votes in it.
-    fn asks_for_votes(&self) -> bool {
-        self.state == State::Standing
-            && self.quorum.poll.as_ref().is_none_or(|poll| poll.question() == Question::Vote)
+    pub(super) fn asks_for_votes(&self) -> bool {
+        self.state == State::Standing && !self.quorum.asks(Question::Support)
     }
 
     /// Drops its question, so that this node may vote for others.

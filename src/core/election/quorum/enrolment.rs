@@ -24,21 +24,9 @@ use crate::time::Time;
 use crate::wire::message::{Body, Message};
 
 impl Election {
-    /// Whether this voter is enrolled, on disk: its state holds every vote that it may have given.
-    pub(in crate::core::election) fn is_enrolled(&self) -> bool {
-        self.disk.written().enrolment == Enrolment::Enrolled
-    }
-
     /// Whether this node is a voter without its state.
     pub(in crate::core::election) fn lacks_state(&self) -> bool {
         self.is_voter() && self.quorum.voter.enrolment() != Enrolment::Enrolled
-    }
-
-    /// Begins to ask the other voters, if this one is without its state.
-    pub(in crate::core::election) fn begin_enrolment(&mut self, now: Time) {
-        if self.lacks_state() {
-            self.timers.set(Timer::Inquiry, now);
-        }
     }
 
     /// Asks the other voters for their state, and again an interval later.
@@ -71,7 +59,7 @@ impl Election {
 
     /// A voter has answered an inquiry of this life.
     pub(super) fn note_answer(&mut self, now: Time, message: &Message, testifies: bool) {
-        let Some(params) = self.quorum_params() else { return };
+        let Some(params) = self.params.quorum.as_ref() else { return };
         let standing = self.members.voter_standing(now, &message.sender, params.voters.digest());
         let heeded = matches!(standing, VoterStanding::Counts | VoterStanding::Unenrolled);
         if !heeded || !params.voters.contains(&message.sender) {
@@ -87,7 +75,8 @@ impl Election {
 
     /// Decides by the answers whether this voter is enrolled, or founds the group with the others.
     pub(super) fn judge_census(&mut self) {
-        let (Some(params), Some(census)) = (self.quorum_params(), &self.quorum.census) else {
+        let (Some(params), Some(census)) = (self.params.quorum.as_ref(), &self.quorum.census)
+        else {
             return;
         };
         let others = || params.voters.ids().iter().copied().filter(|id| *id != self.life.node_id);
@@ -113,7 +102,7 @@ impl Election {
     }
 
     fn report_awaiting(&mut self, now: Time) {
-        let Some(params) = self.quorum_params() else { return };
+        let Some(params) = self.params.quorum.as_ref() else { return };
         let digest = params.voters.digest();
         let count = |standing: VoterStanding| {
             let others = params.voters.ids().iter().filter(|id| **id != self.life.node_id);
@@ -127,7 +116,7 @@ impl Election {
 
     /// The enrolment is on disk: from now on this voter's vote counts.
     pub(super) fn take_up_enrolment(&mut self, now: Time) {
-        if !self.exclusions.unenrolled || !self.is_enrolled() {
+        if !self.exclusions.unenrolled || !self.disk.is_enrolled() {
             return;
         }
         self.timers.clear(Timer::Inquiry);

@@ -10,7 +10,7 @@ use crate::core::quorum::Lease;
 use crate::core::quorum::lease::Cover;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{DatagramId, NodeId, Term};
+use crate::types::{DatagramId, NodeId};
 use crate::wire::message::{Body, Message};
 
 impl Election {
@@ -74,7 +74,7 @@ impl Election {
     }
 
     fn note_acknowledged(&mut self, now: Time, voter: NodeId, declaration: DatagramId) {
-        let Some(needed) = self.quorum_params().map(|params| params.voters.needed()) else {
+        let Some(needed) = self.params.quorum.as_ref().map(|params| params.voters.needed()) else {
             return;
         };
         if declaration.incarnation != self.life.incarnation {
@@ -99,7 +99,12 @@ impl Election {
         let Body::Declaration { interval_us, hold_us } = message.body else { return };
         let sender = message.sender;
         if self.holds_leadership() {
-            return self.give_way(now, message.term);
+            // Two leaders at once: an assumption of the lease was broken, about a clock or a disk.
+            // This leader gives way to a later term. An older leader has lost its pledges already.
+            if message.term > self.terms.current {
+                self.end_lease(now, Reason::BetterLeader);
+            }
+            return;
         }
         let follows_another = self.leader.is_some_and(|leader| leader != sender);
         if follows_another && message.term <= self.terms.current {
@@ -120,13 +125,5 @@ impl Election {
         }
         self.pledge_to_leader(now, message, Duration::from_micros(hold_us.into()));
         self.use_the_wake(now);
-    }
-
-    /// Two leaders at once: an assumption of the lease was broken, about a clock or a disk. This
-    /// leader gives way to a later term. An older leader has lost its pledges already.
-    fn give_way(&mut self, now: Time, term: Term) {
-        if term > self.terms.current {
-            self.end_lease(now, Reason::BetterLeader);
-        }
     }
 }

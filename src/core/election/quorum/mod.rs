@@ -21,8 +21,7 @@ use std::time::Duration;
 
 use super::Election;
 use crate::core::output::Event;
-use crate::core::params::QuorumParams;
-use crate::core::quorum::{Census, Lease, Poll, Voter};
+use crate::core::quorum::{Census, Lease, Poll, Question, Voter};
 use crate::core::rank::Rank;
 use crate::core::status::VoterStanding;
 use crate::time::Time;
@@ -74,6 +73,16 @@ impl Quorum {
             refused: Vec::new(),
         }
     }
+
+    /// The leader is lost, and its declaration is not acknowledged any more.
+    pub(super) const fn forget_declaration(&mut self) {
+        self.acknowledging = None;
+    }
+
+    /// Whether this candidate asks `question`.
+    fn asks(&self, question: Question) -> bool {
+        self.poll.as_ref().is_some_and(|poll| poll.question() == question)
+    }
 }
 
 /// A datagram that waits for an answer.
@@ -106,7 +115,7 @@ impl Election {
         let sender = message.sender;
         // A node that is no voter takes part in no term, so it must not move one. A voter that
         // names other voters may already be part of a change that this node has yet to make.
-        if self.has_vote(&sender) && message.standing.voters.is_some() {
+        if self.params.has_vote(&sender) && message.standing.voters.is_some() {
             self.learn_term_in_quorum(now, message.term);
         }
         if agrees {
@@ -120,7 +129,7 @@ impl Election {
                 self.handle_heartbeat(now, message, interval_us);
             }
             Body::Probe { leader } => self.handle_probe(now, leader),
-            _ if !self.has_vote(&sender) => {}
+            _ if !self.params.has_vote(&sender) => {}
             Body::ProbeReply { leader, newest } => self.handle_probe_reply(now, leader, newest),
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),
             Body::Proposal => {
@@ -133,7 +142,7 @@ impl Election {
             Body::Vote { .. } => self.handle_vote(now, message),
             Body::Claim => self.handle_claim(now, sender, rank),
             Body::Resignation { successor } => {
-                let successor = successor.filter(|successor| self.has_vote(successor));
+                let successor = successor.filter(|successor| self.params.has_vote(successor));
                 self.handle_resignation(now, message, successor);
             }
             Body::Inquiry => self.handle_inquiry(now, message),
@@ -150,23 +159,13 @@ impl Election {
         self.acknowledge(now);
     }
 
-    /// The settings of quorum mode; none in available mode.
-    pub(super) const fn quorum_params(&self) -> Option<&QuorumParams> {
-        self.params.quorum.as_ref()
-    }
-
-    /// Whether `node_id` is one of the voters.
-    pub(super) fn has_vote(&self, node_id: &NodeId) -> bool {
-        self.quorum_params().is_some_and(|params| params.voters.contains(node_id))
-    }
-
     pub(super) fn is_voter(&self) -> bool {
-        self.has_vote(&self.life.node_id)
+        self.params.has_vote(&self.life.node_id)
     }
 
     /// Whether a member's votes and acknowledgements count now.
     pub(super) fn counts(&self, now: Time, node_id: &NodeId) -> bool {
-        self.quorum_params().is_some_and(|params| {
+        self.params.quorum.as_ref().is_some_and(|params| {
             params.voters.contains(node_id)
                 && self.members.voter_standing(now, node_id, params.voters.digest())
                     == VoterStanding::Counts
@@ -175,13 +174,13 @@ impl Election {
 
     /// Whether this node's own vote counts now. It does not if another daemon uses its id.
     pub(super) fn own_vote_counts(&self, now: Time) -> bool {
-        self.is_voter() && self.is_enrolled() && !self.is_duplicated(now)
+        self.is_voter() && self.disk.is_enrolled() && !self.is_duplicated(now)
     }
 
     /// Whether `message` comes from a member that names the same voters. Reports a member that does
     /// not, once. In available mode that is a member in quorum mode.
     pub(super) fn agrees_on_voters(&mut self, message: &Message) -> bool {
-        let own = self.quorum_params().map(|params| params.voters.digest());
+        let own = self.params.quorum.as_ref().map(|params| params.voters.digest());
         let agrees = message.standing.voters == own;
         if self.members.note_disagreement(&message.sender, !agrees) && !agrees {
             self.notify(Event::VotersDisagree {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::{Election, Request};
 use crate::core::election::State;
 use crate::core::persist::Enrolment;
-use crate::core::quorum::Question;
 use crate::core::quorum::lease::HOLD_MAX;
 use crate::core::rank::Rank;
 use crate::core::timers::Timer;
@@ -156,11 +155,6 @@ impl Election {
         (self.leader == Some(request.from.node_id)).then(|| request.datagram())
     }
 
-    /// The leader is lost, and its declaration is not acknowledged any more.
-    pub(in crate::core::election) const fn forget_declaration(&mut self) {
-        self.quorum.acknowledging = None;
-    }
-
     /// A voter without its state asks for this one's term. This voter testifies once it has known
     /// the asking life for as long as the longest pledge can last. By then each pledge of an
     /// earlier life has expired.
@@ -177,31 +171,25 @@ impl Election {
     }
 
     /// Whether this voter hears a leader other than `life`, or is one. Then it does not answer a
-    /// candidate, because the leader declares itself.
+    /// candidate, because the leader declares itself. True for a node that is no voter.
     fn follows_another(&self, life: Life) -> bool {
-        !self.own_vote_may_be_asked_for()
+        !self.is_voter()
+            || matches!(self.state, State::Leading | State::Stopped)
             || self.leader.is_some_and(|leader| leader != life.node_id)
-    }
-
-    fn own_vote_may_be_asked_for(&self) -> bool {
-        self.is_voter() && !matches!(self.state, State::Leading | State::Stopped)
     }
 
     /// Whether this voter may support or vote for a candidate, if its pledge allows that. Its hooks
     /// have let go, it is enrolled, its id is unique, and it does not ask for votes itself.
     fn is_free_to_vote(&self, now: Time, candidate: Life) -> bool {
-        let asks_for_support =
-            self.quorum.poll.as_ref().is_some_and(|poll| poll.question() == Question::Support);
-        let stands = self.state == State::Standing && !asks_for_support;
-        self.has_vote(&candidate.node_id)
-            && !stands
-            && !matches!(self.state, State::Leading | State::HandingOver { .. })
+        self.params.has_vote(&candidate.node_id)
+            && !self.asks_for_votes()
+            && !self.state.is_in_office()
             && self.may_vote(now)
     }
 
     /// Whether this node may vote for any node, itself included, if its pledge allows that.
     pub(in crate::core::election) fn may_vote(&self, now: Time) -> bool {
-        self.own_vote_counts(now) && self.hooks.have_let_go()
+        self.own_vote_counts(now) && self.hooks.have_released()
     }
 
     fn answer(&mut self, request: Request, granted: bool) {
