@@ -10,7 +10,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::types::{DatagramId, NodeId};
+use crate::types::{DatagramId, Life, NodeId};
 
 /// Most echoes in one datagram.
 pub const ECHOES_MAX: usize = 4;
@@ -22,6 +22,13 @@ pub struct Echo {
     pub node_id: NodeId,
     /// Its incarnation and number.
     pub datagram: DatagramId,
+}
+
+impl Echo {
+    /// The life that sent the datagram.
+    pub const fn life(&self) -> Life {
+        Life { node_id: self.node_id, incarnation: self.datagram.incarnation }
+    }
 }
 
 /// Up to [`ECHOES_MAX`] echoes, at most one per node. On the wire: their number, then the echoes.

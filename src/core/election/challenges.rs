@@ -9,7 +9,7 @@ use crate::core::recent::Recent;
 use crate::core::replay::{Encounter, Patience, ReplayProtection};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{DatagramId, Life, NodeId, Role};
+use crate::types::{Life, NodeId, Role};
 use crate::wire::echo::{Echo, Echoes};
 use crate::wire::message::{Body, Message};
 
@@ -59,21 +59,25 @@ impl Election {
             return;
         }
         self.overhear(message);
-        match self.replay.hear_unproven(now, message) {
-            Encounter::Stale => self.outbox.ignored.stale += 1,
-            Encounter::Full => self.outbox.ignored.table_full += 1,
-            Encounter::Asked => self.outbox.ignored.unproven += 1,
-            Encounter::Due { report } => {
-                self.outbox.ignored.unproven += 1;
-                if report {
-                    self.notify(Event::NoProof { node_id: message.sender });
-                }
-                if message.sender == self.life.node_id {
-                    self.duplicates.begin_doubt(now, self.params.member_patience());
-                }
-                let wait = self.wait_to_challenge(message.life());
-                self.challenge_soon(now, wait);
+        let encounter = self.replay.hear_unproven(now, message);
+        match encounter {
+            Encounter::Stale => return self.outbox.ignored.stale += 1,
+            Encounter::Full => return self.outbox.ignored.table_full += 1,
+            Encounter::Asked | Encounter::Due { .. } => self.outbox.ignored.unproven += 1,
+        }
+        if let Encounter::Due { report } = encounter {
+            if report {
+                self.notify(Event::NoProof { node_id: message.sender });
             }
+            if message.sender == self.life.node_id {
+                self.duplicates.begin_doubt(now, self.params.member_patience());
+            }
+            let wait = self.wait_to_challenge(message.life());
+            self.challenge_soon(now, wait);
+        }
+        // Two nodes of which recorded later lives are replayed would never believe each other.
+        if self.names_later_life(message) {
+            self.answer_soon(now, message);
         }
     }
 
@@ -121,20 +125,29 @@ impl Election {
         }
     }
 
+    /// A member challenges nodes, so this node need not.
     pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
         let patience = Patience::of(&self.params);
-        for echo in challenge.echoes.iter() {
-            let Echo { node_id, datagram: DatagramId { incarnation, .. } } = *echo;
-            let life = Life { node_id, incarnation };
-            if life == self.life {
-                self.answer_soon(now, challenge);
-            } else {
-                self.replay.note_challenged(now, echo, patience);
-                if node_id == self.life.node_id {
-                    self.duplicates.limit_doubt(now + patience.least);
-                }
+        if challenge.echoes.iter().any(|echo| self.life == echo.life())
+            || self.names_later_life(challenge)
+        {
+            self.answer_soon(now, challenge);
+        }
+        for echo in challenge.echoes.iter().filter(|echo| self.life != echo.life()) {
+            self.replay.note_challenged(now, echo, patience);
+            if echo.node_id == self.life.node_id {
+                self.duplicates.limit_doubt(now + patience.least);
             }
         }
+    }
+
+    /// Whether `message` challenges a later life of this node. That one was recorded before this
+    /// host lost its state and its clock was set back.
+    fn names_later_life(&self, message: &Message) -> bool {
+        let is_later = |echo: &Echo| {
+            echo.node_id == self.life.node_id && echo.datagram.incarnation > self.life.incarnation
+        };
+        message.body == Body::Challenge && message.echoes.iter().any(is_later)
     }
 
     /// Nodes that start together wait, so that one datagram answers many challenges.

@@ -1,14 +1,15 @@
 //! Nodes that were heard but have not yet proven that they are alive.
 //!
-//! The table has one entry for each id, with the life to challenge next. A node that does not
-//! answer is challenged ever more rarely, whichever of its lives was challenged. So a fast replay
-//! costs the group little. Every other challenge is for the latest life, and the rest for each life
-//! in turn. So no replayed life keeps the challenge from the running one.
+//! The table has one entry for each id. A node that does not answer is challenged ever more rarely,
+//! whichever of its lives is heard. So a fast replay costs the group little. A challenge names the
+//! latest of these lives, and the running daemon answers for every life from its own on. So no
+//! replayed life keeps the challenge from the running one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::iter;
 use std::time::Duration;
+
+use arrayvec::ArrayVec;
 
 use crate::core::membership::MEMBERS_MAX;
 use crate::core::params::Params;
@@ -45,17 +46,13 @@ impl Patience {
 
 #[derive(Debug, Clone, Hash)]
 struct UnprovenNode {
-    /// The newest datagram of the life to challenge next.
-    newest: DatagramId,
-    /// The newest datagrams of several lives; the life heard last comes first.
-    heard: [Option<DatagramId>; LIVES_KEPT],
+    /// The newest datagrams of several lives, at least of one; the life heard last comes first.
+    heard: ArrayVec<DatagramId, LIVES_KEPT>,
     last_heard: Time,
-    /// How often it was challenged, in any of its lives, by any node.
+    /// How often it was challenged, by any node.
     asked: u32,
     /// When it may be challenged again.
     next: Time,
-    /// The life that was last challenged when it was not the latest life's turn.
-    turn: Incarnation,
     /// Whether it has sent since its last challenge.
     speaks: bool,
     /// Whether its silence was reported.
@@ -89,10 +86,10 @@ impl UnprovenNodes {
             return Encounter::Due { report: false };
         };
         let id = message.id();
-        let is_news = known.is_news(id);
-        known.note_heard(id);
+        let is_news = known.newest_of(id.incarnation).is_none_or(|newest| id > newest);
         if is_news {
-            (known.newest, known.last_heard, known.speaks) = (id, now, true);
+            known.note_heard(id);
+            (known.last_heard, known.speaks) = (now, true);
         }
         if !known.is_due(now) {
             return if is_news { Encounter::Asked } else { Encounter::Stale };
@@ -108,10 +105,9 @@ impl UnprovenNodes {
         if !self.0.contains_key(&message.sender) {
             self.insert(now, message);
         }
-        let known = self.0.get_mut(&message.sender);
-        if let Some(known) = known.filter(|known| known.newest <= message.id()) {
+        if let Some(known) = self.0.get_mut(&message.sender) {
             known.note_heard(message.id());
-            let heard = known.heard;
+            let heard = std::mem::take(&mut known.heard);
             *known = UnprovenNode { speaks: false, heard, ..UnprovenNode::new(now, message.id()) };
         }
     }
@@ -152,8 +148,10 @@ impl UnprovenNodes {
         due.sort_unstable_by_key(|(id, it)| (**id != urgent, it.asked, Reverse(it.last_heard)));
         let mut echoes = Echoes::NONE;
         for (node_id, node) in due.into_iter().take(ECHOES_MAX) {
-            echoes.add(Echo { node_id: *node_id, datagram: node.newest });
-            node.note_asked(now, patience, node.newest.incarnation);
+            let Some(latest) = node.latest() else { continue };
+            let echo = Echo { node_id: *node_id, datagram: latest };
+            echoes.add(echo);
+            node.note_asked(now, patience, &echo);
         }
         echoes
     }
@@ -162,16 +160,18 @@ impl UnprovenNodes {
     /// id no more often than one node would.
     pub(crate) fn note_asked(&mut self, now: Time, asked: &Echo, patience: Patience) {
         if let Some(node) = self.0.get_mut(&asked.node_id) {
-            node.note_asked(now, patience, asked.datagram.incarnation);
+            node.note_asked(now, patience, asked);
         }
     }
 
     /// This life has become a member. Another life of the same id stays unproven, and is not
     /// challenged any sooner.
     pub(crate) fn remove(&mut self, life: Life) {
-        let is_it = |node: &UnprovenNode| node.newest.incarnation == life.incarnation;
-        if self.0.get(&life.node_id).is_some_and(is_it) {
-            self.0.remove(&life.node_id);
+        if let Some(node) = self.0.get_mut(&life.node_id) {
+            node.forget(life.incarnation);
+            if node.heard.is_empty() {
+                self.0.remove(&life.node_id);
+            }
         }
     }
 
@@ -182,16 +182,12 @@ impl UnprovenNodes {
 }
 
 impl UnprovenNode {
-    const fn new(now: Time, newest: DatagramId) -> Self {
-        let mut heard = [None; LIVES_KEPT];
-        heard[0] = Some(newest);
+    fn new(now: Time, newest: DatagramId) -> Self {
         UnprovenNode {
-            newest,
-            heard,
+            heard: ArrayVec::from_iter([newest]),
             last_heard: now,
             asked: 0,
             next: now,
-            turn: newest.incarnation,
             speaks: true,
             reported: false,
         }
@@ -199,55 +195,34 @@ impl UnprovenNode {
 
     /// The newest received datagram of this life.
     fn newest_of(&self, life: Incarnation) -> Option<DatagramId> {
-        self.heard.into_iter().flatten().find(|id| id.incarnation == life)
+        self.heard.iter().copied().find(|id| id.incarnation == life)
     }
 
-    /// Notes a datagram, whether or not its life is challenged next.
+    /// The newest datagram of its latest life.
+    fn latest(&self) -> Option<DatagramId> {
+        self.heard.iter().copied().max()
+    }
+
     fn note_heard(&mut self, id: DatagramId) {
         let newest = self.newest_of(id.incarnation).map_or(id, |newest| newest.max(id));
-        let others = self.heard.into_iter().flatten().filter(|it| it.incarnation != id.incarnation);
-        let mut heard = [None; LIVES_KEPT];
-        for (place, life) in heard.iter_mut().zip(iter::once(newest).chain(others)) {
-            *place = Some(life);
-        }
-        self.heard = heard;
+        self.forget(id.incarnation);
+        self.heard.truncate(LIVES_KEPT - 1);
+        self.heard.insert(0, newest);
     }
 
-    /// Whether the next challenge is for this datagram: because it is newer, or its life comes
-    /// first.
-    fn is_news(&self, id: DatagramId) -> bool {
-        if id.incarnation == self.newest.incarnation {
-            return id > self.newest;
-        }
-        let was_asked_and_is_silent = self.asked > 0 && !self.speaks;
-        was_asked_and_is_silent || self.place(id.incarnation) < self.place(self.newest.incarnation)
-    }
-
-    /// The life with the lowest value is challenged first.
-    const fn place(&self, life: Incarnation) -> u64 {
-        if self.asks_the_latest() {
-            u64::MAX - life.0
-        } else {
-            // The lives above the last one come first, and that one comes last.
-            life.0.wrapping_sub(self.turn.0).wrapping_sub(1)
-        }
-    }
-
-    const fn asks_the_latest(&self) -> bool {
-        self.asked % 2 == 0
+    fn forget(&mut self, life: Incarnation) {
+        self.heard.retain(|heard| heard.incarnation != life);
     }
 
     fn is_due(&self, now: Time) -> bool {
         self.speaks && self.next <= now
     }
 
-    fn note_asked(&mut self, now: Time, patience: Patience, life: Incarnation) {
-        if !self.asks_the_latest() {
-            self.turn = life;
-        }
+    fn note_asked(&mut self, now: Time, patience: Patience, asked: &Echo) {
         self.next = now + patience.after(self.asked);
         self.asked = self.asked.saturating_add(1);
-        self.speaks &= self.newest.incarnation != life;
+        self.speaks &=
+            self.latest().is_some_and(|latest| latest.incarnation != asked.datagram.incarnation);
     }
 }
 
@@ -344,33 +319,28 @@ mod tests {
         assert_eq!(heard(&unproven, 2), [true, false]);
     }
 
-    /// Each life sends whenever it may, but life 6 sends only once.
     #[test]
-    fn every_other_challenge_is_for_the_latest_life_and_the_rest_for_each_in_turn() {
+    fn any_life_makes_a_challenge_due_and_the_latest_one_is_named() {
         let mut unproven = UnprovenNodes::default();
-        let mut lives = Vec::new();
-        unproven.hear(at(0), &said("a", 6, 1));
-        for round in 0..9 {
-            for sequence in 0..3 {
-                for life in [2, 8, 4] {
-                    unproven.hear(at(round * 1000), &said("a", life, round * 3 + sequence));
-                }
-            }
-            lives.extend(asked(&mut unproven, at(round * 1000)));
+        let mut now = at(0);
+        for (life, sequence, latest) in [(5, 1, 5), (9, 1, 9), (5, 2, 9), (2, 1, 9), (9, 2, 9)] {
+            unproven.hear(now, &said("a", life, sequence));
+            assert_eq!(asked(&mut unproven, now), [name("a", latest)]);
+            now += PATIENCE.most;
         }
-        let lives: Vec<_> = lives.into_iter().map(|(_, life)| life).collect();
-        assert_eq!(lives, [8, 8, 8, 2, 8, 4, 8, 8, 8]);
     }
 
     #[test]
-    fn silent_challenged_life_is_replaced_by_any_other() {
+    fn old_datagram_of_any_life_causes_no_challenge() {
         let mut unproven = UnprovenNodes::default();
-        let mut now = at(0);
-        for (life, sequence) in [(9, 1), (5, 1), (9, 2), (5, 2), (5, 3)] {
-            unproven.hear(now, &said("a", life, sequence));
-            assert_eq!(asked(&mut unproven, now), [name("a", life)]);
-            now += PATIENCE.most;
+        for life in [2, 4] {
+            unproven.hear(at(0), &said("a", life, 5));
         }
+        assert_eq!(asked(&mut unproven, at(0)), [name("a", 4)]);
+        for life in [2, 4] {
+            assert_eq!(unproven.hear(at(500), &said("a", life, 5)), Encounter::Stale);
+        }
+        assert_eq!(asked(&mut unproven, at(500)), []);
     }
 
     #[test]
@@ -382,21 +352,20 @@ mod tests {
         unproven.note_proof(at(500), &said("a", 2, 6));
         unproven.note_proof(at(500), &said("b", 2, 7));
         assert!(unproven.has_heard(&said("a", 2, 7)) && unproven.has_heard(&said("b", 2, 7)));
-        assert_eq!(unproven.hear(at(500), &said("a", 1, 2)), Encounter::Stale);
+        assert_eq!(unproven.hear(at(500), &said("a", 1, 1)), Encounter::Stale);
         assert_eq!(asked(&mut unproven, at(500)), []);
     }
 
     #[test]
-    fn challenge_by_another_node_counts_in_any_life() {
+    fn challenge_by_another_node_counts() {
         let mut unproven = UnprovenNodes::default();
         unproven.hear(at(0), &said("a", 2, 1));
         assert!(unproven.may_live(&id("a")));
-        let asks = |life| said("a", life, 1).echo();
-        unproven.note_asked(at(0), &asks(1), PATIENCE);
-        assert!(!unproven.any_due(at(0)) && !unproven.may_live(&id("a")));
-        assert!(unproven.any_due(at(25)), "this life was not challenged");
-        unproven.note_asked(at(25), &asks(2), PATIENCE);
-        assert!(!unproven.any_due(at(1000)));
+        unproven.note_asked(at(0), &said("a", 2, 1).echo(), PATIENCE);
+        assert!(!unproven.may_live(&id("a")));
+        unproven.hear(at(10), &said("a", 2, 2));
+        assert!(!unproven.any_due(at(24)));
+        assert!(unproven.any_due(at(25)));
     }
 
     #[test]
@@ -410,6 +379,17 @@ mod tests {
         }
         unproven.remove(life(2));
         assert!(!unproven.knows(&id("a")));
+    }
+
+    #[test]
+    fn challenge_names_no_life_that_has_become_a_member() {
+        let life = |incarnation| Life { node_id: id("a"), incarnation: Incarnation(incarnation) };
+        let mut unproven = UnprovenNodes::default();
+        for incarnation in [3, 2] {
+            unproven.hear(at(0), &said("a", incarnation, 1));
+        }
+        unproven.remove(life(3));
+        assert_eq!(asked(&mut unproven, at(0)), [name("a", 2)]);
     }
 
     #[test]

@@ -288,12 +288,12 @@ fn endless_new_ids_do_not_delay_the_challenge_of_a_duplicate() {
     }
 }
 
-/// Later lives are replayed so fast that none of them is ever silent.
+/// More later lives than a node remembers are replayed, so fast that none of them is ever silent.
 #[test]
 fn later_lives_replayed_without_pause_do_not_keep_nodes_apart() {
     let mut lan = Lan::new();
     let later = |name, life| Peer { incarnation: Incarnation(life), ..Peer::leading(name, 3) };
-    let lives = |name| [7, 8, 9].map(|life| later(name, life));
+    let lives = |name| (7..40).map(|life| later(name, life)).collect::<Vec<_>>();
     let (mut a, mut b) = (lives("a"), lives("b"));
     lan.start("a", keyed());
     lan.hear(b[0].sends(EVERY_SECOND));
@@ -310,6 +310,18 @@ fn later_lives_replayed_without_pause_do_not_keep_nodes_apart() {
         lan.pass(ms(20));
     }
     assert_eq!(lan.leaders(), ["a"]);
+}
+
+/// The challenger is unproven: its challenge may itself be a recording.
+#[test]
+fn unproven_challenge_is_answered_only_if_it_names_a_later_life() {
+    for (life, answers) in [(1, 0), (101, 0), (102, 1)] {
+        let mut lan = Lan::keyed_voters();
+        let challenge = Peer::new("z").sends(Body::Challenge);
+        lan.hear(echoing(challenge, "b", Incarnation(life), 1));
+        let sent = lan.take("b").bodies();
+        assert_eq!(sent.iter().filter(|body| beats(body)).count(), answers, "{life}: {sent:?}");
+    }
 }
 
 /// `message` with an echo of the datagram `sequence` of that life of `name`.
