@@ -1,5 +1,5 @@
-//! Fencing in quorum mode: when the hooks must have let go of an ended leadership, and when the
-//! fence command runs because they have not.
+//! Fencing in quorum mode: when the hooks must have released an ended leadership, and when
+//! the fence command runs because they have not.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ pub(crate) struct Fencing {
     running: Option<Term>,
 }
 
-/// A leadership that the hooks must let go of before the grace ends. After that the fence command
-/// runs until it succeeds or the hooks have let go.
+/// A leadership that the hooks must release before the grace ends. After that the fence command
+/// runs until it succeeds or the hooks have released it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Overdue {
     term: Term,
     grace_end: Time,
-    /// Whether a run that should make the hooks let go failed, or the grace is over.
+    /// Whether a run that should make the hooks release everything failed, or the grace is over.
     is_late: bool,
     /// Failed runs of the fence command.
     failures: u32,
@@ -46,19 +46,19 @@ pub(crate) enum Fenced {
     Released,
     /// The command runs again after this long.
     RetryIn(Duration),
-    /// The hooks have let go meanwhile.
+    /// The hooks have released everything meanwhile.
     Moot,
 }
 
 impl Fencing {
-    /// The hooks must let go of the leadership in `term` by `grace_end`; an earlier end stays.
+    /// The hooks must release the leadership in `term` by `grace_end`; an earlier end stays.
     pub(crate) fn limit(&mut self, term: Term, grace_end: Time) {
         let overdue = self.overdue.get_or_insert(Overdue::new(term, grace_end));
         overdue.grace_end = overdue.grace_end.min(grace_end);
     }
 
-    /// A run that should make the hooks let go has failed. They get until `grace_end`, unless a
-    /// grace has begun already. Returns whether it begins now.
+    /// A run that should make the hooks release everything has failed. They get until `grace_end`,
+    /// unless a grace has begun already. Returns whether it begins now.
     pub(crate) fn note_failed(&mut self, term: Term, grace_end: Time) -> bool {
         let begins = self.overdue.is_none();
         self.overdue.get_or_insert(Overdue::new(term, grace_end)).is_late = true;
@@ -91,7 +91,7 @@ impl Fencing {
         Fenced::RetryIn(pause)
     }
 
-    /// The hooks have let go.
+    /// The hooks have released everything.
     pub(crate) const fn clear(&mut self) {
         self.overdue = None;
     }
@@ -101,7 +101,8 @@ impl Fencing {
         self.overdue.map(|overdue| overdue.grace_end)
     }
 
-    /// The term whose hooks have not let go although `demoted` ran, or have not in time.
+    /// The term whose hooks have not released everything although `demoted` ran, or have not in
+    /// time.
     pub(crate) fn overdue_term(&self) -> Option<Term> {
         self.overdue.filter(|overdue| overdue.is_late).map(|overdue| overdue.term)
     }

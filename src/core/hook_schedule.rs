@@ -14,7 +14,7 @@ use crate::core::hook::{HookEvent, HookRun};
 pub(crate) struct HookSchedule {
     running: Option<HookRun>,
     pending: VecDeque<HookRun>,
-    /// Whether the hooks have begun to take over and have not let go since.
+    /// Whether the hooks have begun to take over and have not released everything since.
     holds: bool,
 }
 
@@ -79,12 +79,12 @@ impl HookSchedule {
         self.running.as_ref()
     }
 
-    /// Whether the hooks have begun to take over and have not let go since.
+    /// Whether the hooks have begun to take over and have not released everything since.
     pub(crate) const fn hold(&self) -> bool {
         self.holds
     }
 
-    /// Whether the hooks have let go of everything, including what an earlier life left behind.
+    /// Whether the hooks have released everything, including what an earlier life left behind.
     pub(crate) fn have_released(&self) -> bool {
         let starts = |run: &HookRun| run.event == HookEvent::Started;
         !self.holds && !self.running.iter().chain(&self.pending).any(starts)
@@ -105,7 +105,7 @@ impl HookSchedule {
     }
 
     /// A pending `elected` is dropped together with this `demoted`, because the hooks have not
-    /// taken over, or an earlier pending `demoted` makes them let go.
+    /// taken over, or an earlier pending `demoted` makes them release everything.
     fn push_demoted(&mut self, run: HookRun) {
         match self.pending.back_mut() {
             Some(elected) if elected.event == HookEvent::Elected => {

@@ -35,7 +35,6 @@
 //! Waking early is harmless. Hand in waiting datagrams before a timeout: otherwise a daemon that
 //! was stopped for a while mistakes its own pause for the silence of the others.
 
-pub mod crash_plan;
 mod disk;
 pub mod election;
 pub mod fencing;
@@ -54,4 +53,4 @@ mod replay;
 pub mod status;
 pub mod timers;
 
-pub use election::Election;
+pub use election::{Election, crash_plan};

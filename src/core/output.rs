@@ -31,9 +31,9 @@ pub enum Output {
         /// When to end it by force.
         by: Time,
     },
-    /// Run the fence command, because the hooks have not let go within the grace. Report its end to
-    /// [`handle_fence_finished`](crate::core::Election::handle_fence_finished). No other run of it
-    /// is requested before that.
+    /// Run the fence command, because the hooks have not released everything within the grace.
+    /// Report its end to [`handle_fence_finished`](crate::core::Election::handle_fence_finished).
+    /// No other run of it is requested before that.
     Fence {
         /// The term of the leadership that the hooks still hold.
         term: Term,
@@ -165,13 +165,13 @@ pub enum Event {
         /// The voter gives no vote in this term or an earlier one.
         above: Term,
     },
-    /// The hooks had not let go when the demote grace ended.
+    /// The hooks had not released everything when the demote grace ended.
     GraceOverrun {
         /// The term of the ended leadership.
         term: Term,
     },
-    /// A run that should make the hooks let go has failed or was lost (quorum mode). It is
-    /// repeated.
+    /// A run that should make the hooks release everything has failed or was lost (quorum mode). It
+    /// is repeated.
     NotReleased {
         /// The event of the run.
         event: HookEvent,

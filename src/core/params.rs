@@ -297,9 +297,9 @@ impl Params {
     }
 
     /// The watchdog time of a leader's daemon in quorum mode. If the daemon is stopped for this
-    /// long, its host ends it, so that its hooks let go before another node may lead. It is half a
-    /// lease, but long enough for a busy host if the grace allows. None in available mode, in which
-    /// another node leads by then anyway.
+    /// long, its host ends it, so that its hooks release everything before another node may lead.
+    /// It is half a lease, but long enough for a busy host if the grace allows. None in available
+    /// mode, in which another node leads by then anyway.
     pub fn leader_watchdog(&self) -> Option<Duration> {
         let grace = self.quorum.as_ref()?.demote_grace;
         let latest = self.lease_term().saturating_add(grace) / 2;

@@ -51,7 +51,7 @@ listed! {
         HookRetry,
         /// The lease expires.
         Lease,
-        /// The grace is over, in which the hooks should have let go.
+        /// The grace is over, in which the hooks should have released everything.
         GraceEnd,
         /// The pledge that keeps this voter from supporting a candidate expires.
         PledgeEnd,

@@ -122,7 +122,7 @@ impl Election {
     }
 
     /// The hooks change. If they hold a leadership, the leader hands over first, so that the old
-    /// hooks let go.
+    /// hooks release everything.
     pub fn replace_hook(&mut self, now: Time) {
         if self.hooks.schedule.hold() {
             self.act(now, |election| election.hand_over(now, Reason::Reconfigured, None));

@@ -27,7 +27,7 @@ impl Election {
         self.advance_handover(now);
     }
 
-    /// Resigns, once the hooks have let go.
+    /// Resigns, once the hooks have released everything.
     pub(super) fn advance_handover(&mut self, now: Time) {
         let State::HandingOver { successor, .. } = self.state else { return };
         if !self.hooks.schedule.is_idle() {

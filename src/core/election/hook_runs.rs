@@ -3,7 +3,7 @@
 //!
 //! [`HookSchedule`] keeps the order of the runs. This file announces a leadership to the hooks,
 //! judges each run by its outcome, and in quorum mode begins the grace. `core/fencing` takes over
-//! if the hooks have not let go by its end.
+//! if the hooks have not released everything by its end.
 
 use std::time::Duration;
 
@@ -225,7 +225,8 @@ impl Election {
         }
     }
 
-    /// The term whose hooks have not let go although `demoted` ran, or have not in time.
+    /// The term whose hooks have not released everything although `demoted` ran, or have not in
+    /// time.
     pub fn overdue_term(&self) -> Option<Term> {
         self.hooks.fencing.overdue_term()
     }

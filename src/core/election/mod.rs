@@ -28,7 +28,7 @@ mod available;
 mod candidacy;
 mod challenges;
 mod commands;
-mod crash_plan;
+pub mod crash_plan;
 mod datagrams;
 mod duplicates;
 mod eligibility;
@@ -311,8 +311,8 @@ impl Election {
         });
     }
 
-    /// The last requested fence command has ended. If it succeeded, the hooks have let go;
-    /// otherwise it runs again.
+    /// The last requested fence command has ended. If it succeeded, the hooks have released
+    /// everything; otherwise it runs again.
     pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             election.judge_fence(now, outcome);

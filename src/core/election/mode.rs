@@ -5,7 +5,7 @@
 //! | why a node leads | no better candidate is visible | a majority of the voters voted for it |
 //! | how long it leads | until it hears a better leader | until its lease expires |
 //! | who may be elected | every candidate | a voter that may vote for itself |
-//! | hooks of an old leader | may still hold | have let go before the next leader's hooks run |
+//! | hooks of an old leader | may still hold | have released before the next leader's hooks run |
 //!
 //! Each function here has one arm for each mode. No other file of the election branches on it:
 //! `available` serves the one, `quorum` the other. Some ask whether there are voters.

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use std::time::Duration;
 
 use super::Ignored;
-use crate::core::crash_plan::Basis;
+use super::crash_plan::Basis;
 use crate::core::hook::Reason;
 use crate::core::output::{Event, Output, StopCause};
 use crate::time::Time;

@@ -40,7 +40,7 @@ pub fn hold_for(reliance: Duration) -> Duration {
 pub struct Cover {
     /// When the sender stops being the leader.
     pub lease_end: Time,
-    /// When its hooks must have let go.
+    /// When its hooks must have released everything.
     pub grace_end: Time,
 }
 
@@ -90,7 +90,8 @@ impl Lease {
         self.cover.lease_end
     }
 
-    /// The earliest time at which a voter may vote for another node. The hooks must have let go.
+    /// The earliest time at which a voter may vote for another node. The hooks must have released
+    /// everything.
     pub const fn grace_end(&self) -> Time {
         self.cover.grace_end
     }

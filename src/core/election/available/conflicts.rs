@@ -94,7 +94,7 @@ impl Election {
     }
 
     /// Makes the winner, which leads in `term`, take a term above both, even if this node restarts
-    /// first. The winner's hook ran before this node's hooks had let go.
+    /// first. The winner's hook ran before this node's hooks had released everything.
     pub(in crate::core::election) fn concede(&mut self, term: Term) {
         self.terms.known = self.terms.known.max(term);
         self.take_next_term();

@@ -27,8 +27,8 @@ impl Election {
         }
     }
 
-    /// Ends the leadership. The hooks must let go within the demote grace: a running takeover is
-    /// stopped, so that `demoted` gets half of what is left of the grace.
+    /// Ends the leadership. The hooks must release everything within the demote grace: a running
+    /// takeover is stopped, so that `demoted` gets half of what is left of the grace.
     fn end_lease(&mut self, now: Time, reason: Reason) {
         let Some(lease) = self.quorum.lease.take() else { return };
         self.timers.clear(Timer::Lease);

@@ -179,7 +179,8 @@ impl Election {
     }
 
     /// Whether this voter may support or vote for a candidate, if its pledge allows that. Its hooks
-    /// have let go, it is enrolled, its id is unique, and it does not ask for votes itself.
+    /// have released everything, it is enrolled, its id is unique, and it does not ask for votes
+    /// itself.
     fn is_free_to_vote(&self, now: Time, candidate: Life) -> bool {
         self.params.has_vote(&candidate.node_id)
             && !self.asks_for_votes()

@@ -263,7 +263,8 @@ fn loser_concedes_until_the_leader_leads_in_a_higher_term() {
     assert!(!bodies.is_empty() && !bodies.iter().any(concedes), "{bodies:?}");
 }
 
-/// The winner's term is above the loser's, but its hook ran before the loser's hooks let go.
+/// The winner's term is above the loser's, but its hook ran before the loser's hooks release
+/// everything.
 #[test]
 fn loser_concedes_also_to_a_winner_in_a_higher_term() {
     let mut lan = Lan::led_by("m");

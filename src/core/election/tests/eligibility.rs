@@ -306,7 +306,7 @@ fn demote_hook_after_a_failing_check_ends_before_another_node_leads() {
     lan.set_hooks("a", None);
     check(&mut lan, "a", "---");
     lan.pass(secs(10));
-    assert_eq!(lan.at("b").leader(), Some(id("a")), "it declares until its hooks have let go");
+    assert_eq!(lan.at("b").leader(), Some(id("a")), "it declares until its hooks have released");
     lan.set_hooks("a", SUCCEEDED);
     lan.end_hook("a", HookOutcome::Succeeded);
     assert_eq!(lan.leaders(), ["b"]);

@@ -293,7 +293,8 @@ fn leader_known_by_probe_replies_is_not_forgotten() {
     assert!(!lan.take("c").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
 }
 
-/// Before, a late write changed the crash plan of a stopped node whose hooks had not let go.
+/// Before, a late write changed the crash plan of a stopped node whose hooks had not released
+/// everything.
 #[test]
 fn write_that_ends_after_the_stop_requests_nothing() {
     let mut lan = Lan::led_by("b");

@@ -1,4 +1,4 @@
-//! Hooks that do not let go: the node neither resigns nor votes, and is fenced.
+//! Hooks that do not release everything: the node neither resigns nor votes, and is fenced.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn successful_fence_releases_the_hooks() {
             lan.end_hook("a", HookOutcome::Failed);
         }
         lan.pass(secs(30));
-        assert_eq!(demotions(&lan.take("a")), [], "the hooks have let go already");
+        assert_eq!(demotions(&lan.take("a")), [], "the hooks have released everything already");
         assert_eq!(lan.leaders(), ["b"]);
         // It votes again.
         lan.crash("b");
