@@ -3,7 +3,7 @@
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::types::Term;
 
-use super::clones::Clones;
+use super::duplicates::Duplicates;
 use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::watch::Violation;
@@ -227,26 +227,26 @@ impl Scenario {
     }
 
     /// A second daemon is started under a voter's id, on a copy of its disk or on an empty one, in
-    /// a network in which everybody hears everybody. The leader may fail meanwhile. The clone is
-    /// gone in the end.
+    /// a network in which everybody hears everybody. The leader may fail meanwhile. The duplicate
+    /// is gone in the end.
     pub fn let_clone_run(&mut self) -> Result<(), Violation> {
         let victim = self.voters[self.rng.usize(0..self.voters.len())];
         if !self.all_agree_on_voters() || !self.calm_down(victim)? {
             return Ok(());
         }
         self.end_record();
-        let clone = self.settings.hosts;
+        let duplicate = self.settings.hosts;
         let host = &self.world.hosts[victim];
         let (node_id_taken, params, kept) = (host.node_id, host.params.clone(), host.disk.kept);
         // A copy of the only voter's state is a majority of its own, and nobody is there to notice.
         let copied = self.rng.bool() && self.voters.len() > 1;
-        let host = &mut self.world.hosts[clone];
+        let host = &mut self.world.hosts[duplicate];
         (host.node_id, host.params) = (node_id_taken, params);
         host.disk.kept = if copied { kept } else { PersistentState::default() };
         host.hooks = HookHabit::of_length(0);
-        self.world.watch.ledger.forget_host(clone);
-        self.world.watch.clones = Some(Clones::of(node_id_taken));
-        self.world.start(clone)?;
+        self.world.watch.ledger.forget_host(duplicate);
+        self.world.watch.duplicates = Some(Duplicates::of(node_id_taken));
+        self.world.start(duplicate)?;
         for _ in 0..self.rng.usize(1..4) {
             self.let_pass(0, 3)?;
             let other = self.choose_host();
@@ -254,10 +254,10 @@ impl Scenario {
                 self.world.crash(other)?;
             }
         }
-        self.world.crash(clone)?;
+        self.world.crash(duplicate)?;
         self.let_pass(1, 10)?;
-        self.world.watch.clones = None;
-        self.world.hosts[clone].node_id = node_id(clone);
+        self.world.watch.duplicates = None;
+        self.world.hosts[duplicate].node_id = node_id(duplicate);
         Ok(())
     }
 

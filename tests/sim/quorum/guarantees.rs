@@ -11,7 +11,7 @@
 //! | enrolment | only voters that remember their votes vote, acknowledge and stand |
 //! | hooks | at every instant at most one node is between `elected` and the end of `demoted` |
 //! | fence | the fence command runs only where hooks have not let go in time |
-//! | clones | an id under which two daemons are heard does not count |
+//! | duplicates | an id under which two daemons are heard does not count |
 //! | order | hooks alternate, numbers grow, nothing is sent after the end or for a dead lease |
 //! | liveness | see `endings` |
 
@@ -28,7 +28,7 @@ use lanelect::types::{Incarnation, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Message};
 
 use super::broken;
-use super::clones::Clones;
+use super::duplicates::Duplicates;
 use super::leaderships::{Leaderships, may_act};
 use super::ledger::Ledger;
 use super::recorder::Recorder;
@@ -79,7 +79,7 @@ pub struct Guarantees {
     /// The highest term that a voter has announced. A node that is no voter moves nobody's term.
     voters_term: Term,
     /// The id that two daemons use at present.
-    pub clones: Option<Clones>,
+    pub duplicates: Option<Duplicates>,
     /// Whether a watchdog and a post-stop see to it that hooks let go.
     pub guarded: bool,
     /// The shortest grace of any setting: no fence may come before it is over.
@@ -109,7 +109,7 @@ impl Guarantees {
             leaderships: Leaderships::default(),
             ledger: Ledger::default(),
             voters_term: Term::default(),
-            clones: None,
+            duplicates: None,
             guarded,
             grace,
             settled: None,
@@ -251,8 +251,8 @@ impl Watch for Guarantees {
         if has_vote(election, &message.sender) {
             self.voters_term = message.term.max(self.voters_term);
         }
-        if let Some(clones) = &mut self.clones {
-            clones.note_delivery(index, local, message);
+        if let Some(duplicates) = &mut self.duplicates {
+            duplicates.note_delivery(index, local, message);
         }
         let number = (message.incarnation, message.sequence);
         let newest = self.newest.entry((index, message.sender)).or_default();
@@ -405,7 +405,7 @@ impl Watch for Guarantees {
     ) -> Result<(), Violation> {
         Leaderships::check_one(now, hosts)?;
         self.check_leases(hosts)?;
-        self.clones.as_ref().map_or(Ok(()), |clones| clones.check(now, hosts))
+        self.duplicates.as_ref().map_or(Ok(()), |duplicates| duplicates.check(now, hosts))
     }
 }
 

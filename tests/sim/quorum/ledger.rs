@@ -69,7 +69,7 @@ impl Ledger {
         self.ballots.retain(|(host, _), _| *host != index);
     }
 
-    /// A host that is only a clone now and then is another one from now on.
+    /// A host that is only a duplicate now and then is another one from now on.
     pub fn forget_host(&mut self, index: usize) {
         self.forget_ballots(index);
         self.promises.remove(&index);

@@ -12,7 +12,7 @@
 //! * **Voters** are changed one at a time, by restarting every node. A change begins only where all
 //!   nodes run under the voters of the last one, and every voter that stays sees each other one
 //!   count. One node at a time may have a wrong set, of at least two.
-//! * **Clones** run in a network in which everybody hears everybody and has heard the id's holder;
+//! * **Duplicates** run in a network in which everybody hears everybody and has heard the id's holder;
 //!   the holder is not held meanwhile.
 //! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's
 //!   `post-stop` then has the hooks let go, and a demote hook takes at most `D`, where `W + 2 D ≤
@@ -28,7 +28,7 @@
 //! the order of a life's words, however old; daemons are held at any
 //! point for any time, and crash at any point between deciding, saving and sending.
 
-mod clones;
+mod duplicates;
 mod endings;
 mod faults;
 mod guarantees;

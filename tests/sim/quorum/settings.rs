@@ -16,7 +16,7 @@ pub const DRIFT_PPB: i64 = 10_000_000;
 /// What a run is made of.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Real hosts; one more, the last, is there to be a clone.
+    /// Real hosts; one more, the last, is there to be a duplicate.
     pub hosts: usize,
     /// The voters at first, as indices of hosts.
     pub voters: Vec<usize>,

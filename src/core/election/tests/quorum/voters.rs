@@ -210,15 +210,15 @@ fn a_vote_outlives_a_restart() {
 fn another_daemon_under_the_leaders_id_is_not_the_leader() {
     let mut lan = alone("b");
     lan.hear(voter_in("a", 5).declares());
-    let mut clone = Peer { incarnation: Incarnation(9), ..voter_in("a", 6) };
+    let mut duplicate = Peer { incarnation: Incarnation(9), ..voter_in("a", 6) };
     lan.take("b");
-    lan.hear(clone.asks_for_votes());
-    lan.hear(clone.sends(Body::Resignation { successor: None }));
+    lan.hear(duplicate.asks_for_votes());
+    lan.hear(duplicate.sends(Body::Resignation { successor: None }));
     lan.pass(secs(4));
-    lan.hear(clone.asks_for_votes());
+    lan.hear(duplicate.asks_for_votes());
     assert!(!lan.take("b").votes().contains(&yes("a")));
     lan.pass(secs(5));
-    lan.hear(clone.asks_for_votes());
+    lan.hear(duplicate.asks_for_votes());
     assert_eq!(lan.take("b").votes(), [yes("a")], "once the first one's lease must be over");
 }
 

@@ -20,7 +20,7 @@ use crate::world::Host;
 
 /// The id that is watched, and which of its lives were heard where.
 #[derive(Debug)]
-pub struct Clones {
+pub struct Duplicates {
     node_id: NodeId,
     heard: BTreeMap<(usize, Incarnation), Heard>,
 }
@@ -37,10 +37,10 @@ struct Heard {
     overlaps: bool,
 }
 
-impl Clones {
+impl Duplicates {
     /// Watches `node_id` from now on.
     pub const fn of(node_id: NodeId) -> Self {
-        Clones { node_id, heard: BTreeMap::new() }
+        Duplicates { node_id, heard: BTreeMap::new() }
     }
 
     /// A host takes a datagram in.
@@ -81,7 +81,7 @@ impl Clones {
                 Some(*life) != own && heard.at.is_some_and(|at| local.since(at) < patience)
             });
             let lives = lately.count() + usize::from(own.is_some());
-            broken("clones", lives > 1 && self.counts(election, local), || {
+            broken("duplicates", lives > 1 && self.counts(election, local), || {
                 format!("{} counts {}, under which it hears {lives}", host.node_id, self.node_id)
             })?;
         }

@@ -3,20 +3,20 @@
 use crate::harness::{Host, Lan, scenario, wait_until};
 use crate::quorum::LEASE;
 
-/// Starts `clone` with all that `original` has, its name included.
-fn start_clone(original: &Host, clone: &Host, lines: &str) {
-    clone.copy_state_of(original);
-    clone.start(&format!("node_id = {:?}\n{lines}", original.name));
+/// Starts `duplicate` with all that `original` has, its name included.
+fn start_duplicate(original: &Host, duplicate: &Host, lines: &str) {
+    duplicate.copy_state_of(original);
+    duplicate.start(&format!("node_id = {:?}\n{lines}", original.name));
 }
 
-fn expect_turned_away(lan: &Lan, original: &Host, clone: &Host) {
-    assert_eq!(clone.exit_status(), Some(1));
-    let log = clone.log();
+fn expect_turned_away(lan: &Lan, original: &Host, duplicate: &Host) {
+    assert_eq!(duplicate.exit_status(), Some(1));
+    let log = duplicate.log();
     let last = log.lines().last().unwrap();
     let expected =
         [&original.address(0), "give this node another node_id", "cloned from one image"];
     assert!(expected.iter().all(|words| last.contains(*words)), "{last}");
-    assert_eq!(clone.hooks().iter().filter(|hook| hook.starts_with("elected")).count(), 0);
+    assert_eq!(duplicate.hooks().iter().filter(|hook| hook.starts_with("elected")).count(), 0);
     lan.assert_calm_for(10);
 }
 
@@ -25,7 +25,7 @@ fn a_clone_is_turned_away_however_often_it_is_started() {
     scenario(|lan, [h1, h2, h3]| {
         lan.start_led_by_first(&[h1, h2], "");
         for original in [h2, h1] {
-            start_clone(original, h3, "");
+            start_duplicate(original, h3, "");
             for _ in 0..2 {
                 expect_turned_away(lan, original, h3);
                 h3.restart();
@@ -49,7 +49,7 @@ fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
         lan.wait_until_all_vote(&voters);
         let follower = voters.into_iter().find(|host| host.number != leader.number).unwrap();
         for original in [follower, leader] {
-            start_clone(original, h4, &lines);
+            start_duplicate(original, h4, &lines);
             for _ in 0..2 {
                 expect_turned_away(lan, original, h4);
                 h4.restart();
@@ -64,7 +64,7 @@ fn a_clone_adds_no_vote_and_takes_none_away_for_long() {
 }
 
 #[test]
-fn of_clones_that_start_at_once_one_remains() {
+fn of_duplicates_that_start_at_once_one_remains() {
     scenario(|lan, [h1, h2, h3]| {
         lan.start_led_by_first(&[h1, h2], "");
         assert_eq!(h2.stop(), Some(0));
@@ -72,8 +72,8 @@ fn of_clones_that_start_at_once_one_remains() {
         h3.configure("node_id = \"h2\"");
         h2.restart();
         h3.restart();
-        let clones = [h2, h3];
-        wait_until("one of them has ended", || clones.iter().any(|host| host.has_ended()));
+        let duplicates = [h2, h3];
+        wait_until("one of them has ended", || duplicates.iter().any(|host| host.has_ended()));
         let (gone, left) = if h2.has_ended() { (h2, h3) } else { (h3, h2) };
         assert_eq!(gone.exit_status(), Some(1));
         lan.assert_calm_for(20);
