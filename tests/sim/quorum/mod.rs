@@ -12,8 +12,8 @@
 //! * **Voters** are changed one at a time, by restarting every node. A change begins only where all
 //!   nodes run under the voters of the last one, and every voter that stays sees each other one
 //!   count. One node at a time may have a wrong set, of at least two.
-//! * **Duplicates** run in a network in which everybody hears everybody and has heard the id's holder;
-//!   the holder is not held meanwhile.
+//! * **Duplicates** run in a network in which everybody hears everybody and has heard the holder of
+//!   the id; the holder is not held meanwhile.
 //! * **Hooks**, in guarded runs: a watchdog kills a daemon that is held for `W`, its unit's
 //!   `post-stop` then has the hooks let go, and a demote hook takes at most `D`, where `W + 2 D ≤
 //!   G`, the demote grace. A daemon that is held when its lease ends has lost up to `W` of the
