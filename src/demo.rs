@@ -30,7 +30,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getppid};
 use signal_hook_mio::v1_0::Signals;
 
-use crate::client::{self, Target};
+use crate::client::Target;
+use crate::commands;
 use crate::os::clock;
 use crate::os::notify::NOT_INHERITED;
 use crate::time::Time;
@@ -215,7 +216,7 @@ impl Demo {
         let what = format!("asks {name} to yield: its hook ends before the next begins");
         let begun = self.tell("demo", what)?;
         let target = Target::at(self.file(name, "sock"));
-        let asked = client::yield_leadership(&target, &mut io::sink());
+        let asked = commands::yield_leadership(&target, &mut io::sink());
         asked.map_err(cannot(format!("make {name} yield")))?;
         let (third, handover) = self.await_leader("others", begun)?;
 
@@ -300,7 +301,7 @@ All of it was seen to happen. Now on real hosts: lanelect run --help
         settled.then_some(leader)
     }
 
-    /// Whether the daemon reports this leader. One that hangs takes [`client::TIMEOUT`] not to.
+    /// Whether the daemon reports this leader. One that hangs takes [`client::TIMEOUT`](crate::client::TIMEOUT) not to.
     fn reports(&self, node: &Node, leader: &str) -> bool {
         let status = Target::at(self.file(node.name, "sock")).status();
         let reported = status.ok().and_then(|report| report.leader);

@@ -139,6 +139,8 @@ pub mod cli;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "daemon")]
+pub mod commands;
+#[cfg(feature = "daemon")]
 pub mod config;
 #[cfg(feature = "client")]
 pub mod control_api;

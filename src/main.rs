@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
-use lanelect::client::{self, Target};
+use lanelect::client::Target;
+use lanelect::commands::{self, CommandError, Exit};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::daemon::post_stop::{self, PostStopError};
 use lanelect::daemon::{self, RunError};
@@ -34,13 +35,13 @@ fn main() -> ExitCode {
         }
         Command::CheckConfig { file } => check_config(file),
         Command::Status(QueryArgs { json, daemon }) => {
-            asked(client::status(&target(&daemon), json, &mut out))
+            asked(commands::status(&target(&daemon), json, &mut out))
         }
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
-        Command::IsLeader(daemon) => asked(client::is_leader(&target(&daemon))),
-        Command::Yield(daemon) => asked(client::yield_leadership(&target(&daemon), &mut out)),
+        Command::IsLeader(daemon) => asked(commands::is_leader(&target(&daemon))),
+        Command::Yield(daemon) => asked(commands::yield_leadership(&target(&daemon), &mut out)),
         Command::Maintenance { switch, daemon } => {
-            asked(client::maintenance(&target(&daemon), switch == Switch::On, &mut out))
+            asked(commands::maintenance(&target(&daemon), switch == Switch::On, &mut out))
         }
         Command::Announce { interface, addresses } => match announce::run(&interface, &addresses) {
             Ok(()) => ExitCode::SUCCESS,
@@ -76,7 +77,7 @@ fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
             return fail(&format!("cannot install signal handlers: {error}"), 1);
         }
     }
-    asked(client::watch(target, json, out))
+    asked(commands::watch(target, json, out))
 }
 
 /// The daemon of a command.
@@ -85,14 +86,10 @@ fn target(daemon: &DaemonArgs) -> Target {
 }
 
 /// The exit status of a client command.
-fn asked(outcome: Result<client::Exit, client::ClientError>) -> ExitCode {
+fn asked(outcome: Result<Exit, CommandError>) -> ExitCode {
     match outcome {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            // Where even stderr is gone, the exit status still tells.
-            let _ = writeln!(io::stderr(), "{}", printable(&error.to_string()));
-            error.exit().into()
-        }
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(error) => fail(&error.to_string(), error.exit() as u8),
     }
 }
 

@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the library and what it may use of the others:
-/// `types, time ← wire ← core ← daemon ← main`, with `control_api` between daemon and client.
-const MAY_USE: [(&str, &[&str]); 16] = [
+/// `types, time ← wire ← core ← daemon ← main`, and `control_api ← client ← commands ← main`.
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
@@ -24,9 +24,10 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ),
     // Of the settings, the mode is what a status tells.
     ("control_api", &["types", "core::hook", "core::params::Mode", "core::status"]),
+    ("client", &["types", "control_api"]),
     (
-        "client",
-        &["types", "core::hook", "core::params::Mode", "core::status", "control_api", "printable"],
+        "commands",
+        &["types", "core::params::Mode", "core::status", "control_api", "client", "printable"],
     ),
     ("printable", &["types"]),
     ("logging", &["printable"]),
@@ -39,14 +40,25 @@ const MAY_USE: [(&str, &[&str]); 16] = [
         &["types", "time", "wire", "core", "config", "control_api", "logging", "os", "hooks"],
     ),
     ("announce", &[]),
-    // The demonstration starts whole daemons, and asks them as any client does.
-    ("demo", &["time", "control_api", "client", "os"]),
+    // The demonstration starts whole daemons, and commands them as a user does.
+    ("demo", &["time", "client", "commands", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
     ("cli", &["types", "config"]),
     // `main` dispatches.
     (
         "main",
-        &["announce", "cli", "client", "config", "daemon", "demo", "hooks", "logging", "printable"],
+        &[
+            "announce",
+            "cli",
+            "client",
+            "commands",
+            "config",
+            "daemon",
+            "demo",
+            "hooks",
+            "logging",
+            "printable",
+        ],
     ),
 ];
 

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lanelect::client::{self, Target};
+use lanelect::client::Target;
+use lanelect::commands;
 use serde_json::Value;
 
 use super::{Group, HOSTS, Program, Seat, first_line};
@@ -77,7 +78,7 @@ impl Program for Lanelect {
 /// What a host's status says; null while it does not answer.
 pub(crate) fn status(host: &Host) -> Value {
     let mut text = Vec::new();
-    match client::status(&Target::at(socket(host)), true, &mut text) {
+    match commands::status(&Target::at(socket(host)), true, &mut text) {
         Ok(_) => serde_json::from_slice(&text).unwrap(),
         Err(_) => Value::Null,
     }

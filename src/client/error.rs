@@ -1,4 +1,4 @@
-//! Why a client command has no answer, and what to do.
+//! Why there is no answer, and what to do.
 
 use std::fmt;
 use std::fs;
@@ -7,8 +7,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::TIMEOUT;
-#[cfg(feature = "daemon")]
-use super::commands::Exit;
 use crate::control_api::{Refusal, RefusalKind};
 
 /// Maximum number of other sockets that the error for a missing socket names.
@@ -105,10 +103,6 @@ pub enum ClientError {
         /// What the call failed with.
         source: io::Error,
     },
-    /// A command has its answer, and could not print it.
-    #[doc(hidden)]
-    #[error("cannot print the answer: {0}")]
-    Output(#[from] io::Error),
 }
 
 impl ClientError {
@@ -127,21 +121,7 @@ impl ClientError {
             | ClientError::WatchEnded(_)
             | ClientError::Io { .. } => true,
             ClientError::Refused(refusal) => matches!(refusal.kind, RefusalKind::Busy),
-            ClientError::Incomprehensible { .. } | ClientError::Output(_) => false,
-        }
-    }
-
-    /// The exit status. An error is no answer, with one exception: the daemon rejects `yield`
-    /// because the node does not lead, or leads by `static_role`.
-    #[cfg(feature = "daemon")]
-    #[doc(hidden)]
-    pub fn exit(&self) -> Exit {
-        match self {
-            ClientError::Refused(Refusal {
-                kind: RefusalKind::NotLeader | RefusalKind::StaticRole,
-                ..
-            }) => Exit::NotLeader,
-            _ => Exit::NoAnswer,
+            ClientError::Incomprehensible { .. } => false,
         }
     }
 

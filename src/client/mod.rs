@@ -27,13 +27,7 @@
 //!
 //! `examples/follow.rs` follows a daemon that may stop and start again.
 
-#[cfg(feature = "daemon")]
-mod commands;
 mod error;
-#[cfg(feature = "daemon")]
-mod status;
-#[cfg(feature = "daemon")]
-mod transition;
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -43,16 +37,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-#[cfg(feature = "daemon")]
-#[doc(hidden)]
-pub use commands::{Exit, is_leader, maintenance, status, watch, yield_leadership};
 pub use error::ClientError;
-#[cfg(feature = "daemon")]
-#[doc(hidden)]
-pub use status::render;
-#[cfg(feature = "daemon")]
-#[doc(hidden)]
-pub use transition::render_transition;
 
 use crate::control_api::{
     Done, RESPONSE_MAX, Request, Response, StatusReport, Transition, default_socket,
@@ -126,12 +111,12 @@ impl Target {
     }
 
     /// One request and its answer.
-    fn ask(&self, request: Request) -> Result<Response, ClientError> {
+    pub(crate) fn ask(&self, request: Request) -> Result<Response, ClientError> {
         Conversation::open(self, request)?.response()
     }
 
     /// The daemon answered another question.
-    fn unexpected(&self, response: &Response) -> ClientError {
+    pub(crate) fn unexpected(&self, response: &Response) -> ClientError {
         let response = serde_json::to_string(response).unwrap_or_default();
         let what = format!("it answers another request: {response}");
         ClientError::incomprehensible(&self.socket, "", what)
@@ -148,8 +133,14 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// The next transition.
+    pub(crate) fn next_transition(&mut self) -> Result<Transition, ClientError> {
+        let line = self.next_line()?;
+        self.conversation.parse(&line)
+    }
+
     /// The next transition as the daemon sent it, with its line feed.
-    fn next_line(&mut self) -> Result<String, ClientError> {
+    pub(crate) fn next_line(&mut self) -> Result<String, ClientError> {
         let line = self.conversation.line()?;
         line.ok_or_else(|| ClientError::WatchEnded(self.conversation.socket.clone()))
     }
@@ -162,7 +153,7 @@ impl Iterator for Watch {
         if self.is_over {
             return None;
         }
-        let next = self.next_line().and_then(|line| self.conversation.parse(&line));
+        let next = self.next_transition();
         self.is_over = next.is_err();
         Some(next)
     }

@@ -1,4 +1,4 @@
-//! The client commands, with daemons that are well, ill, dead, or something else.
+//! The client and its commands, with daemons that are well, ill, dead, or something else.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
@@ -9,7 +9,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use lanelect::client::{self, ClientError, Exit, Target};
+use lanelect::client::{ClientError, Target};
+use lanelect::commands::{self, CommandError, Exit};
 use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, StatusReport};
 use mio::net::UnixStream as NonBlocking;
 use nix::sys::signal::{Signal, kill};
@@ -30,16 +31,21 @@ fn fake(socket: &Path, answer: impl Into<Vec<u8>>) -> JoinHandle<()> {
     })
 }
 
-/// What `is-leader` makes of a daemon that answers so.
-fn asked_fake(answer: impl Into<Vec<u8>>) -> Result<Exit, ClientError> {
+/// What the client makes of a daemon that answers `is-leader` so.
+fn asked_fake(answer: impl Into<Vec<u8>>) -> Result<bool, ClientError> {
     let (_home, socket) = home();
     let daemon = fake(&socket, answer);
-    let result = client::is_leader(&Target::at(&socket));
+    let result = Target::at(&socket).is_leader();
     daemon.join().unwrap();
     result
 }
 
-fn printed(run: impl FnOnce(&mut Vec<u8>) -> Result<Exit, ClientError>) -> String {
+/// How a command ends the process that has this error.
+fn exit(error: ClientError) -> Exit {
+    CommandError::from(error).exit()
+}
+
+fn printed(run: impl FnOnce(&mut Vec<u8>) -> Result<Exit, CommandError>) -> String {
     let mut out = Vec::new();
     assert_eq!(run(&mut out).unwrap(), Exit::Success);
     String::from_utf8(out).unwrap()
@@ -78,24 +84,24 @@ fn each_command_gets_its_answer() {
     let daemon = Background::start(&socket);
     let target = Target::at(&socket);
 
-    assert_eq!(printed(|out| client::status(&target, false, out)), client::render(&report()));
+    assert_eq!(printed(|out| commands::status(&target, false, out)), commands::render(&report()));
     daemon.has_answered(Request::Status);
-    let json = printed(|out| client::status(&target, true, out));
+    let json = printed(|out| commands::status(&target, true, out));
     daemon.has_answered(Request::Status);
     assert_eq!(json.lines().count(), 1);
     assert_eq!(serde_json::from_str::<StatusReport>(&json).unwrap(), report());
 
-    assert_eq!(client::is_leader(&target).unwrap(), Exit::Success);
+    assert_eq!(commands::is_leader(&target).unwrap(), Exit::Success);
     daemon.has_answered(Request::IsLeader);
 
-    let yielded = printed(|out| client::yield_leadership(&target, out));
+    let yielded = printed(|out| commands::yield_leadership(&target, out));
     daemon.has_answered(Request::Yield);
     assert_eq!(yielded, "this node hands over its leadership\n");
 
-    let on = printed(|out| client::maintenance(&target, true, out));
+    let on = printed(|out| commands::maintenance(&target, true, out));
     daemon.has_answered(Request::Maintenance { on: true });
     assert!(on.contains("maintenance is on"), "{on}");
-    let off = printed(|out| client::maintenance(&target, false, out));
+    let off = printed(|out| commands::maintenance(&target, false, out));
     daemon.has_answered(Request::Maintenance { on: false });
     assert!(off.contains("maintenance is off"), "{off}");
 }
@@ -147,7 +153,10 @@ fn program_learns_whether_to_try_again() {
 
 #[test]
 fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
-    assert_eq!(asked_fake("{\"leader\":false}\n").unwrap(), Exit::NotLeader);
+    let (_home, socket) = home();
+    let daemon = fake(&socket, "{\"leader\":false}\n");
+    assert_eq!(commands::is_leader(&Target::at(&socket)).unwrap(), Exit::NotLeader);
+    daemon.join().unwrap();
 
     // There is nothing to give up, for either reason.
     for kind in ["not-leader", "static-role"] {
@@ -168,7 +177,7 @@ fn refused_yield(kind: &str) -> (Exit, String) {
     let (_home, socket) = home();
     let refusal = serde_json::json!({"kind": kind, "message": "no, because"});
     let daemon = fake(&socket, format!("{}\n", serde_json::json!({"refused": refusal})));
-    let error = client::yield_leadership(&Target::at(&socket), &mut Vec::new()).unwrap_err();
+    let error = commands::yield_leadership(&Target::at(&socket), &mut Vec::new()).unwrap_err();
     daemon.join().unwrap();
     (error.exit(), error.to_string())
 }
@@ -177,7 +186,7 @@ fn refused_yield(kind: &str) -> (Exit, String) {
 fn yielding_twice_is_done_too() {
     let (_home, socket) = home();
     let daemon = fake(&socket, "{\"ok\":\"already-yielding\"}\n");
-    let text = printed(|out| client::yield_leadership(&Target::at(&socket), out));
+    let text = printed(|out| commands::yield_leadership(&Target::at(&socket), out));
     daemon.join().unwrap();
     assert_eq!(text, "this node is already handing over its leadership\n");
 }
@@ -187,10 +196,11 @@ fn watching(
     daemon: &Background,
     socket: &Path,
     json: bool,
-) -> (JoinHandle<Result<Exit, ClientError>>, mpsc::Receiver<String>) {
+) -> (JoinHandle<Result<Exit, CommandError>>, mpsc::Receiver<String>) {
     let (sender, lines) = mpsc::channel();
     let target = Target::at(socket);
-    let watch = thread::spawn(move || client::watch(&target, json, &mut Lines(Vec::new(), sender)));
+    let watch =
+        thread::spawn(move || commands::watch(&target, json, &mut Lines(Vec::new(), sender)));
     daemon.has_answered(Request::Watch);
     (watch, lines)
 }
@@ -206,7 +216,7 @@ fn a_watch_prints_each_transition_at_once_and_ends_with_its_reader() {
     let (watch, lines) = watching(&daemon, &socket, false);
     for term in [8, 9] {
         daemon.broadcast(transition(term));
-        assert_eq!(next(&lines), client::render_transition(&transition(term)));
+        assert_eq!(next(&lines), commands::render_transition(&transition(term)));
     }
     drop(lines);
     daemon.broadcast(transition(10));
@@ -223,7 +233,7 @@ fn a_watch_passes_json_lines_on_and_ends_with_the_daemon() {
     assert_eq!(line, serde_json::to_string(&transition(8)).unwrap() + "\n");
     drop(daemon);
     let error = watch.join().unwrap().unwrap_err();
-    assert!(matches!(error, ClientError::WatchEnded(_)), "{error}");
+    assert!(matches!(error, CommandError::Client(ClientError::WatchEnded(_))), "{error}");
     assert_eq!(error.exit(), Exit::NoAnswer);
 }
 
@@ -233,9 +243,9 @@ fn a_watch_passes_on_json_that_is_newer_than_itself() {
     let newer = "{\"role\":\"emperor\",\"since\":\"for ever\"}\n";
     let daemon = fake(&socket, format!("{{\"ok\":\"watching\"}}\n{newer}"));
     let mut out = Vec::new();
-    let error = client::watch(&Target::at(&socket), true, &mut out).unwrap_err();
+    let error = commands::watch(&Target::at(&socket), true, &mut out).unwrap_err();
     daemon.join().unwrap();
-    assert!(matches!(error, ClientError::WatchEnded(_)), "{error}");
+    assert!(matches!(error, CommandError::Client(ClientError::WatchEnded(_))), "{error}");
     assert_eq!(out, newer.as_bytes());
 }
 
@@ -250,7 +260,7 @@ fn a_daemon_cannot_play_with_the_terminal_of_who_asks() {
     for json in [false, true] {
         let (_home, socket) = home();
         let daemon = fake(&socket, answer.clone());
-        let text = printed(|out| client::status(&Target::at(&socket), json, out));
+        let text = printed(|out| commands::status(&Target::at(&socket), json, out));
         daemon.join().unwrap();
         assert!(text.contains(r"\u001b[2J"), "{text:?}");
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
@@ -265,7 +275,7 @@ fn what_a_watched_daemon_says_reaches_no_terminal_unseen() {
     let (_home, socket) = home();
     let daemon = fake(&socket, format!("{{\"ok\":\"watching\"}}\n{ESCAPES}\n"));
     let mut out = Vec::new();
-    client::watch(&Target::at(&socket), true, &mut out).unwrap_err();
+    commands::watch(&Target::at(&socket), true, &mut out).unwrap_err();
     daemon.join().unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "\\u001b[2J\\u009b2J\\u202e\n");
 }
@@ -291,9 +301,9 @@ fn an_answer_with_fields_of_a_later_version_is_understood() {
     status["status"]["weather"] = "fine".into();
     status["status"]["hook"]["mood"] = serde_json::json!([1, 2]);
     let daemon = fake(&socket, format!("{status}\n"));
-    let text = printed(|out| client::status(&Target::at(&socket), false, out));
+    let text = printed(|out| commands::status(&Target::at(&socket), false, out));
     daemon.join().unwrap();
-    assert_eq!(text, client::render(&report()));
+    assert_eq!(text, commands::render(&report()));
 }
 
 #[test]
@@ -301,10 +311,10 @@ fn a_reader_that_hung_up_is_no_error_and_a_full_disk_is() {
     let (_home, socket) = home();
     let _daemon = Background::start(&socket);
     let target = Target::at(&socket);
-    let pipe = client::status(&target, false, &mut Broken(ErrorKind::BrokenPipe));
+    let pipe = commands::status(&target, false, &mut Broken(ErrorKind::BrokenPipe));
     assert_eq!(pipe.unwrap(), Exit::Success);
-    let disk = client::status(&target, true, &mut Broken(ErrorKind::StorageFull)).unwrap_err();
-    assert!(matches!(disk, ClientError::Output(_)), "{disk}");
+    let disk = commands::status(&target, true, &mut Broken(ErrorKind::StorageFull)).unwrap_err();
+    assert!(matches!(disk, CommandError::Output(_)), "{disk}");
     assert_ne!(disk.exit(), Exit::Success);
 }
 
@@ -313,14 +323,14 @@ fn a_missing_socket_names_those_that_are_there() {
     let (home, socket) = home();
     let _blue = UnixListener::bind(home.path().join("blue.sock")).unwrap();
     fs::write(home.path().join("notes.txt"), "").unwrap();
-    let error = client::is_leader(&Target::at(&socket)).unwrap_err();
-    assert_eq!(error.exit(), Exit::NoAnswer);
+    let error = Target::at(&socket).is_leader().unwrap_err();
     let text = error.to_string();
+    assert_eq!(exit(error), Exit::NoAnswer);
     assert!(text.contains("systemctl start lanelect"), "{text}");
     assert!(text.ends_with(&format!("{}/blue.sock", home.path().display())), "{text}");
     assert!(!text.contains("notes.txt"), "{text}");
 
-    let nowhere = client::is_leader(&Target::at("/no/such/directory/x.sock")).unwrap_err();
+    let nowhere = Target::at("/no/such/directory/x.sock").is_leader().unwrap_err();
     assert!(matches!(nowhere, ClientError::Missing { ref others, .. } if others.is_empty()));
 }
 
@@ -328,15 +338,15 @@ fn a_missing_socket_names_those_that_are_there() {
 fn a_dead_daemons_socket_is_told_from_a_file() {
     let (home, socket) = home();
     drop(UnixListener::bind(&socket).unwrap());
-    let stale = client::is_leader(&Target::at(&socket)).unwrap_err();
+    let stale = Target::at(&socket).is_leader().unwrap_err();
     assert!(matches!(stale, ClientError::Stale(_)), "{stale}");
 
     let file = home.path().join("file");
     fs::write(&file, "").unwrap();
-    let no_socket = client::is_leader(&Target::at(&file)).unwrap_err();
+    let no_socket = Target::at(&file).is_leader().unwrap_err();
     assert!(matches!(no_socket, ClientError::NotASocket(_)), "{no_socket}");
 
-    let long = client::is_leader(&Target::at(PathBuf::from("x".repeat(200)))).unwrap_err();
+    let long = Target::at(PathBuf::from("x".repeat(200))).is_leader().unwrap_err();
     assert!(matches!(long, ClientError::Io { .. }), "{long}");
 }
 
@@ -345,7 +355,7 @@ fn a_daemon_that_hangs_up_is_told_from_a_silent_one() {
     for answer in ["", "{\"leader\":tr"] {
         let error = asked_fake(answer).unwrap_err();
         assert!(matches!(error, ClientError::HungUp(_)), "{error}");
-        assert_eq!(error.exit(), Exit::NoAnswer);
+        assert_eq!(exit(error), Exit::NoAnswer);
     }
 }
 
@@ -353,9 +363,9 @@ fn a_daemon_that_hangs_up_is_told_from_a_silent_one() {
 fn a_stopped_daemon_is_not_waited_for_without_end() {
     let (_home, socket) = home();
     let _never_accepts = UnixListener::bind(&socket).unwrap();
-    let error = client::is_leader(&Target::at(&socket)).unwrap_err();
+    let error = Target::at(&socket).is_leader().unwrap_err();
     assert!(matches!(error, ClientError::TimedOut(_)), "{error}");
-    assert_eq!(error.exit(), Exit::NoAnswer);
+    assert_eq!(exit(error), Exit::NoAnswer);
 }
 
 #[test]
@@ -366,7 +376,7 @@ fn a_stopped_daemon_with_a_full_queue_is_not_waited_for_without_end() {
     let _first = UnixStream::connect(&socket).unwrap();
     let full = NonBlocking::connect(&socket).unwrap_err();
     assert_eq!(full.kind(), ErrorKind::WouldBlock, "the queue is full");
-    let error = client::is_leader(&Target::at(&socket)).unwrap_err();
+    let error = Target::at(&socket).is_leader().unwrap_err();
     assert!(matches!(error, ClientError::TimedOut(_)), "{error}");
 }
 
@@ -381,8 +391,8 @@ fn words_of_another_version_are_told_as_such() {
     ] {
         let error = asked_fake(answer).unwrap_err();
         assert!(matches!(error, ClientError::Incomprehensible { .. }), "{error}");
-        assert_eq!(error.exit(), Exit::NoAnswer);
         assert!(error.to_string().contains("restart the daemon"), "{error}");
+        assert_eq!(exit(error), Exit::NoAnswer);
     }
     let error = asked_fake("{\"status\":{\"version\":\"9.9.9\"}}\n").unwrap_err();
     assert!(error.to_string().contains("(lanelect 9.9.9)"), "{error}");
@@ -399,8 +409,9 @@ fn an_answer_without_end_is_not_read_without_end() {
 fn a_refusal_is_passed_on_in_the_daemons_words() {
     let busy = "{\"refused\":{\"kind\":\"busy\",\"message\":\"try again\",\"after\":5}}\n";
     let error = asked_fake(busy).unwrap_err();
-    assert_eq!((error.exit(), error.to_string()), (Exit::NoAnswer, "try again".to_owned()));
-    assert!(matches!(error, ClientError::Refused(r) if r.kind == RefusalKind::Busy));
+    assert_eq!(error.to_string(), "try again");
+    assert!(matches!(error, ClientError::Refused(ref r) if r.kind == RefusalKind::Busy));
+    assert_eq!(exit(error), Exit::NoAnswer);
 }
 
 #[test]
@@ -418,7 +429,7 @@ fn a_watch_that_is_interrupted_was_successful() {
         daemon.broadcast(transition(8));
         let mut line = String::new();
         BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, client::render_transition(&transition(8)));
+        assert_eq!(line, commands::render_transition(&transition(8)));
         kill(Pid::from_raw(watch.id() as i32), signal).unwrap();
         let status = watch.wait().unwrap();
         assert_eq!(status.code(), Some(0), "{signal}: {status}");

@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs};
 
-use lanelect::client::{self, ClientError, Exit, Target};
+use lanelect::client::{ClientError, Target};
+use lanelect::commands::{self, CommandError, Exit};
 use lanelect::control_api::{REQUEST_MAX, RefusalKind, Request, Response};
 use lanelect::daemon::control::{
     ACCEPT_PAUSE, CLIENT_TIMEOUT, ControlServer, MAX_CLIENTS, MAX_WATCHERS,
@@ -344,19 +345,21 @@ fn run_child(mut wrapper: Command, test: &str, socket: &Path) {
 fn foreign_user() {
     let Some(socket) = env::var_os(CHILD_SOCKET) else { return };
     let target = Target::at(socket);
-    assert_eq!(client::is_leader(&target).unwrap(), Exit::Success);
+    assert_eq!(commands::is_leader(&target).unwrap(), Exit::Success);
     for error in [
-        client::yield_leadership(&target, &mut Vec::new()).unwrap_err(),
-        client::maintenance(&target, true, &mut Vec::new()).unwrap_err(),
+        commands::yield_leadership(&target, &mut Vec::new()).unwrap_err(),
+        commands::maintenance(&target, true, &mut Vec::new()).unwrap_err(),
     ] {
         assert_eq!(error.exit(), Exit::NoAnswer);
-        let ClientError::Refused(refusal) = error else { unreachable!("{error}") };
+        let CommandError::Client(ClientError::Refused(refusal)) = error else {
+            unreachable!("{error}")
+        };
         assert_eq!(refusal.kind, RefusalKind::NotPermitted);
     }
 }
 
 #[test]
-fn a_foleadership_user_may_query_but_not_command() {
+fn a_foreign_user_may_query_but_not_command() {
     if !nix::unistd::geteuid().is_root() {
         eprintln!("skipped: only root can become a foreign user");
         return;

@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lanelect::client::{self, Target};
+use lanelect::client::Target;
+use lanelect::commands;
 use nix::sched::{CloneFlags, setns};
 use serde_json::Value;
 
@@ -179,7 +180,7 @@ fn run(command: &mut Command) {
 /// What a host's status says; null while it does not answer.
 fn status(host: usize) -> Value {
     let mut text = Vec::new();
-    match client::status(&Target::at(socket(host)), true, &mut text) {
+    match commands::status(&Target::at(socket(host)), true, &mut text) {
         Ok(_) => serde_json::from_slice(&text).unwrap(),
         Err(_) => Value::Null,
     }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lanelect::client::{self, Exit, Target};
+use lanelect::client::Target;
+use lanelect::commands::{self, Exit};
 use serde_json::Value;
 
 use super::patience;
@@ -167,14 +168,14 @@ type Answer = Option<Option<(Option<u64>, How)>>;
 
 fn ask_status(target: &Target) -> Answer {
     let mut text = Vec::new();
-    client::status(target, true, &mut text).ok()?;
+    commands::status(target, true, &mut text).ok()?;
     let status: Value = serde_json::from_slice(&text).ok()?;
     let leads = status["role"] == "leader" || status["leader"]["node_id"] == status["node_id"];
     Some(leads.then(|| (status["term"].as_u64(), How::Status)))
 }
 
 fn ask_is_leader(target: &Target) -> Answer {
-    let exit = client::is_leader(target).ok()?;
+    let exit = commands::is_leader(target).ok()?;
     Some((exit == Exit::Success).then_some((None, How::IsLeader)))
 }
 

@@ -13,7 +13,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use lanelect::client::{self, Target};
+use lanelect::client::Target;
+use lanelect::commands;
 use nix::libc::O_NONBLOCK;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -69,7 +70,7 @@ impl UnreadLog {
 /// time.
 pub(crate) fn status_at(socket: impl Into<PathBuf>) -> Value {
     let mut text = Vec::new();
-    match client::status(&Target::at(socket), true, &mut text) {
+    match commands::status(&Target::at(socket), true, &mut text) {
         Ok(_) => serde_json::from_slice(&text).unwrap(),
         Err(_) => Value::Null,
     }

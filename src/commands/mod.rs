@@ -1,15 +1,20 @@
-//! The commands that ask a running daemon, or tell it something.
+//! The commands that query a running daemon, or change something there.
 //!
-//! Each blocks until it is answered, prints to the writer it is given, and returns how the process
-//! should exit. What stands in the way of an answer is a [`ClientError`], which tells people what
-//! to do about it.
+//! Each command waits for the daemon's answer, prints it to the writer that it gets, and returns
+//! how the process should exit. A [`CommandError`] says why there is no answer, and what to do.
+
+mod error;
+mod status;
+mod transition;
 
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
-use std::process::ExitCode;
 
-use super::{ClientError, Target, render, render_transition};
-use crate::control_api::{Done, Request, Response, StatusReport};
+pub use self::error::CommandError;
+pub use self::status::render;
+pub use self::transition::render_transition;
+use crate::client::Target;
+use crate::control_api::{Done, Request, Response};
 use crate::printable::printable;
 
 /// How a client command ends the process.
@@ -23,21 +28,18 @@ pub enum Exit {
     NoAnswer = 3,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
-    }
-}
-
 /// `lanelect status`: who leads, since when, and how fresh each member is; with `json`, the
-/// [`StatusReport`] as one line.
+/// [`StatusReport`](crate::control_api::StatusReport) as one line.
 ///
 /// # Errors
 ///
-/// [`ClientError`] where there is no answer or it cannot be printed.
-pub fn status(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
+/// [`CommandError`] where there is no answer or it cannot be printed.
+pub fn status(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, CommandError> {
     let report = target.status()?;
-    let text = if json { to_line(&report)? } else { render(&report) };
+    let text = match json {
+        true => serde_json::to_string(&report).map_err(io::Error::from)? + "\n",
+        false => render(&report),
+    };
     finish(out, &text)
 }
 
@@ -45,8 +47,8 @@ pub fn status(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit,
 ///
 /// # Errors
 ///
-/// [`ClientError`] where there is no answer.
-pub fn is_leader(target: &Target) -> Result<Exit, ClientError> {
+/// [`CommandError`] where there is no answer.
+pub fn is_leader(target: &Target) -> Result<Exit, CommandError> {
     Ok(if target.is_leader()? { Exit::Success } else { Exit::NotLeader })
 }
 
@@ -56,13 +58,15 @@ pub fn is_leader(target: &Target) -> Result<Exit, ClientError> {
 ///
 /// # Errors
 ///
-/// [`ClientError`] where there is no answer, the daemon ends the watch, or a line cannot be
+/// [`CommandError`] where there is no answer, the daemon ends the watch, or a line cannot be
 /// printed.
-pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
+pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, CommandError> {
     let mut watch = target.watch()?;
     loop {
-        let line = watch.next_line()?;
-        let text = if json { line } else { render_transition(&watch.conversation.parse(&line)?) };
+        let text = match json {
+            true => watch.next_line()?,
+            false => render_transition(&watch.next_transition()?),
+        };
         if print(out, &text)?.is_break() {
             return Ok(Exit::Success);
         }
@@ -73,12 +77,12 @@ pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, 
 ///
 /// # Errors
 ///
-/// [`ClientError`] where it does not, also because it does not lead, or leads by `static_role`.
-pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, ClientError> {
+/// [`CommandError`] where it does not, also because it does not lead, or leads by `static_role`.
+pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, CommandError> {
     let text = match target.ask(Request::Yield)? {
         Response::Ok(Done::Yielding) => "this node hands over its leadership\n",
         Response::Ok(Done::AlreadyYielding) => "this node is already handing over its leadership\n",
-        other => return Err(target.unexpected(&other)),
+        other => return Err(target.unexpected(&other).into()),
     };
     finish(out, text)
 }
@@ -87,8 +91,8 @@ pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, C
 ///
 /// # Errors
 ///
-/// [`ClientError`] where that was not done.
-pub fn maintenance(target: &Target, on: bool, out: &mut impl Write) -> Result<Exit, ClientError> {
+/// [`CommandError`] where that was not done.
+pub fn maintenance(target: &Target, on: bool, out: &mut impl Write) -> Result<Exit, CommandError> {
     let text = match target.ask(Request::Maintenance { on })? {
         Response::Ok(Done::MaintenanceOn) if on => {
             "maintenance is on: this node is not eligible to lead until \
@@ -97,24 +101,19 @@ pub fn maintenance(target: &Target, on: bool, out: &mut impl Write) -> Result<Ex
         Response::Ok(Done::MaintenanceOff) if !on => {
             "maintenance is off: this node takes part in elections\n"
         }
-        other => return Err(target.unexpected(&other)),
+        other => return Err(target.unexpected(&other).into()),
     };
     finish(out, text)
 }
 
-fn to_line(report: &StatusReport) -> Result<String, ClientError> {
-    let json = serde_json::to_string(report).map_err(io::Error::from)?;
-    Ok(json + "\n")
-}
-
 /// Prints the whole answer of a command.
-fn finish(out: &mut impl Write, text: &str) -> Result<Exit, ClientError> {
+fn finish(out: &mut impl Write, text: &str) -> Result<Exit, CommandError> {
     print(out, text).map(|_| Exit::Success)
 }
 
 /// Prints at once, and nothing that a terminal would act on. Breaks where the reader has hung up,
 /// which is no error.
-fn print(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, ClientError> {
+fn print(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, CommandError> {
     match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
