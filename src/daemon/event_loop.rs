@@ -11,11 +11,13 @@
 //! that it reports. So a process that is stopped in between never dates an event too early.
 //!
 //! `setup` creates the daemon, `outputs` carries out what the election requests, `checks` runs the
-//! health check, `requests` answers clients, `reload` reads the configuration again.
+//! health check, `requests` answers clients, `report` makes what they read, `reload` reads the configuration
+//! again.
 
 mod checks;
 mod outputs;
 mod reload;
+mod report;
 mod requests;
 mod setup;
 #[cfg(test)]

@@ -17,7 +17,6 @@ pub mod interfaces;
 mod narration;
 pub mod post_stop;
 mod rejections;
-mod report;
 pub mod store;
 pub mod transport;
 mod worker;

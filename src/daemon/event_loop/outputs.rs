@@ -4,12 +4,11 @@
 //! whatever speaks or acts as the leader first checks the lease against the clock, and does not
 //! rely on what the election knew when it made the request.
 
-use super::Daemon;
+use super::{Daemon, report};
 use crate::config::Config;
 use crate::core::Election;
 use crate::core::hook::{HookEvent, HookOutcome, HookRun};
 use crate::core::output::{Event, Output, Transition};
-use crate::daemon::report;
 use crate::os::clock;
 use crate::time::Time;
 use crate::types::Role;

@@ -10,16 +10,12 @@ use std::time::Duration;
 use mio::Events;
 
 use super::Daemon;
-use crate::control_api::{
-    Counters, Done, HookReport, Refusal, RefusalKind, Request, Response, StatusReport,
-};
+use crate::control_api::{Done, Refusal, RefusalKind, Request, Response};
 use crate::core::election::{YieldError, Yielding};
 use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
-use crate::daemon::report::{leader_report, member_report, millis, quorum_report};
 use crate::daemon::store::Ticket;
 use crate::os::clock;
 use crate::time::Time;
-use crate::types::Role;
 
 /// How long a client waits for the disk before it gets an error. Short enough that the client has
 /// not timed out by then.
@@ -137,60 +133,5 @@ impl Daemon {
         };
         let message = format!("applied until the daemon restarts, but not saved: {failure}");
         Response::Refused(Refusal::new(RefusalKind::Failed, message))
-    }
-
-    /// The status, after the election has processed the current time. Creating it takes a while. If
-    /// the lease that it shows expires meanwhile, it is created again.
-    fn status(&mut self) -> StatusReport {
-        loop {
-            self.let_time_pass();
-            let status = self.status_at(clock::now());
-            if status.role != Role::Leader || self.election.is_leader_at(clock::now()) {
-                return status;
-            }
-        }
-    }
-
-    fn hook_report(&self) -> HookReport {
-        HookReport { overdue_term: self.election.overdue_term(), ..self.hooks.report().clone() }
-    }
-
-    fn status_at(&self, now: Time) -> StatusReport {
-        let mut rejected = self.rejections.counts();
-        rejected.replayed = self.election.ignored().stale;
-        rejected.unproven = self.election.ignored().unproven;
-        rejected.table_full = self.election.ignored().table_full;
-        let status = self.election.status(now);
-        let own = (status.node_id, self.transport.source_address());
-        let members = status.members.into_iter();
-        StatusReport {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            group: self.config.group,
-            node_id: status.node_id,
-            role: status.role,
-            eligible: status.ineligible.is_none(),
-            ineligible_reason: status.ineligible,
-            handing_over: status.handing_over,
-            term: status.term,
-            leader: status.leader.map(|leader| leader_report(leader, own)),
-            mode: self.config.election.mode(),
-            quorum: status.quorum.map(quorum_report),
-            since_ms: millis(status.since),
-            uptime_ms: millis(now.since(self.started_at)),
-            members: members.map(|member| member_report(member, own)).collect(),
-            interfaces: self.transport.reports(),
-            hook: self.hook_report(),
-            check: self.check_report(),
-            state_failure: self.writer.failure().map(str::to_owned),
-            counters: Counters {
-                datagrams_sent: self.transport.sent(),
-                datagrams_received: self.received,
-                send_errors: self.transport.send_errors(),
-                rejected,
-                transitions: self.transitions,
-                state_saves: self.writer.saves(),
-                fences: self.fences,
-            },
-        }
     }
 }
