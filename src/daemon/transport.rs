@@ -19,7 +19,6 @@ mod send_health;
 mod socket;
 mod source;
 
-use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -32,13 +31,11 @@ pub use self::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, Send
 use self::link::Link;
 pub use self::link::REJOIN_INTERVAL;
 pub use self::origin::Stray;
+use crate::config::INTERFACES_MAX;
 use crate::control_api::InterfaceReport;
 use crate::daemon::interfaces::{Interfaces, Monitor};
 use crate::time::Time;
 use crate::wire::frame::Mark;
-
-/// Most interfaces that one daemon sends on.
-pub const INTERFACES_MAX: usize = 16;
 
 /// How many tokens a transport uses, from its base token up: one for the netlink monitor and one
 /// for each interface.
@@ -55,10 +52,10 @@ pub const RESCAN_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// rescans.
 pub const RESCAN_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where the group is, and which interfaces reach it.
+/// Where the group is, and which interfaces reach it, as a checked configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The multicast address and the port.
+    /// The multicast address and the port, without a scope id.
     pub group: SocketAddr,
     /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the interface of the
     /// kernel's route to the group.
@@ -71,15 +68,6 @@ pub struct Settings {
 /// Why a transport could not be created. It has sent and joined nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The group is not a multicast address.
-    #[error("{0} is not a multicast address; set `multicast` to one, such as 239.255.76.69:7669")]
-    NotMulticast(IpAddr),
-    /// More interfaces than [`INTERFACES_MAX`].
-    #[error("`interface` names {0} interfaces; name at most {INTERFACES_MAX}")]
-    TooManyInterfaces(usize),
-    /// An interface is named twice.
-    #[error("`interface` names {0} twice; name it once")]
-    DuplicateInterface(String),
     /// The kernel provided no netlink socket.
     #[error("cannot watch the network interfaces by netlink: {0}")]
     Monitor(#[source] io::Error),
@@ -131,14 +119,13 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// If the settings cannot work, or the kernel provides no netlink socket. An interface that
-    /// does not exist is no error: the transport waits for it.
+    /// If the kernel provides no netlink socket. An interface that does not exist is no error: the
+    /// transport waits for it.
     pub fn new(
         registry: &Registry,
         base: Token,
         settings: Settings,
     ) -> Result<Self, TransportError> {
-        check(&settings)?;
         let monitor = Monitor::new(registry, base).map_err(TransportError::Monitor)?;
         Ok(Transport {
             registry: registry.try_clone().map_err(TransportError::Registry)?,
@@ -168,7 +155,7 @@ impl Transport {
 
     /// The source address of datagrams through the first interface that is up.
     pub fn source_address(&self) -> Option<IpAddr> {
-        self.endpoint().map(|endpoint| endpoint.address)
+        self.links.iter().find_map(Link::endpoint).map(|endpoint| endpoint.address)
     }
 
     /// Every configured interface for the status, in the configured order.
@@ -205,21 +192,13 @@ impl Transport {
         scanned_at + interval
     }
 
-    /// An event arrived under `token`. False if that is none of this transport's tokens.
-    pub fn handle_event(&mut self, token: Token) -> bool {
-        let Some(offset) = token.0.checked_sub(self.base.0).filter(|offset| *offset < TOKENS)
-        else {
-            return false;
-        };
-        match offset.checked_sub(1) {
-            None => self.changed |= self.monitor.drain(),
-            Some(position) => {
-                if let Some(link) = self.links.get_mut(position) {
-                    link.handle_readable();
-                }
-            }
+    /// An event arrived under `token`. Tokens of other modules are harmless.
+    pub fn handle_event(&mut self, token: Token) {
+        if token == self.base {
+            self.changed |= self.monitor.drain();
+        } else if let Some(link) = self.links.iter_mut().find(|link| link.reports_under(token)) {
+            link.handle_readable();
         }
-        true
     }
 
     /// Reads the host's interfaces, opens, replaces and closes sockets accordingly, renews
@@ -279,37 +258,16 @@ impl Transport {
         let datagram = origin.map(|()| taken.datagram);
         Some(Received { datagram, source, interface: endpoint.index })
     }
-
-    fn endpoint(&self) -> Option<Endpoint> {
-        self.links.iter().find_map(Link::endpoint)
-    }
-}
-
-fn check(settings: &Settings) -> Result<(), TransportError> {
-    let Settings { group, interfaces, .. } = settings;
-    if !group.ip().is_multicast() {
-        return Err(TransportError::NotMulticast(group.ip()));
-    }
-    if interfaces.len() > INTERFACES_MAX {
-        return Err(TransportError::TooManyInterfaces(interfaces.len()));
-    }
-    let mut seen = HashSet::new();
-    match interfaces.iter().find(|name| !seen.insert(*name)) {
-        Some(twice) => Err(TransportError::DuplicateInterface(twice.clone())),
-        None => Ok(()),
-    }
 }
 
 /// A link for each configured interface, or one for the kernel's route.
 fn links(settings: Settings, base: Token) -> Vec<Link> {
-    // Without scope or flow: each socket is bound to an interface anyway.
-    let group = SocketAddr::new(settings.group.ip(), settings.group.port());
     let names: Vec<Option<String>> = match settings.interfaces {
         none if none.is_empty() => vec![None],
         some => some.into_iter().map(Some).collect(),
     };
     let tokens = (base.0 + 1..).map(Token);
     let own = settings.own.map(Rc::new);
-    let link = |(name, token)| Link::new(group, token, name, own.clone());
+    let link = |(name, token)| Link::new(settings.group, token, name, own.clone());
     names.into_iter().zip(tokens).map(link).collect()
 }

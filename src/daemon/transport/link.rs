@@ -107,6 +107,11 @@ impl Link {
         self.port().is_some() && !self.health.is_mute()
     }
 
+    /// Whether events under this token are its socket's.
+    pub(super) fn reports_under(&self, token: Token) -> bool {
+        self.token == token
+    }
+
     /// Whether there may be datagrams to receive.
     pub(super) fn is_readable(&self) -> bool {
         self.port().is_some_and(|port| port.readable || !port.batch.is_empty())
@@ -152,8 +157,8 @@ impl Link {
         registry: &Registry,
         now: Time,
     ) -> Vec<LinkChange> {
-        let found = self.locate(interfaces);
-        let moved = self.follow(found, registry, now);
+        let moved = self.follow(interfaces, registry, now);
+        let moved = moved.unwrap_or_else(|problem| self.lose(problem, registry));
         let events = [moved, self.health.review()];
         let interface = self.label();
         let change = |event| LinkChange { interface: interface.to_owned(), event };
@@ -163,10 +168,8 @@ impl Link {
     /// Sends with the socket. None if it is closed, else whether the kernel accepted the datagram.
     pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
         let State::Open(port) = &mut self.state else { return None };
-        let result = match socket::send(&port.socket, datagram, self.group, port.endpoint) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(SendFailure::from(&error)),
-        };
+        let result = socket::send(&port.socket, datagram, self.group, port.endpoint)
+            .map_err(|error| SendFailure::from(&error));
         self.health.record(result);
         Some(result.is_ok())
     }
@@ -231,24 +234,17 @@ impl Link {
         Ok(Endpoint { index: interface.index, address })
     }
 
-    /// Opens, replaces or closes the socket, or renews its membership.
+    /// Opens or replaces the socket, or renews its membership.
     fn follow(
         &mut self,
-        found: Result<Endpoint, Problem>,
+        interfaces: &Interfaces,
         registry: &Registry,
         now: Time,
-    ) -> Option<LinkEvent> {
-        let opened = match found {
-            Ok(endpoint) => match self.reason_to_join(endpoint, now) {
-                Some(cause) => self.open(endpoint, registry, now).map(|()| (endpoint, cause)),
-                None => return None,
-            },
-            Err(problem) => Err(problem),
-        };
-        match opened {
-            Ok((endpoint, cause)) => Some(LinkEvent::Joined { endpoint, cause }),
-            Err(problem) => self.lose(problem, registry),
-        }
+    ) -> Result<Option<LinkEvent>, Problem> {
+        let endpoint = self.locate(interfaces)?;
+        let Some(cause) = self.reason_to_join(endpoint, now) else { return Ok(None) };
+        self.open(endpoint, registry, now)?;
+        Ok(Some(LinkEvent::Joined { endpoint, cause }))
     }
 
     /// Why a new socket is needed at `endpoint`; none if the open one is usable.
@@ -273,8 +269,7 @@ impl Link {
 
     /// Replaces any socket by one at `endpoint`. If that fails, nothing changes.
     fn open(&mut self, endpoint: Endpoint, registry: &Registry, now: Time) -> Result<(), Problem> {
-        let mut socket =
-            socket::open(self.group, endpoint, self.own.as_deref()).map_err(refused)?;
+        let mut socket = socket::open(self.group, endpoint, self.own.as_deref())?;
         registry.register(&mut socket, self.token, Interest::READABLE).map_err(refused)?;
         let (joined_at, readable, batch, failed) = (now, false, Batch::new(), false);
         let port = Port { socket, endpoint, joined_at, readable, batch, failed };

@@ -10,7 +10,7 @@ use nix::libc;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg, setsockopt, sockopt};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
 
-use super::change::Endpoint;
+use super::change::{Endpoint, Problem, refused};
 use super::filter;
 use super::origin::HOPS;
 use crate::wire::frame::Mark;
@@ -19,21 +19,13 @@ use crate::wire::frame::Mark;
 /// default overflows at 256 small datagrams.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// The step that failed while a socket was set up.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {step}: {source}")]
-pub(super) struct OpenError {
-    step: &'static str,
-    source: io::Error,
-}
-
 /// Opens a socket on `endpoint` that is a member of `group` and does not receive datagrams with the
 /// mark `own`. Its queue contains nothing that arrived before it joined.
 pub(super) fn open(
     group: SocketAddr,
     endpoint: Endpoint,
     own: Option<&Mark>,
-) -> Result<UdpSocket, OpenError> {
+) -> Result<UdpSocket, Problem> {
     let socket = prepare(group, endpoint).map_err(at("set the socket's options"))?;
     if let Some(mark) = own {
         // Without the filter, the daemon receives its own datagrams, which costs time but is
@@ -70,8 +62,9 @@ pub(super) fn rejoin(socket: &UdpSocket, group: IpAddr, index: NonZeroU32) -> io
     join(&socket, group, index)
 }
 
-fn at(step: &'static str) -> impl FnOnce(io::Error) -> OpenError {
-    move |source| OpenError { step, source }
+/// The step that failed while a socket was set up.
+fn at(step: &'static str) -> impl FnOnce(io::Error) -> Problem {
+    move |error| refused(format!("cannot {step}: {error}"))
 }
 
 /// A socket with all its options set, receiving nothing yet.
