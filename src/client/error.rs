@@ -1,6 +1,5 @@
 //! Why there is no answer, and what to do.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
@@ -24,10 +23,9 @@ const ENTRIES_MAX: usize = 1000;
 pub enum ClientError {
     /// There is no socket.
     #[error(
-        "cannot reach the daemon at {}: there is no such socket; start the daemon \
+        "cannot reach the daemon at {socket}: there is no such socket; start the daemon \
          (`systemctl start lanelect@GROUP`, or `lanelect run` in the foreground){}",
-        .socket.display(),
-        Neighbours(.others)
+        list(.others)
     )]
     Missing {
         /// The socket that was asked for.
@@ -36,52 +34,48 @@ pub enum ClientError {
         others: Vec<PathBuf>,
     },
     /// The path is not a socket.
-    #[error("cannot reach the daemon at {}: it is not a socket; name the right one with --socket \
-             or --group", .0.display())]
+    #[error(
+        "cannot reach the daemon at {0}: it is not a socket; name the right one with --socket or \
+         --group"
+    )]
     NotASocket(PathBuf),
     /// No process listens on the socket.
     #[error(
-        "cannot reach the daemon at {}: it died and left its socket; start it again \
+        "cannot reach the daemon at {0}: it died and left its socket; start it again \
          (`systemctl start lanelect@GROUP`), and see its log for the cause \
-         (`journalctl -u lanelect@GROUP`)",
-        .0.display()
+         (`journalctl -u lanelect@GROUP`)"
     )]
     Stale(PathBuf),
     /// This user has no permission for the socket or its directory.
     #[error(
-        "cannot open {}: permission denied by its directory or a security policy; run the command \
-         as root (sudo)",
-        .0.display()
+        "cannot open {0}: permission denied by its directory or a security policy; run the command \
+         as root (sudo)"
     )]
     NotPermitted(PathBuf),
     /// No answer within [`TIMEOUT`].
     #[error(
-        "the daemon at {} did not answer within {} s: it is stopped, hangs or is overloaded; check \
-         it with `systemctl status lanelect@GROUP`, and restart it if that lasts",
-        .0.display(),
-        TIMEOUT.as_secs()
+        "the daemon at {0} did not answer within {seconds} s: it is stopped, hangs or is \
+         overloaded; check it with `systemctl status lanelect@GROUP`, and restart it if that lasts",
+        seconds = TIMEOUT.as_secs()
     )]
     TimedOut(PathBuf),
     /// The daemon closed the connection before the answer was complete.
     #[error(
-        "the daemon at {} closed the connection without an answer: it is stopping or has too many \
-         clients; try again",
-        .0.display()
+        "the daemon at {0} closed the connection without an answer: it is stopping or has too many \
+         clients; try again"
     )]
     HungUp(PathBuf),
     /// The daemon ended a watch.
     #[error(
-        "the daemon at {} ended the watch: it stopped, or its output was not read fast enough; \
-         start the watch again",
-        .0.display()
+        "the daemon at {0} ended the watch: it stopped, or its output was not read fast enough; \
+         start the watch again"
     )]
     WatchEnded(PathBuf),
     /// This version does not understand the answer.
     #[error(
-        "cannot read the answer of the daemon at {}{}: lanelect {} does not understand it \
+        "cannot read the answer of the daemon at {socket}{}: lanelect {} does not understand it \
          ({what}); after an upgrade, restart the daemon",
-        .socket.display(),
-        Version(.daemon),
+        .daemon.as_ref().map(|version| format!(" (lanelect {version})")).unwrap_or_default(),
         env!("CARGO_PKG_VERSION")
     )]
     Incomprehensible {
@@ -96,7 +90,7 @@ pub enum ClientError {
     #[error("{}", .0.message)]
     Refused(Refusal),
     /// Another system call failed.
-    #[error("cannot communicate with the daemon at {}: {source}", .socket.display())]
+    #[error("cannot communicate with the daemon at {socket}: {source}")]
     Io {
         /// Its socket.
         socket: PathBuf,
@@ -160,25 +154,12 @@ impl ClientError {
 }
 
 /// The end of a message, with the sockets that exist.
-struct Neighbours<'a>(&'a [PathBuf]);
-
-impl fmt::Display for Neighbours<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, socket) in self.0.iter().enumerate() {
-            f.write_str(if n == 0 { "; sockets of other daemons: " } else { ", " })?;
-            write!(f, "{}", socket.display())?;
-        }
-        Ok(())
+fn list(sockets: &[PathBuf]) -> String {
+    if sockets.is_empty() {
+        return String::new();
     }
-}
-
-/// The daemon's version in parentheses, if it is known.
-struct Version<'a>(&'a Option<String>);
-
-impl fmt::Display for Version<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |version| write!(f, " (lanelect {version})"))
-    }
+    let names: Vec<_> = sockets.iter().map(|socket| socket.display().to_string()).collect();
+    format!("; sockets of other daemons: {}", names.join(", "))
 }
 
 fn is_socket(path: &Path) -> bool {

@@ -33,9 +33,9 @@ pub struct Purpose {
 pub enum BindError {
     /// The socket's directory is missing and cannot be created.
     #[error(
-        "cannot create the directory {} of the {}: {source}; create it for the daemon's user, or \
-         set `{}` to another path",
-        .path.display(), .purpose.name, .purpose.setting
+        "cannot create the directory {path} of the {}: {source}; create it for the daemon's user, \
+         or set `{}` to another path",
+        .purpose.name, .purpose.setting
     )]
     Directory {
         /// The socket.
@@ -47,9 +47,9 @@ pub enum BindError {
     },
     /// Another process listens on the path.
     #[error(
-        "cannot listen on the {} {}: another process listens on it; stop that process, or set `{}` \
-         to another path",
-        .purpose.name, .path.display(), .purpose.setting
+        "cannot listen on the {} {path}: another process listens on it; stop that process, or set \
+         `{}` to another path",
+        .purpose.name, .purpose.setting
     )]
     InUse {
         /// The socket.
@@ -59,9 +59,9 @@ pub enum BindError {
     },
     /// The path is something else, which is left alone.
     #[error(
-        "cannot listen on {}: it exists and is not a socket; remove it, or set `{}` to another \
+        "cannot listen on {path}: it exists and is not a socket; remove it, or set `{}` to another \
          path",
-        .path.display(), .purpose.setting
+        .purpose.setting
     )]
     NotASocket {
         /// The socket.
@@ -70,7 +70,7 @@ pub enum BindError {
         path: PathBuf,
     },
     /// A call failed.
-    #[error("cannot {doing} the {} {}: {source}", .purpose.name, .path.display())]
+    #[error("cannot {doing} the {} {path}: {source}", .purpose.name)]
     Io {
         /// The socket.
         purpose: Purpose,
