@@ -145,9 +145,7 @@ impl Keyring {
         let hashed = self.signing.clone().chain_update(octets(source)).chain_update(bytes);
         let full = hashed.finalize().into_bytes();
         let mut tag = [0; TAG_LEN];
-        for (short, long) in tag.iter_mut().zip(full) {
-            *short = long;
-        }
+        tag.copy_from_slice(&full[..TAG_LEN]);
         tag
     }
 
@@ -181,9 +179,7 @@ const fn octets(source: IpAddr) -> [u8; 16] {
 fn prepare(key: &Key) -> Hmac<Sha256> {
     // HMAC pads a key with zeros to the block size of its hash.
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
-    for (to, from) in block.iter_mut().zip(key.0) {
-        *to = from;
-    }
+    block[..KEY_LEN].copy_from_slice(&key.0);
     let prepared = Hmac::new(&block);
     block.as_mut_slice().zeroize();
     prepared

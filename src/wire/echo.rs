@@ -6,9 +6,8 @@
 
 use std::fmt;
 
-use serde::de::{self, SeqAccess, Visitor};
-use serde::ser::SerializeSeq;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
 
 use crate::types::{DatagramId, Life, NodeId};
 
@@ -32,7 +31,8 @@ impl Echo {
 }
 
 /// Up to [`ECHOES_MAX`] echoes, at most one per node. On the wire: their number, then the echoes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(into = "List", try_from = "List")]
 pub struct Echoes([Option<Echo>; ECHOES_MAX]);
 
 impl Echoes {
@@ -96,43 +96,22 @@ impl fmt::Debug for Echoes {
     }
 }
 
-impl Serialize for Echoes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut echoes = serializer.serialize_seq(Some(self.iter().count()))?;
-        for echo in self.iter() {
-            echoes.serialize_element(echo)?;
-        }
-        echoes.end()
+/// As they are on the wire.
+type List = ArrayVec<Echo, ECHOES_MAX>;
+
+impl From<Echoes> for List {
+    fn from(echoes: Echoes) -> Self {
+        echoes.iter().copied().collect()
     }
 }
 
-impl<'de> Deserialize<'de> for Echoes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(EchoesVisitor)
-    }
-}
+impl TryFrom<List> for Echoes {
+    type Error = &'static str;
 
-struct EchoesVisitor;
-
-impl<'de> Visitor<'de> for EchoesVisitor {
-    type Value = Echoes;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "up to {ECHOES_MAX} echoes, each of another node")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Echoes, A::Error> {
-        let mut echoes = Echoes::NONE;
-        let mut told = 0;
-        while let Some(echo) = list.next_element()? {
-            echoes.add(echo);
-            told += 1;
-            // Rejects too many echoes, and two of one node.
-            if echoes.iter().count() != told {
-                return Err(de::Error::invalid_length(told, &self));
-            }
-        }
-        Ok(echoes)
+    fn try_from(list: List) -> Result<Self, Self::Error> {
+        let echoes: Echoes = list.iter().copied().collect();
+        let are_of_one_node = echoes.iter().count() != list.len();
+        if are_of_one_node { Err("two echoes are of one node") } else { Ok(echoes) }
     }
 }
 

@@ -17,14 +17,12 @@ use serde::de::DeserializeOwned;
 
 use crate::types::{GroupName, Life, NAME_MAX, NodeId};
 use crate::wire::auth::Keyring;
+pub use crate::wire::auth::TAG_LEN;
 use crate::wire::echo::ECHOES_MAX;
 use crate::wire::message::Message;
 
 /// The protocol version that this build speaks.
 pub const VERSION: u8 = 1;
-
-/// Length of the authenticator, in bytes.
-pub const TAG_LEN: usize = 16;
 
 /// No datagram is longer than this, in bytes: two names in the header and one in the body, six
 /// varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the echoes,
