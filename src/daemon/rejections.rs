@@ -113,47 +113,43 @@ impl Rejections {
 
 /// The log line for a streak that begins with this datagram.
 fn describe(cause: Cause<'_>, source: IpAddr) -> String {
-    let (reject, datagram) = match cause {
-        Cause::Stray(stray) => return format!("dropping datagrams from {source}: {stray}"),
-        Cause::AbsurdTerm(message) => return describe_absurd_term(message, source),
-        Cause::Reject(reject, datagram) => (reject, datagram),
+    let (sender, why) = match cause {
+        Cause::Stray(stray) => (None, stray.to_string()),
+        // Its sender would be a guess.
+        Cause::Reject(Reject::Malformed, _) => (None, explain(Reject::Malformed)),
+        Cause::Reject(reject, datagram) => (alleged_sender(datagram), explain(reject)),
+        Cause::AbsurdTerm(message) => {
+            let term = message.highest_term();
+            let why = format!(
+                "their term {term} is absurdly high; that daemon or its state is broken, stop it \
+                 and check its state_dir"
+            );
+            (Some(message.sender), why)
+        }
     };
-    let sender = match alleged_sender(datagram) {
-        Some(node_id) => format!("{node_id} at {source}"),
-        None => source.to_string(),
-    };
-    match reject {
-        Reject::Unsealed => format!(
-            "dropping datagrams from {sender}: they have no key, and this node has one; set \
-             key_file on that node too"
-        ),
-        Reject::Sealed => format!(
-            "dropping datagrams from {sender}: they have a key, and this node has none; set \
-             key_file on this node too"
-        ),
-        Reject::Forged => format!(
-            "dropping datagrams from {sender}: they have a key that this node does not have, or an \
-             attacker forges or relays them; use the same key_file on both nodes"
-        ),
-        Reject::Malformed => format!(
-            "dropping datagrams from {source}: {reject}; another program uses this address and \
-             port, or the network damages datagrams"
-        ),
-        Reject::Version => format!(
-            "dropping datagrams from {source}: {reject}; another version of lanelect runs there, \
-             upgrade one of the two"
-        ),
-        Reject::ForeignGroup => format!("dropping datagrams from {source}: {reject}"),
+    match sender {
+        Some(node_id) => format!("dropping datagrams from {node_id} at {source}: {why}"),
+        None => format!("dropping datagrams from {source}: {why}"),
     }
 }
 
-fn describe_absurd_term(message: &Message, source: IpAddr) -> String {
-    format!(
-        "dropping datagrams from {} at {source}: their term {} is absurdly high; that daemon or \
-         its state is broken, stop it and check its state_dir",
-        message.sender,
-        message.highest_term()
-    )
+/// Why a datagram is rejected, and what to do.
+fn explain(reject: Reject) -> String {
+    let advice = match reject {
+        Reject::Unsealed => "set key_file on that node too",
+        Reject::Sealed => "set key_file on this node too",
+        Reject::Malformed => {
+            "another program uses this address and port, or the network damages datagrams"
+        }
+        Reject::Version => "another version of lanelect runs there, upgrade one of the two",
+        Reject::Forged => {
+            return "they have a key that this node does not have, or an attacker forges or relays \
+                    them; use the same key_file on both nodes"
+                .to_owned();
+        }
+        Reject::ForeignGroup => return reject.to_string(),
+    };
+    format!("{reject}; {advice}")
 }
 
 #[cfg(test)]
