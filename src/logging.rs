@@ -88,7 +88,8 @@ fn write_record(out: &mut impl Write, record: &Record<'_>, journal: bool) -> io:
         if journal {
             writeln!(out, "<{}>{line}", priority(record.level()))?;
         } else {
-            writeln!(out, "{:<5} {line}", word(record.level()))?;
+            let level = record.level().as_str().to_ascii_lowercase();
+            writeln!(out, "{level:<5} {line}")?;
         }
     }
     Ok(())
@@ -101,16 +102,6 @@ const fn priority(level: Level) -> u8 {
         Level::Warn => 4,
         Level::Info => 6,
         Level::Debug | Level::Trace => 7,
-    }
-}
-
-const fn word(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error",
-        Level::Warn => "warn",
-        Level::Info => "info",
-        Level::Debug => "debug",
-        Level::Trace => "trace",
     }
 }
 

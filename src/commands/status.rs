@@ -81,7 +81,7 @@ fn row(report: &StatusReport, member: &MemberReport) -> Row {
         is_self,
         cells: [
             member.node_id.to_string(),
-            role(member).to_owned(),
+            role(member),
             member.address.map_or_else(|| "-".to_owned(), |address| address.to_string()),
             member.priority.0.to_string(),
             state(member).to_owned(),
@@ -100,13 +100,10 @@ fn aligned(row: &Row, widths: [usize; COLUMNS]) -> String {
     )
 }
 
-fn role(member: &MemberReport) -> &'static str {
+fn role(member: &MemberReport) -> String {
     match member.role {
-        Role::Leader => "leader",
-        Role::Starting => "starting",
-        Role::Candidate => "candidate",
-        Role::Follower if member.candidate => "follower",
-        Role::Follower => "observer",
+        Role::Follower if !member.candidate => "observer".to_owned(),
+        role => role.to_string(),
     }
 }
 

@@ -1,7 +1,5 @@
 //! Writes the effective configuration as a file that parses to the same configuration.
 
-use std::fmt;
-
 use toml::Value;
 
 use super::values::{ELECTED_FAILURES, STATIC_ROLES, word};
@@ -11,7 +9,13 @@ impl Config {
     /// The configuration as TOML with every default filled in, one key a line. A key without a
     /// value is a comment. Contains no secrets: `key_file` is a path.
     pub fn to_toml(&self) -> String {
-        self.to_string()
+        let lines = SETTINGS.iter().filter(|setting| setting.name != "preset").map(|setting| {
+            match self.value_of(setting.name) {
+                Some(value) => format!("{} = {value}\n", setting.name),
+                None => format!("# {} is not set\n", setting.name),
+            }
+        });
+        lines.collect()
     }
 
     /// The value of a key, if it has one. A preset appears as the keys that it sets.
@@ -64,18 +68,6 @@ impl Config {
             "socket_group" => self.socket_group.as_deref().and_then(text),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for setting in SETTINGS.iter().filter(|setting| setting.name != "preset") {
-            match self.value_of(setting.name) {
-                Some(value) => writeln!(f, "{} = {value}", setting.name)?,
-                None => writeln!(f, "# {} is not set", setting.name)?,
-            }
-        }
-        Ok(())
     }
 }
 

@@ -108,16 +108,11 @@ impl ControlServer {
         registry: &Registry,
         first_token: Token,
     ) -> Result<Self, BindError> {
-        let (file, mut listener) = SocketFile::bind(SOCKET, path)?;
-        let register = BindError::io(SOCKET, "register", path);
-        let registry = registry
-            .register(&mut listener, first_token, Interest::READABLE)
-            .and_then(|()| registry.try_clone())
-            .map_err(register)?;
+        let (file, listener) = listen(path, registry, first_token)?;
         Ok(ControlServer {
             file,
             listener,
-            registry,
+            registry: registry.try_clone().map_err(BindError::io(SOCKET, "register", path))?,
             first_token,
             access,
             clients: Vec::new(),
@@ -135,11 +130,15 @@ impl ControlServer {
         if !self.file.is_gone() {
             return false;
         }
-        let path = self.path().to_owned();
-        match self.rebind(&path) {
-            Ok(()) => {
-                log::warn!("the control socket {} was removed; created it again", path.display());
+        match listen(self.path(), &self.registry, self.first_token) {
+            Ok((file, listener)) => {
+                // Fails only if it is not registered.
+                let _ = self.registry.deregister(&mut self.listener);
+                self.file = file;
+                self.listener = listener;
                 self.restore_failing = false;
+                let path = self.path().display();
+                log::warn!("the control socket {path} was removed; created it again");
                 true
             }
             Err(error) => {
@@ -251,18 +250,6 @@ impl ControlServer {
         self.clients.iter().flatten().filter(|c| c.is_watching()).count()
     }
 
-    fn rebind(&mut self, path: &Path) -> Result<(), BindError> {
-        let (file, mut listener) = SocketFile::bind(SOCKET, path)?;
-        self.registry
-            .register(&mut listener, self.first_token, Interest::READABLE)
-            .map_err(BindError::io(SOCKET, "register", path))?;
-        // Fails only if it is not registered.
-        let _ = self.registry.deregister(&mut self.listener);
-        self.file = file;
-        self.listener = listener;
-        Ok(())
-    }
-
     fn accept(&mut self, now: Time) {
         for _ in 0..ACCEPTS_PER_WAKE {
             match self.listener.accept() {
@@ -359,6 +346,18 @@ impl ControlServer {
         }
         entry.take_if(|c| c.is_closed());
     }
+}
+
+/// A listener at `path` that reports under `token`.
+fn listen(
+    path: &Path,
+    registry: &Registry,
+    token: Token,
+) -> Result<(SocketFile, UnixListener), BindError> {
+    let (file, mut listener) = SocketFile::bind(SOCKET, path)?;
+    let registered = registry.register(&mut listener, token, Interest::READABLE);
+    registered.map_err(BindError::io(SOCKET, "register", path))?;
+    Ok((file, listener))
 }
 
 /// Reads a request line and checks the right to it.
