@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::libc::ARPHRD_ETHER;
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrStorage, sendto, socket,
-};
+use nix::sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, sendto, socket};
 use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::os::address;
 
 /// How often each address is announced: a frame may be lost, and there is no acknowledgement.
 const ROUNDS: usize = 3;
@@ -132,13 +132,9 @@ impl Port {
     }
 }
 
-fn is_held(entries: &[InterfaceAddress], address: IpAddr) -> bool {
-    entries.iter().filter_map(|entry| ip(entry.address.as_ref()?)).any(|held| held == address)
-}
-
-fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
-    let v4 = address.as_sockaddr_in().map(|address| address.ip().into());
-    v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
+fn is_held(entries: &[InterfaceAddress], wanted: IpAddr) -> bool {
+    let held = entries.iter().filter_map(|entry| address::internet(entry.address.as_ref()?));
+    held.map(|held| held.ip()).any(|held| held == wanted)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command that has nothing else to do meanwhile")]

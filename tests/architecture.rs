@@ -39,7 +39,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
         "daemon",
         &["types", "time", "wire", "core", "config", "control_api", "logging", "os", "hooks"],
     ),
-    ("announce", &[]),
+    ("announce", &["os"]),
     // The demonstration starts whole daemons, and commands them as a user does.
     ("demo", &["time", "client", "commands", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.

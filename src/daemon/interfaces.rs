@@ -22,6 +22,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 pub use self::address::Address;
 use self::address::Ipv6Flags;
+use crate::os;
 
 /// One network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,11 +161,8 @@ impl Interfaces {
                 }
                 continue;
             }
-            let ip = match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
-                (Some(v4), _) => IpAddr::V4(v4.ip()),
-                (None, Some(v6)) => IpAddr::V6(v6.ip()),
-                (None, None) => continue,
-            };
+            let Some(internet) = os::address::internet(&address) else { continue };
+            let ip = internet.ip();
             if let Some(owner) = interfaces.iter_mut().find(|interface| interface.name == name) {
                 let flags = match ip {
                     IpAddr::V4(_) => 0,

@@ -252,10 +252,9 @@ impl Transport {
             .map(|ahead| (self.turn + ahead) % count)
             .find(|turn| self.links.get_mut(*turn).is_some_and(Link::has_datagram))?;
         self.turn = (turn + 1) % count;
-        let (taken, endpoint) = self.links.get_mut(turn)?.take()?;
-        let source = taken.sender.ip().to_canonical();
-        let origin = origin::check(taken.hops, source, endpoint.address);
-        let datagram = origin.map(|()| taken.datagram);
+        let (datagram, arrival, endpoint) = self.links.get_mut(turn)?.take()?;
+        let source = arrival.sender.ip().to_canonical();
+        let datagram = origin::check(arrival.hops, source, endpoint.address).map(|()| datagram);
         Some(Received { datagram, source, interface: endpoint.index })
     }
 }

@@ -1,5 +1,6 @@
 //! The operating system: the clock, files, sockets, and the service manager.
 
+pub(crate) mod address;
 pub mod clock;
 pub mod notify;
 pub(crate) mod small_file;

@@ -11,6 +11,7 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg,
 };
 
+use crate::os::address;
 use crate::wire::frame::DATAGRAM_MAX;
 
 /// Most datagrams in a batch. In a small group usually one waits at a time; this number makes the
@@ -30,19 +31,10 @@ pub(super) struct Batch {
     next: usize,
 }
 
-/// What is known about the datagram in a slot.
+/// What the network layer reports about a datagram.
 #[derive(Debug, Clone, Copy)]
-struct Arrival {
+pub(super) struct Arrival {
     length: usize,
-    sender: SocketAddr,
-    /// Its remaining hop count.
-    hops: u8,
-}
-
-/// A datagram, and what the network layer reports about it.
-#[derive(Debug)]
-pub(super) struct Taken<'a> {
-    pub(super) datagram: &'a [u8],
     pub(super) sender: SocketAddr,
     /// Its remaining hop count.
     pub(super) hops: u8,
@@ -78,7 +70,7 @@ impl Batch {
         let received =
             recvmmsg(socket.as_raw_fd(), &mut self.headers, slots.iter_mut(), flags, None)?;
         for (arrival, message) in self.arrivals.iter_mut().zip(received) {
-            let sender = message.address.as_ref().and_then(socket_address);
+            let sender = message.address.as_ref().and_then(address::internet);
             // A datagram of the internet protocols has a sender.
             let sender = sender.ok_or(Errno::EAFNOSUPPORT)?;
             // The socket requests the hop count. A datagram without one is rejected.
@@ -89,19 +81,11 @@ impl Batch {
     }
 
     /// The next datagram.
-    pub(super) fn take(&mut self) -> Option<Taken<'_>> {
-        let Arrival { length, sender, hops } = self.arrivals.get_mut(self.next)?.take()?;
-        let datagram = self.slots.get(self.next)?.get(..length)?;
+    pub(super) fn take(&mut self) -> Option<(&[u8], Arrival)> {
+        let arrival = self.arrivals.get_mut(self.next)?.take()?;
+        let datagram = self.slots.get(self.next)?.get(..arrival.length)?;
         self.next += 1;
-        Some(Taken { datagram, sender, hops })
-    }
-}
-
-fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
-    match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
-        (Some(v4), _) => Some((*v4).into()),
-        (None, Some(v6)) => Some((*v6).into()),
-        (None, None) => None,
+        Some((datagram, arrival))
     }
 }
 

@@ -8,7 +8,7 @@ use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 use nix::errno::Errno;
 
-use super::batch::{Batch, Taken};
+use super::batch::{Arrival, Batch};
 use super::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure, refused};
 use super::send_health::SendHealth;
 use super::{socket, source};
@@ -185,9 +185,10 @@ impl Link {
     }
 
     /// The next datagram and where it arrived.
-    pub(super) fn take(&mut self) -> Option<(Taken<'_>, Endpoint)> {
+    pub(super) fn take(&mut self) -> Option<(&[u8], Arrival, Endpoint)> {
         let State::Open(port) = &mut self.state else { return None };
-        Some((port.batch.take()?, port.endpoint))
+        let (datagram, arrival) = port.batch.take()?;
+        Some((datagram, arrival, port.endpoint))
     }
 
     fn port(&self) -> Option<&Port> {
