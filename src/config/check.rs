@@ -98,7 +98,7 @@ struct Checker<'a> {
     problems: Vec<Problem>,
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     fn election(&mut self) -> Params {
         let fabric = self.text("preset", values::preset).is_some();
         let quorum = self.quorum();
@@ -203,17 +203,16 @@ impl<'a> Checker<'a> {
         example: &str,
         parse: impl FnOnce(Vec<String>) -> Result<T, String>,
     ) -> Option<T> {
-        let names = match self.value(key)? {
-            Value::String(name) => Some(vec![name.clone()]),
-            Value::Array(values) => {
-                values.iter().map(|value| value.as_str().map(str::to_owned)).collect()
-            }
-            _ => None,
-        };
-        let checked = names
-            .ok_or_else(|| format!("must be an array of names such as {example}"))
-            .and_then(parse);
-        self.keep(key, checked)
+        self.read(key, |value| {
+            let names = match value {
+                Value::String(name) => Some(vec![name.clone()]),
+                Value::Array(names) => {
+                    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+                }
+                _ => None,
+            };
+            parse(names.ok_or_else(|| format!("must be an array of names such as {example}"))?)
+        })
     }
 
     /// The text at `key`, or the default, through `parse`; `None` if it is wrong.
@@ -235,11 +234,10 @@ impl<'a> Checker<'a> {
         key: &'static str,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let parsed = match self.value(key)? {
+        self.read(key, |value| match value {
             Value::String(text) => parse(text),
             other => Err(format!("must be a string in quotes, not {}", kind_of(other))),
-        };
-        self.keep(key, parsed)
+        })
     }
 
     fn duration(
@@ -247,18 +245,18 @@ impl<'a> Checker<'a> {
         key: &'static str,
         bounds: RangeInclusive<Duration>,
     ) -> Option<Duration> {
-        let parsed = match self.value(key)? {
-            Value::String(text) => duration::parse(text).and_then(|given| {
-                if bounds.contains(&given) {
-                    return Ok(given);
-                }
-                let (least, most) =
-                    (duration::format(*bounds.start()), duration::format(*bounds.end()));
-                Err(format!("{text:?} is out of range; give {least} to {most}"))
-            }),
-            other => Err(format!("must be a string such as \"250ms\", not {}", kind_of(other))),
-        };
-        self.keep(key, parsed)
+        self.read(key, |value| {
+            let Value::String(text) = value else {
+                return Err(format!("must be a string such as \"250ms\", not {}", kind_of(value)));
+            };
+            let given = duration::parse(text)?;
+            if bounds.contains(&given) {
+                return Ok(given);
+            }
+            let [least, most] =
+                [bounds.start(), bounds.end()].map(|bound| duration::format(*bound));
+            Err(format!("{text:?} is out of range; give {least} to {most}"))
+        })
     }
 
     fn integer<T>(&mut self, key: &'static str, bounds: RangeInclusive<T>) -> Option<T>
@@ -266,26 +264,30 @@ impl<'a> Checker<'a> {
         T: TryFrom<i64> + PartialOrd + fmt::Display,
     {
         let range = || format!("a whole number from {} to {}", bounds.start(), bounds.end());
-        let parsed = match self.value(key)? {
+        self.read(key, |value| match value {
             Value::Integer(number) => T::try_from(*number)
                 .ok()
                 .filter(|number| bounds.contains(number))
                 .ok_or_else(|| format!("{number} is out of range; give {}", range())),
             other => Err(format!("must be {}, not {}", range(), kind_of(other))),
-        };
-        self.keep(key, parsed)
+        })
     }
 
     fn boolean(&mut self, key: &'static str) -> Option<bool> {
-        let parsed = match self.value(key)? {
+        self.read(key, |value| match value {
             Value::Boolean(flag) => Ok(*flag),
             other => Err(format!("must be true or false, not {}", kind_of(other))),
-        };
-        self.keep(key, parsed)
+        })
     }
 
-    fn value(&self, key: &'static str) -> Option<&'a Value> {
-        self.written.get(key).map(|given| &given.value)
+    /// The value at `key` through `parse`; `None` if it is not set or wrong.
+    fn read<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Option<T> {
+        let given = self.written.get(key)?;
+        self.keep(key, parse(&given.value))
     }
 
     fn keep<T>(&mut self, key: &'static str, parsed: Result<T, String>) -> Option<T> {

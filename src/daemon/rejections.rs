@@ -5,6 +5,7 @@
 //! number of streaks in memory and in the log is limited: an attacker who forges addresses can fill
 //! the memory for streaks, but not the log.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub(super) enum Cause<'a> {
 
 /// What a log line is about. Foreign groups are normal if groups share an address, and are only
 /// counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Malformed,
     Version,
@@ -45,10 +46,6 @@ enum Kind {
     Hops,
     Source,
     AbsurdTerm,
-}
-
-impl Kind {
-    const COUNT: usize = Kind::AbsurdTerm as usize + 1;
 }
 
 /// Datagrams of one kind from one address.
@@ -62,7 +59,7 @@ struct Streak {
 #[derive(Debug, Default)]
 pub(super) struct Rejections {
     counts: Rejected,
-    streaks: [ArrayVec<Streak, STREAKS_MAX>; Kind::COUNT],
+    streaks: BTreeMap<Kind, ArrayVec<Streak, STREAKS_MAX>>,
 }
 
 impl Rejections {
@@ -93,12 +90,12 @@ impl Rejections {
 
     /// Forgets which streaks were logged: with new settings they are logged again.
     pub(super) fn tell_anew(&mut self) {
-        self.streaks = Default::default();
+        self.streaks.clear();
     }
 
     /// Whether a datagram of this kind is the first of a streak that must be logged.
     fn begins_streak(&mut self, now: Time, kind: Kind, source: IpAddr) -> bool {
-        let Some(streaks) = self.streaks.get_mut(kind as usize) else { return false };
+        let streaks = self.streaks.entry(kind).or_default();
         if let Some(known) = streaks.iter_mut().find(|streak| streak.source == source) {
             let silence = now.since(known.newest);
             known.newest = now;
