@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use env_logger::{Builder, Target};
-use log::{Level, Record};
+use log::Level;
 
 use self::queue::Queue;
 use crate::printable::printable;
@@ -37,7 +37,9 @@ pub fn init() {
     let journal = goes_to_journal();
     let mut builder = Builder::new();
     builder.parse_filters(filters.as_deref().unwrap_or("info"));
-    builder.format(move |out, record| write_record(out, record, journal));
+    builder.format(move |out, record| {
+        write_message(out, record.level(), &record.args().to_string(), journal)
+    });
     // If the system provides no thread, the logging thread writes the line itself.
     if let Ok(queue) = Queue::start(io::stderr(), move |count| lines_lost(count, journal)) {
         let queue = QUEUE.get_or_init(|| queue);
@@ -68,11 +70,9 @@ fn flush_before_panics() {
 /// The line that reports how many lines were dropped.
 fn lines_lost(count: u64, journal: bool) -> Vec<u8> {
     let mut line = Vec::new();
-    let mut record = Record::builder();
-    let record = record.level(Level::Warn);
     let text = format!("{count} log lines were dropped: stderr was not read in time");
     // Writing to a vector cannot fail.
-    let _ = write_record(&mut line, &record.args(format_args!("{text}")).build(), journal);
+    let _ = write_message(&mut line, Level::Warn, &text, journal);
     line
 }
 
@@ -82,13 +82,17 @@ pub fn goes_to_journal() -> bool {
 }
 
 /// Every line has the prefix: each is a message for the journal.
-fn write_record(out: &mut impl Write, record: &Record<'_>, journal: bool) -> io::Result<()> {
-    let message = record.args().to_string();
+fn write_message(
+    out: &mut impl Write,
+    level: Level,
+    message: &str,
+    journal: bool,
+) -> io::Result<()> {
     for line in message.lines().map(printable) {
         if journal {
-            writeln!(out, "<{}>{line}", priority(record.level()))?;
+            writeln!(out, "<{}>{line}", priority(level))?;
         } else {
-            let level = record.level().as_str().to_ascii_lowercase();
+            let level = level.as_str().to_ascii_lowercase();
             writeln!(out, "{level:<5} {line}")?;
         }
     }
@@ -120,9 +124,7 @@ mod tests {
 
     fn written(level: Level, message: &str, journal: bool) -> String {
         let mut out = Vec::new();
-        let mut record = Record::builder();
-        let record = record.level(level);
-        write_record(&mut out, &record.args(format_args!("{message}")).build(), journal).unwrap();
+        write_message(&mut out, level, message, journal).unwrap();
         String::from_utf8(out).unwrap()
     }
 

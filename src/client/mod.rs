@@ -106,7 +106,8 @@ impl Target {
             Response::Ok(Done::Watching) => {}
             other => return Err(self.unexpected(&other)),
         }
-        conversation.wait_without_limit()?;
+        let unlimited = conversation.stream.get_ref().set_read_timeout(None);
+        unlimited.map_err(|error| ClientError::exchange(&self.socket, error))?;
         Ok(Watch { conversation, is_over: false })
     }
 
@@ -171,8 +172,6 @@ impl Conversation {
         let io_error = |error| ClientError::exchange(&target.socket, error);
         let mut stream = connect(&target.socket)
             .map_err(|error| ClientError::connecting(&target.socket, error))?;
-        stream.set_read_timeout(Some(TIMEOUT)).map_err(io_error)?;
-        stream.set_write_timeout(Some(TIMEOUT)).map_err(io_error)?;
         let mut line = serde_json::to_vec(&request).map_err(io::Error::from).map_err(io_error)?;
         line.push(b'\n');
         match stream.write_all(&line) {
@@ -215,20 +214,15 @@ impl Conversation {
         serde_json::from_str(line)
             .map_err(|error| ClientError::incomprehensible(&self.socket, line, error))
     }
-
-    fn wait_without_limit(&self) -> Result<(), ClientError> {
-        self.stream
-            .get_ref()
-            .set_read_timeout(None)
-            .map_err(|error| ClientError::exchange(&self.socket, error))
-    }
 }
 
-/// Connects within [`TIMEOUT`]: the write time-out of a Unix socket also limits `connect`.
+/// Connects within [`TIMEOUT`], which then limits each read and write: the write time-out of a Unix
+/// socket also limits `connect`.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
     let address = SockAddr::unix(socket)?;
     let stream = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     stream.set_write_timeout(Some(TIMEOUT))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     stream.connect(&address)?;
     Ok(stream.into())
 }

@@ -56,18 +56,15 @@ const COLUMNS: usize = 6;
 const LISTED_MAX: usize = 5;
 
 /// A row of the table, before its columns are aligned.
-struct Row {
-    is_self: bool,
-    cells: [String; COLUMNS],
-}
+type Row = [String; COLUMNS];
 
 fn members(report: &StatusReport) -> String {
-    let titles = ["NODE", "ROLE", "ADDRESS", "PRIORITY", "STATE", "HEARD"].map(str::to_owned);
-    let mut rows = vec![Row { is_self: false, cells: titles }];
+    let titles = ["  NODE", "ROLE", "ADDRESS", "PRIORITY", "STATE", "HEARD"];
+    let mut rows = vec![titles.map(str::to_owned)];
     rows.extend(report.members.iter().map(|member| row(report, member)));
     let mut widths = [0; COLUMNS];
     for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+        for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
         }
     }
@@ -76,26 +73,22 @@ fn members(report: &StatusReport) -> String {
 
 fn row(report: &StatusReport, member: &MemberReport) -> Row {
     let is_self = member.node_id == report.node_id;
-    let heard = if is_self { "-".to_owned() } else { ago(member.last_heard_ms) };
-    Row {
-        is_self,
-        cells: [
-            member.node_id.to_string(),
-            role(member),
-            member.address.map_or_else(|| "-".to_owned(), |address| address.to_string()),
-            member.priority.0.to_string(),
-            state(member).to_owned(),
-            heard,
-        ],
-    }
+    let mark = if is_self { '*' } else { ' ' };
+    [
+        format!("{mark} {}", member.node_id),
+        role(member),
+        member.address.map_or_else(|| "-".to_owned(), |address| address.to_string()),
+        member.priority.0.to_string(),
+        state(member).to_owned(),
+        if is_self { "-".to_owned() } else { ago(member.last_heard_ms) },
+    ]
 }
 
 fn aligned(row: &Row, widths: [usize; COLUMNS]) -> String {
-    let [node, role, address, priority, state, heard] = &row.cells;
+    let [node, role, address, priority, state, heard] = row;
     let [w_node, w_role, w_address, w_priority, w_state, _] = widths;
-    let mark = if row.is_self { '*' } else { ' ' };
     format!(
-        "{mark} {node:w_node$}  {role:w_role$}  {address:w_address$}  {priority:>w_priority$}  \
+        "{node:w_node$}  {role:w_role$}  {address:w_address$}  {priority:>w_priority$}  \
          {state:w_state$}  {heard}\n"
     )
 }

@@ -7,6 +7,7 @@
 
 use std::env;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -86,24 +87,18 @@ impl CrashPlanFile {
             }),
             None => self.remove(),
         };
-        match kept {
-            Ok(()) => self.failing = false,
-            Err(error) if !self.failing => {
-                self.failing = true;
-                let path = self.path.display();
-                match plan {
-                    Some(_) => log::warn!(
-                        "cannot write the crash plan {path}: {error}; if this daemon dies now, \
-                         post-stop cannot run the demote hook or resign for it"
-                    ),
-                    None => log::warn!(
-                        "cannot remove the crash plan {path}: {error}; if this daemon dies now, \
-                         post-stop may run the demote hook for a leadership that is over; remove \
-                         the file"
-                    ),
-                }
-            }
-            Err(_) => {}
+        let was_failing = mem::replace(&mut self.failing, kept.is_err());
+        let Some(error) = kept.err().filter(|_| !was_failing) else { return };
+        let path = self.path.display();
+        match plan {
+            Some(_) => log::warn!(
+                "cannot write the crash plan {path}: {error}; if this daemon dies now, post-stop \
+                 cannot run the demote hook or resign for it"
+            ),
+            None => log::warn!(
+                "cannot remove the crash plan {path}: {error}; if this daemon dies now, post-stop \
+                 may run the demote hook for a leadership that is over; remove the file"
+            ),
         }
     }
 

@@ -11,8 +11,8 @@
 //! that it reports. So a process that is stopped in between never dates an event too early.
 //!
 //! `setup` creates the daemon, `outputs` carries out what the election requests, `checks` runs the
-//! health check, `requests` answers clients, `report` makes what they read, `reload` reads the configuration
-//! again.
+//! health check, `requests` answers clients, `report` makes the status and the transitions that
+//! they read, `reload` reads the configuration again.
 
 mod checks;
 mod outputs;

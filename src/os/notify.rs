@@ -7,6 +7,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::io;
+use std::mem;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -124,13 +125,10 @@ impl Notifier {
     fn send(&mut self, states: &[NotifyState<'_>]) {
         let Some(socket) = &self.socket else { return };
         let patience = (!self.failing).then_some(SEND_PATIENCE);
-        match send_to(socket, states, patience) {
-            Ok(()) => self.failing = false,
-            Err(error) if !self.failing => {
-                self.failing = true;
-                log::warn!("cannot reach the service manager at {socket:?}: {error}");
-            }
-            Err(_) => {}
+        let sent = send_to(socket, states, patience);
+        let was_failing = mem::replace(&mut self.failing, sent.is_err());
+        if let Some(error) = sent.err().filter(|_| !was_failing) {
+            log::warn!("cannot reach the service manager at {socket:?}: {error}");
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::access::Peer;
 use super::{CLIENT_TIMEOUT, WATCH_QUEUE_MAX};
-use crate::control_api::{REQUEST_MAX, Response};
+use crate::control_api::{Done, REQUEST_MAX, Response};
 use crate::time::Time;
 
 /// The state of a connection.
@@ -107,10 +107,19 @@ impl Connection {
         self.stage = Stage::Waiting;
     }
 
-    /// Sends the only answer, and closes once it is sent.
+    /// Sends the answer, and closes once it is sent, unless transitions follow.
     pub(super) fn answer(&mut self, response: &Response) {
-        self.stage = Stage::Answered;
-        self.send(response);
+        self.stage = match response {
+            Response::Ok(Done::Watching) => Stage::Watching,
+            _ => Stage::Answered,
+        };
+        match encode(response) {
+            Some(line) => {
+                self.output.extend(line);
+                self.flush();
+            }
+            None => self.stage = Stage::Closed,
+        }
     }
 
     /// Makes room for another client: sends an error, unless an answer is partly sent already.
@@ -118,12 +127,6 @@ impl Connection {
         if self.output.is_empty() {
             self.answer(busy);
         }
-    }
-
-    /// Sends the first answer, which transitions follow.
-    pub(super) fn watch(&mut self, response: &Response) {
-        self.stage = Stage::Watching;
-        self.send(response);
     }
 
     /// Sends one more line to a watcher, or closes the connection if too many bytes wait already.
@@ -172,16 +175,6 @@ impl Connection {
         match (&self.stream).read(&mut [0]) {
             Err(error) if is_transient(&error) => {}
             _ => self.stage = Stage::Closed,
-        }
-    }
-
-    fn send(&mut self, response: &Response) {
-        match encode(response) {
-            Some(line) => {
-                self.output.extend(line);
-                self.flush();
-            }
-            None => self.stage = Stage::Closed,
         }
     }
 

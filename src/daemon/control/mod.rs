@@ -214,18 +214,12 @@ impl ControlServer {
     /// Answers a request. A client answered with [`Done::Watching`] is a watcher from then on; for
     /// any other the answer ends the connection. Only the first answer counts.
     pub fn respond(&mut self, client: ClientId, response: &Response) {
-        let watch = *response == Response::Ok(Done::Watching);
-        let full = watch && self.watchers() >= MAX_WATCHERS;
+        let is_watch = *response == Response::Ok(Done::Watching);
+        let refusal = (is_watch && self.watchers() >= MAX_WATCHERS).then(too_many_watchers);
         let Some(entry) = self.clients.get_mut(client.slot) else { return };
-        let Some(connection) =
-            entry.as_mut().filter(|c| c.serial() == client.serial && c.is_waiting())
-        else {
-            return;
-        };
-        match (watch, full) {
-            (true, true) => connection.answer(&too_many_watchers()),
-            (true, false) => connection.watch(response),
-            (false, _) => connection.answer(response),
+        let is_owed = |c: &&mut Connection| c.serial() == client.serial && c.is_waiting();
+        if let Some(connection) = entry.as_mut().filter(is_owed) {
+            connection.answer(refusal.as_ref().unwrap_or(response));
         }
         entry.take_if(|c| c.is_closed());
     }
