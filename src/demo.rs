@@ -301,7 +301,8 @@ All of it was seen to happen. Now on real hosts: lanelect run --help
         settled.then_some(leader)
     }
 
-    /// Whether the daemon reports this leader. One that hangs takes [`client::TIMEOUT`](crate::client::TIMEOUT) not to.
+    /// Whether the daemon reports this leader. One that hangs takes
+    /// [`TIMEOUT`](crate::client::TIMEOUT) not to.
     fn reports(&self, node: &Node, leader: &str) -> bool {
         let status = Target::at(self.file(node.name, "sock")).status();
         let reported = status.ok().and_then(|report| report.leader);

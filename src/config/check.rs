@@ -42,7 +42,7 @@ const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
 /// value, because one mistake must not be reported twice.
 pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config, Vec<Problem>> {
     let mut checker = Checker { written, problems };
-    let group = checker.text_or("group", || Ok(super::DEFAULT_GROUP.to_owned()), values::group);
+    let group = checker.text_or("group", || values::group(super::DEFAULT_GROUP), values::group);
     let node_id = checker.text_or("node_id", values::hostname, values::node_id);
     let interfaces =
         checker.names("interface", "[\"eth0\", \"eth1\"]", values::interfaces).unwrap_or_default();
@@ -215,18 +215,17 @@ impl Checker<'_> {
         })
     }
 
-    /// The text at `key`, or the default, through `parse`; `None` if it is wrong.
+    /// The text at `key` through `parse`, or the default; `None` if it is wrong.
     fn text_or<T>(
         &mut self,
         key: &'static str,
-        default: impl FnOnce() -> Result<String, String>,
+        default: impl FnOnce() -> Result<T, String>,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
         if self.written.contains_key(key) {
             return self.text(key, parse);
         }
-        let parsed = default().and_then(|text| parse(&text));
-        self.keep(key, parsed)
+        self.keep(key, default())
     }
 
     fn text<T>(
@@ -408,8 +407,7 @@ mod tests {
 
     #[test]
     fn node_id_defaults_to_the_hostname() {
-        let hostname = values::hostname().unwrap();
-        assert_eq!(load("").unwrap().node_id.as_str(), hostname);
+        assert_eq!(load("").unwrap().node_id, values::hostname().unwrap());
     }
 
     #[test]

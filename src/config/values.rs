@@ -29,14 +29,11 @@ pub fn group(text: &str) -> Result<GroupName, String> {
     text.parse().map_err(|error| format!("{text:?} {error}"))
 }
 
-pub(super) fn hostname() -> Result<String, String> {
+pub(super) fn hostname() -> Result<NodeId, String> {
     let unusable = |why: &str| format!("the hostname is not a valid node_id: {why}; set node_id");
     let name = nix::unistd::gethostname().map_err(|errno| unusable(errno.desc()))?;
     let name = name.into_string().map_err(|_| unusable("it is not UTF-8"))?;
-    match name.parse::<NodeId>() {
-        Ok(_) => Ok(name),
-        Err(error) => Err(unusable(&format!("it {error}"))),
-    }
+    name.parse().map_err(|error| unusable(&format!("it {error}")))
 }
 
 pub(super) fn node_id(text: &str) -> Result<NodeId, String> {

@@ -266,8 +266,7 @@ impl ControlServer {
     /// The listener stays ready, so no event will come: a timer resumes accepting.
     fn pause_accepting(&mut self, error: &io::Error, now: Time) {
         self.accept_at = Some(now + ACCEPT_PAUSE);
-        if !self.accept_failing {
-            self.accept_failing = true;
+        if !std::mem::replace(&mut self.accept_failing, true) {
             log::warn!("control: cannot accept connections: {error}; clients have to wait");
         }
     }

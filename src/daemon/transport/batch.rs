@@ -4,6 +4,7 @@ use std::io::IoSliceMut;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
+use arrayvec::ArrayVec;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::libc::c_int;
@@ -26,7 +27,7 @@ const SLOT: usize = DATAGRAM_MAX + 1;
 pub(super) struct Batch {
     slots: [[u8; SLOT]; BATCH_MAX],
     headers: MultiHeaders<SockaddrStorage>,
-    arrivals: [Option<Arrival>; BATCH_MAX],
+    arrivals: ArrayVec<Arrival, BATCH_MAX>,
     /// The first datagram that was not returned yet.
     next: usize,
 }
@@ -46,14 +47,14 @@ impl Batch {
         Batch {
             slots: [[0; SLOT]; BATCH_MAX],
             headers: MultiHeaders::preallocate(BATCH_MAX, Some(cmsg_space!(c_int))),
-            arrivals: [None; BATCH_MAX],
-            next: BATCH_MAX,
+            arrivals: ArrayVec::new(),
+            next: 0,
         }
     }
 
     /// Whether all of it was returned.
     pub(super) fn is_empty(&self) -> bool {
-        !matches!(self.arrivals.get(self.next), Some(Some(_)))
+        self.next == self.arrivals.len()
     }
 
     /// Replaces the batch by the datagrams that wait in `socket`, and returns whether there may
@@ -63,26 +64,26 @@ impl Batch {
     ///
     /// `EAGAIN` if nothing waits. The batch is empty after an error.
     pub(super) fn refill(&mut self, socket: &impl AsRawFd) -> nix::Result<bool> {
-        self.arrivals = [None; BATCH_MAX];
+        self.arrivals.clear();
         self.next = 0;
         let mut slots = self.slots.each_mut().map(|slot| [IoSliceMut::new(slot)]);
         let flags = MsgFlags::MSG_DONTWAIT;
         let received =
             recvmmsg(socket.as_raw_fd(), &mut self.headers, slots.iter_mut(), flags, None)?;
-        for (arrival, message) in self.arrivals.iter_mut().zip(received) {
+        for message in received {
             let sender = message.address.as_ref().and_then(address::internet);
             // A datagram of the internet protocols has a sender.
             let sender = sender.ok_or(Errno::EAFNOSUPPORT)?;
             // The socket requests the hop count. A datagram without one is rejected.
             let hops = hops(&message).unwrap_or(0);
-            *arrival = Some(Arrival { length: message.bytes, sender, hops });
+            self.arrivals.push(Arrival { length: message.bytes, sender, hops });
         }
-        Ok(self.arrivals.iter().all(Option::is_some))
+        Ok(self.arrivals.is_full())
     }
 
     /// The next datagram.
     pub(super) fn take(&mut self) -> Option<(&[u8], Arrival)> {
-        let arrival = self.arrivals.get_mut(self.next)?.take()?;
+        let arrival = *self.arrivals.get(self.next)?;
         let datagram = self.slots.get(self.next)?.get(..arrival.length)?;
         self.next += 1;
         Some((datagram, arrival))

@@ -45,12 +45,6 @@ struct Port {
     failed: bool,
 }
 
-#[derive(Debug)]
-enum State {
-    Open(Box<Port>),
-    Closed(Problem),
-}
-
 /// Where a link joined the group.
 #[derive(Debug)]
 struct Place {
@@ -72,7 +66,8 @@ pub(super) struct Link {
     own: Option<Rc<Mark>>,
     /// Where it last joined, kept while it is closed.
     last: Option<Place>,
-    state: State,
+    /// The open socket, or why there is none.
+    port: Result<Box<Port>, Problem>,
     health: SendHealth,
 }
 
@@ -92,19 +87,19 @@ impl Link {
             name,
             own,
             last: None,
-            state: State::Closed(Problem::Unknown),
+            port: Err(Problem::Unknown),
             health: SendHealth::default(),
         }
     }
 
     /// Where the socket is; none if it is closed.
     pub(super) fn endpoint(&self) -> Option<Endpoint> {
-        self.port().map(|port| port.endpoint)
+        self.port.as_ref().ok().map(|port| port.endpoint)
     }
 
     /// Whether datagrams leave through it, as far as the kernel reports.
     pub(super) fn reaches_group(&self) -> bool {
-        self.port().is_some() && !self.health.is_mute()
+        self.port.is_ok() && !self.health.is_mute()
     }
 
     /// Whether events under this token are its socket's.
@@ -114,19 +109,19 @@ impl Link {
 
     /// Whether there may be datagrams to receive.
     pub(super) fn is_readable(&self) -> bool {
-        self.port().is_some_and(|port| port.readable || !port.batch.is_empty())
+        self.port.as_ref().is_ok_and(|port| port.readable || !port.batch.is_empty())
     }
 
     /// Whether something happened that a rescan should check soon.
     pub(super) fn needs_rescan(&self) -> bool {
-        self.port().is_some_and(|port| port.failed) || self.health.has_news()
+        self.port.as_ref().is_ok_and(|port| port.failed) || self.health.has_news()
     }
 
     /// The link as the status shows it.
     pub(super) fn report(&self) -> InterfaceReport {
-        let problem = match &self.state {
-            State::Open(_) => self.health.failure().map(|failure| failure.to_string()),
-            State::Closed(problem) => Some(problem.to_string()),
+        let problem = match &self.port {
+            Ok(_) => self.health.failure().map(|failure| failure.to_string()),
+            Err(problem) => Some(problem.to_string()),
         };
         InterfaceReport {
             name: self.label().to_owned(),
@@ -138,14 +133,14 @@ impl Link {
 
     /// Announces the membership again, unless that was just done.
     pub(super) fn announce_anew(&mut self, now: Time) {
-        if let State::Open(port) = &mut self.state {
+        if let Ok(port) = &mut self.port {
             port.renew_membership(self.group.ip(), now, REJOIN_PAUSE);
         }
     }
 
     /// The socket's event came.
     pub(super) fn handle_readable(&mut self) {
-        if let State::Open(port) = &mut self.state {
+        if let Ok(port) = &mut self.port {
             port.readable = true;
         }
     }
@@ -167,7 +162,7 @@ impl Link {
 
     /// Sends with the socket. None if it is closed, else whether the kernel accepted the datagram.
     pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
-        let State::Open(port) = &mut self.state else { return None };
+        let Ok(port) = &mut self.port else { return None };
         let result = socket::send(&port.socket, datagram, self.group, port.endpoint)
             .map_err(|error| SendFailure::from(&error));
         self.health.record(result);
@@ -177,7 +172,7 @@ impl Link {
     /// Whether there is a datagram to return. Reads from the socket if none is left from the last
     /// read.
     pub(super) fn has_datagram(&mut self) -> bool {
-        let State::Open(port) = &mut self.state else { return false };
+        let Ok(port) = &mut self.port else { return false };
         if port.batch.is_empty() && port.readable {
             port.read();
         }
@@ -186,16 +181,9 @@ impl Link {
 
     /// The next datagram and where it arrived.
     pub(super) fn take(&mut self) -> Option<(&[u8], Arrival, Endpoint)> {
-        let State::Open(port) = &mut self.state else { return None };
+        let Ok(port) = &mut self.port else { return None };
         let (datagram, arrival) = port.batch.take()?;
         Some((datagram, arrival, port.endpoint))
-    }
-
-    fn port(&self) -> Option<&Port> {
-        match &self.state {
-            State::Open(port) => Some(port),
-            State::Closed(_) => None,
-        }
     }
 
     fn label(&self) -> &str {
@@ -255,13 +243,11 @@ impl Link {
         if last.interface != self.label() {
             return Some(JoinCause::Rerouted);
         }
-        match &mut self.state {
-            State::Closed(_) => Some(JoinCause::Recovered),
-            State::Open(port) if port.endpoint.index != endpoint.index => {
-                Some(JoinCause::Recreated)
-            }
-            State::Open(port) if port.endpoint != endpoint => Some(JoinCause::Readdressed),
-            State::Open(port) => {
+        match &mut self.port {
+            Err(_) => Some(JoinCause::Recovered),
+            Ok(port) if port.endpoint.index != endpoint.index => Some(JoinCause::Recreated),
+            Ok(port) if port.endpoint != endpoint => Some(JoinCause::Readdressed),
+            Ok(port) => {
                 port.renew_membership(group, now, REJOIN_INTERVAL);
                 port.failed.then_some(JoinCause::SocketFailed)
             }
@@ -274,25 +260,25 @@ impl Link {
         registry.register(&mut socket, self.token, Interest::READABLE).map_err(refused)?;
         let (joined_at, readable, batch, failed) = (now, false, Batch::new(), false);
         let port = Port { socket, endpoint, joined_at, readable, batch, failed };
-        self.replace(State::Open(Box::new(port)), registry);
+        self.replace(Ok(Box::new(port)), registry);
         self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
         Ok(())
     }
 
     /// Closes the socket, and reports it unless that was known.
     fn lose(&mut self, problem: Problem, registry: &Registry) -> Option<LinkEvent> {
-        if matches!(&self.state, State::Closed(before) if *before == problem) {
+        if self.port.as_ref().is_err_and(|before| *before == problem) {
             return None;
         }
-        self.replace(State::Closed(problem.clone()), registry);
+        self.replace(Err(problem.clone()), registry);
         Some(LinkEvent::Lost(problem))
     }
 
-    /// Every change of state goes through here: it closes an open socket, and forgets the results
-    /// of its sends.
-    fn replace(&mut self, state: State, registry: &Registry) {
+    /// Every change of socket goes through here: it closes an open one, and forgets the results of
+    /// its sends.
+    fn replace(&mut self, port: Result<Box<Port>, Problem>, registry: &Registry) {
         self.health = SendHealth::default();
-        if let State::Open(mut port) = std::mem::replace(&mut self.state, state) {
+        if let Ok(mut port) = std::mem::replace(&mut self.port, port) {
             // The hook's child may hold a copy of the descriptor until its exec, so closing the
             // socket would leave it registered. Fails only if it is not registered.
             let _ = registry.deregister(&mut port.socket);
