@@ -173,8 +173,7 @@ impl Connection {
     /// A watcher must not send anything: its end of file, or any byte, ends the watch.
     fn check_silence(&mut self) {
         match (&self.stream).read(&mut [0]) {
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) if is_transient(&error) => {}
             _ => self.stage = Stage::Closed,
         }
     }
@@ -213,4 +212,8 @@ pub(super) fn encode(message: &impl Serialize) -> Option<Vec<u8>> {
             None
         }
     }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
