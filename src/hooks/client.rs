@@ -10,9 +10,9 @@ use log::Level;
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::group::{KILL_GRACE, KILL_WAIT, Subject};
+use super::group::{KILL_GRACE, KILL_WAIT};
 use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
-use super::{HookFinished, run};
+use super::{HookFinished, Task};
 use crate::time::Time;
 
 /// How long a run waits for a hook-runner that cannot be reached, where the hook's own time limit
@@ -63,7 +63,7 @@ pub struct HookClient {
 /// A run that the hook-runner is asked for.
 #[derive(Debug)]
 struct Exchange {
-    subject: Subject,
+    task: Task,
     request: Request,
     started: Time,
     /// When it is to be over at the latest, where it was cut short.
@@ -133,11 +133,11 @@ impl HookClient {
     /// Asks for the run. Only to be called when the run before is finished.
     pub fn start(&mut self, request: RunRequest, now: Time) {
         if let Some(exchange) = &self.exchange {
-            let (task, subject) = (request.task, &exchange.subject);
-            return log::error!("{task} was requested while {subject} is not finished: dropped");
+            let (task, earlier) = (request.task, exchange.task);
+            return log::error!("{task} was requested while {earlier} is not finished: dropped");
         }
         self.exchange = Some(Exchange {
-            subject: Subject::from(&request.task),
+            task: request.task,
             request: Request::Run(Box::new(request)),
             started: now,
             cut_off: None,
@@ -165,7 +165,7 @@ impl HookClient {
         exchange.cut_off = Some(end);
         *give_up_at = (*give_up_at).min(end);
         if let Err(error) = protocol::send(stream, &Request::CutShort(by.since(now))) {
-            exchange.subject.log(Level::Error, format_args!("cannot be cut short: {error}"));
+            exchange.task.log(Level::Error, format_args!("cannot be cut short: {error}"));
         }
     }
 
@@ -228,7 +228,7 @@ impl HookClient {
             }
             Err(source) if now < *give_up_at => {
                 exchange
-                    .subject
+                    .task
                     .log(Level::Debug, format_args!("waits for the hook-runner: {source}"));
                 *retry_at = (now + *pause).min(*give_up_at);
                 *pause = (*pause * 2).min(RETRY_MAX);
@@ -269,7 +269,7 @@ impl HookClient {
         if let Some(exchange) = self.exchange.take() {
             // A hook-runner in this process has logged it.
             if matches!(self.door, Door::Socket { .. }) {
-                run::log_end(&exchange.subject, &finished);
+                finished.log(&exchange.task);
             }
             self.is_in_vain = false;
             self.finished = Some(finished);
@@ -286,9 +286,9 @@ impl HookClient {
         };
         let predicate = format!("{what}: {error}");
         if self.is_in_vain {
-            exchange.subject.log(Level::Error, predicate);
+            exchange.task.log(Level::Error, predicate);
         } else {
-            log::error!("{} {predicate}", exchange.subject);
+            log::error!("{} {predicate}", exchange.task);
         }
         self.is_in_vain = true;
         self.is_refused = matches!(error, ClientError::Refused(_));
@@ -364,7 +364,6 @@ mod tests {
     use mio::{Events, Poll};
     use tempfile::TempDir;
 
-    use super::super::Task;
     use super::super::testing::{demoted, elected, request};
     use super::*;
     use crate::core::hook::HookOutcome;

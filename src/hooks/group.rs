@@ -1,6 +1,6 @@
 //! Ending the process group of a run, and reaping what is left of it.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::time::Duration;
 
 use log::Level;
@@ -9,8 +9,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid};
 
+use super::run::Task;
 use super::stat;
-use super::task::{Lane, Task};
 use crate::time::Time;
 
 /// From TERM to KILL for a group that must end.
@@ -27,37 +27,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Most processes reaped at a time; the next call reaps more.
 const REAPED_MAX: usize = 1024;
 
-/// What a log line is about.
-#[derive(Debug, Clone)]
-pub(super) struct Subject {
-    name: String,
-    lane: Lane,
-}
-
-impl Subject {
-    /// A hook that an earlier life left running.
-    pub(super) fn leftover() -> Self {
-        Subject { name: "hook of an earlier daemon".to_owned(), lane: Lane::Hook }
-    }
-
-    /// Logs a line: the subject and `predicate`.
-    pub(super) fn log(&self, level: Level, predicate: impl Display) {
-        log::log!(self.lane.loudness(level), "{self} {predicate}");
-    }
-}
-
-impl Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
-impl From<&Task> for Subject {
-    fn from(task: &Task) -> Self {
-        Subject { name: task.to_string(), lane: task.lane() }
-    }
-}
-
 /// A process group that is being ended: TERM, then KILL. If KILL does not end it, this reports it
 /// after [`KILL_WAIT`], and waits without limit: processes that still run still hold their
 /// resources.
@@ -66,7 +35,8 @@ impl From<&Task> for Subject {
 /// process nor the group needs it, which does not happen between two polls.
 #[derive(Debug)]
 pub(super) struct Ending {
-    subject: Subject,
+    /// None for a hook that an earlier life left running.
+    task: Option<Task>,
     group: Pid,
     stage: Stage,
     stage_end: Time,
@@ -85,16 +55,16 @@ enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Continues,
-    /// KILL has not ended it.
+    /// KILL has not ended it. Reported once.
     Stuck,
     Over,
 }
 
 impl Ending {
     /// Sends TERM to `group`. KILL follows at `kill_at`.
-    pub(super) fn begin(subject: Subject, group: Pid, kill_at: Time) -> Self {
+    pub(super) fn begin(task: Option<Task>, group: Pid, kill_at: Time) -> Self {
         let stage = Stage::Terminated;
-        let ending = Ending { subject, group, stage, stage_end: kill_at, next_look: None };
+        let ending = Ending { task, group, stage, stage_end: kill_at, next_look: None };
         ending.signal(Signal::SIGTERM);
         ending
     }
@@ -130,11 +100,11 @@ impl Ending {
     /// Takes the next step if it is due, without a poll.
     pub(super) fn advance(&mut self, now: Time) -> Progress {
         if now < self.stage_end {
-            return if self.is_stuck() { Progress::Stuck } else { Progress::Continues };
+            return Progress::Continues;
         }
         match self.stage {
             Stage::Terminated => {
-                self.subject.log(Level::Warn, "did not end on SIGTERM: sending SIGKILL");
+                self.log(Level::Warn, "did not end on SIGTERM: sending SIGKILL");
                 self.stage = Stage::Killed;
                 self.stage_end = now + KILL_WAIT;
                 self.signal(Signal::SIGKILL);
@@ -145,14 +115,16 @@ impl Ending {
                 Progress::Over
             }
             Stage::Killed | Stage::Stuck => {
-                if !self.is_stuck() {
-                    let predicate = "does not end on SIGKILL: nothing else runs in its place until \
-                                     it has ended";
-                    self.subject.log(Level::Error, predicate);
-                }
-                self.stage = Stage::Stuck;
                 self.stage_end = now + KILL_WAIT;
                 self.next_look = Some(self.stage_end);
+                if self.is_stuck() {
+                    return Progress::Continues;
+                }
+                self.stage = Stage::Stuck;
+                self.log(
+                    Level::Error,
+                    "does not end on SIGKILL: nothing else runs in its place until it has ended",
+                );
                 Progress::Stuck
             }
         }
@@ -167,8 +139,15 @@ impl Ending {
         match killpg(self.group, signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(error) => {
-                self.subject.log(Level::Error, format_args!("cannot be sent {signal}: {error}"));
+                self.log(Level::Error, format_args!("cannot be sent {signal}: {error}"));
             }
+        }
+    }
+
+    fn log(&self, level: Level, predicate: impl Display) {
+        match &self.task {
+            Some(task) => task.log(level, predicate),
+            None => log::log!(level, "hook of an earlier daemon {predicate}"),
         }
     }
 }

@@ -18,7 +18,7 @@ use std::process::Stdio;
 use log::Level;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::task::{Lane, Task};
+use super::run::{Lane, Task};
 use crate::logging;
 
 /// Where the journal accepts streams, see systemd-journald.service(8).

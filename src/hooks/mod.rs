@@ -25,7 +25,6 @@ pub mod runner;
 pub mod schedule;
 pub mod server;
 mod stat;
-pub mod task;
 mod took_over;
 
 use std::io;
@@ -43,9 +42,8 @@ pub use self::digest::Digest;
 use self::group::KILL_GRACE;
 pub use self::process::{HookProcess, HookSettings};
 use self::protocol::RunRequest;
-pub use self::run::{Forced, HookFinished};
+pub use self::run::{Forced, HookFinished, Lane, Lanes, Task};
 pub use self::server::HookServer;
-pub use self::task::{Lane, Lanes, Task};
 use crate::config::{self, Config};
 use crate::control_api::HookReport;
 use crate::core::hook::{HookOutcome, HookRun};

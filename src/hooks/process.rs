@@ -1,23 +1,30 @@
 //! The processes of hook, fence and check: the runs of each lane, one at a time.
 //!
+//! A run that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole
+//! process group. It is over only when nothing of the group is left: what a late child still does
+//! must not mix with the next run. The same holds for a run that is cut short. What a command
+//! leaves behind in time, such as a daemon it started, stays.
+//!
 //! If an earlier life of this process left a hook running, that hook is ended first, like one that
 //! overran its time limit.
 
+use std::io;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use log::Level;
 use nix::unistd::Pid;
 
 use super::HookNode;
-use super::group::{self, Ending, KILL_GRACE, Progress, Subject};
+use super::group::{self, Ending, KILL_GRACE, Progress};
+use super::journal::Output;
 use super::record::Record;
-use super::run::{self, HookFinished, Running};
-use super::task::{Lane, Lanes, Task};
+use super::run::{Forced, HookFinished, Lane, Lanes, Task};
 use super::took_over::TookOver;
 use crate::config::Config;
-use crate::core::hook::HookEvent;
+use crate::core::hook::{HookEvent, HookOutcome};
+use crate::os::notify::NOT_INHERITED;
 use crate::time::Time;
 
 /// The commands to run, and their time limits.
@@ -116,7 +123,7 @@ impl HookProcess {
     pub fn is_stuck(&self, lane: Lane) -> bool {
         let leftover = self.leftover.as_ref().filter(|_| lane == Lane::Hook);
         leftover.is_some_and(Ending::is_stuck)
-            || self.slots[lane].running.as_ref().is_some_and(|running| running.is_lost)
+            || self.slots[lane].running.as_ref().is_some_and(Running::is_stuck)
     }
 
     /// The command that took over last, if it also runs for the events that follow: it may no
@@ -151,13 +158,12 @@ impl HookProcess {
         match Running::start(task, node, &command, self.settings.timeout(lane), now) {
             Ok(running) => {
                 if lane == Lane::Hook {
-                    self.note(&running.child);
+                    self.note(&running);
                 }
                 self.slots[lane].running = Some(running);
             }
             Err(error) => {
-                Subject::from(task)
-                    .log(Level::Error, format_args!("did not run: cannot start /bin/sh: {error}"));
+                task.log(Level::Error, format_args!("did not run: cannot start /bin/sh: {error}"));
                 self.slots[lane].finished = Some(HookFinished::not_run(Duration::ZERO));
             }
         }
@@ -192,7 +198,7 @@ impl HookProcess {
     /// A SIGCHLD arrived.
     pub fn handle_child_signal(&mut self, now: Time) {
         self.handle_timeout(now);
-        let own: Vec<Pid> = self.running().map(|running| run::pid(&running.child)).collect();
+        let own: Vec<Pid> = self.running().map(Running::group).collect();
         group::reap_strays(&own);
     }
 
@@ -200,11 +206,19 @@ impl HookProcess {
     pub fn handle_timeout(&mut self, now: Time) {
         self.end_leftover(now);
         for lane in Lane::ALL {
-            let Some(mut running) = self.slots[lane].running.take() else { continue };
+            let slot = &mut self.slots[lane];
+            let Some(running) = &mut slot.running else { continue };
             match running.advance(now) {
-                Progress::Continues => self.slots[lane].running = Some(running),
-                Progress::Stuck => self.lose(lane, running, now),
-                Progress::Over => self.finish(lane, running, now),
+                Progress::Continues => {}
+                // Its end is not reported a second time.
+                Progress::Stuck => slot.finished = Some(running.lose(now)),
+                Progress::Over => {
+                    slot.finished = running.finish(now).or(slot.finished);
+                    slot.running = None;
+                    if lane == Lane::Hook {
+                        self.clear_note();
+                    }
+                }
             }
         }
     }
@@ -234,32 +248,8 @@ impl HookProcess {
         self.clear_note();
     }
 
-    fn finish(&mut self, lane: Lane, running: Running, now: Time) {
-        if running.is_lost {
-            running.subject.log(Level::Warn, "has ended");
-        } else {
-            let finished = running.finished(now);
-            run::log_end(&running.subject, &finished);
-            self.slots[lane].finished = Some(finished);
-        }
-        if lane == Lane::Hook {
-            self.clear_note();
-        }
-    }
-
-    /// Reports a run that KILL does not end, once, and continues to wait for it.
-    fn lose(&mut self, lane: Lane, mut running: Running, now: Time) {
-        if !running.is_lost {
-            running.is_lost = true;
-            let lost = running.lost(now);
-            run::log_end(&running.subject, &lost);
-            self.slots[lane].finished = Some(lost);
-        }
-        self.slots[lane].running = Some(running);
-    }
-
-    fn note(&self, shell: &Child) {
-        if let Err(error) = self.record.write(run::pid(shell)) {
+    fn note(&self, hook: &Running) {
+        if let Err(error) = self.record.write(hook.group()) {
             log::warn!(
                 "cannot write {}: {error}; if this process is killed now, its successor may run \
                  the next hook at the same time as this one",
@@ -276,6 +266,165 @@ impl HookProcess {
     }
 }
 
+/// A run in progress: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
+#[derive(Debug)]
+struct Running {
+    task: Task,
+    child: Child,
+    started: Time,
+    timeout: Duration,
+    shell: Shell,
+    /// Why and how it is being ended by force, if it is.
+    ending: Option<(Forced, Ending)>,
+}
+
+/// The shell, the only process of the group that is our child for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shell {
+    Running,
+    /// It ended, if known with this exit status.
+    Ended(Option<i32>),
+}
+
+impl Running {
+    /// Starts `command` for `task` on `node`.
+    fn start(
+        task: &Task,
+        node: &HookNode,
+        command: &str,
+        timeout: Duration,
+        now: Time,
+    ) -> io::Result<Self> {
+        use std::os::unix::process::CommandExt;
+
+        let output = Output::of(task);
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(command).process_group(0);
+        shell.stdin(Stdio::null()).stdout(output.stdio()).stderr(output.stdio());
+        for name in NOT_INHERITED {
+            shell.env_remove(name);
+        }
+        let child = shell.envs(task.environment(node)).spawn()?;
+        task.log(Level::Debug, format_args!("starts as process {}", child.id()));
+        let (task, shell, ending) = (*task, Shell::Running, None);
+        Ok(Running { task, child, started: now, timeout, shell, ending })
+    }
+
+    /// The process group, which has the shell's number. A process id is positive and fits; zero or
+    /// less would mean other processes than this one.
+    fn group(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
+    }
+
+    /// Whether KILL has not ended it, which is reported as its result.
+    fn is_stuck(&self) -> bool {
+        self.ending.as_ref().is_some_and(|(_, ending)| ending.is_stuck())
+    }
+
+    /// Checks what has ended, then does what is due. In this order: a hook that ended in time did
+    /// so even if the daemon was kept from noticing until now.
+    fn advance(&mut self, now: Time) -> Progress {
+        self.reap();
+        let has_shell_ended = self.shell != Shell::Running;
+        match &mut self.ending {
+            None if has_shell_ended => Progress::Over,
+            None => {
+                if now >= self.started + self.timeout {
+                    let limit = humantime::format_duration(self.timeout);
+                    self.task.log(
+                        Level::Warn,
+                        format_args!("exceeded its time limit of {limit}: sending SIGTERM"),
+                    );
+                    self.end(Forced::Overran, now + KILL_GRACE);
+                }
+                Progress::Continues
+            }
+            Some((_, ending)) if has_shell_ended => ending.look(now),
+            Some((_, ending)) => ending.advance(now),
+        }
+    }
+
+    /// Sends TERM now, unless that was done, and KILL at `by`. A run that has ended by itself is
+    /// left as it is.
+    fn cut_short(&mut self, by: Time) {
+        self.reap();
+        match &mut self.ending {
+            Some((_, ending)) => ending.hasten(by),
+            None if self.shell == Shell::Running => {
+                self.task.log(Level::Warn, "is cut short: sending SIGTERM");
+                self.end(Forced::CutShort, by);
+            }
+            None => {}
+        }
+    }
+
+    /// When [`advance`](Self::advance) is next due.
+    fn next_timeout(&self) -> Time {
+        self.ending
+            .as_ref()
+            .map_or(self.started + self.timeout, |(_, ending)| ending.next_timeout())
+    }
+
+    /// KILL does not end it. Returns what is reported instead of its end.
+    fn lose(&self, now: Time) -> HookFinished {
+        let lost =
+            HookFinished { forced: self.forced(), ..HookFinished::lost(now.since(self.started)) };
+        lost.log(&self.task);
+        lost
+    }
+
+    /// It is over. Returns how it ended, unless that was reported before.
+    fn finish(&self, now: Time) -> Option<HookFinished> {
+        if self.is_stuck() {
+            self.task.log(Level::Warn, "has ended");
+            return None;
+        }
+        let exit = match self.shell {
+            Shell::Running => None,
+            Shell::Ended(exit) => exit,
+        };
+        let outcome = match (exit, self.forced()) {
+            (Some(0), None) => HookOutcome::Succeeded,
+            _ => HookOutcome::Failed,
+        };
+        let took = now.since(self.started);
+        let finished = HookFinished { outcome, exit, took, forced: self.forced() };
+        finished.log(&self.task);
+        Some(finished)
+    }
+
+    fn forced(&self) -> Option<Forced> {
+        self.ending.as_ref().map(|(forced, _)| *forced)
+    }
+
+    fn reap(&mut self) {
+        if self.shell != Shell::Running {
+            return;
+        }
+        match self.child.try_wait() {
+            Ok(None) => {}
+            Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
+            Err(error) => {
+                self.task
+                    .log(Level::Error, format_args!("ended with an unknown exit status: {error}"));
+                self.shell = Shell::Ended(None);
+            }
+        }
+    }
+
+    fn end(&mut self, forced: Forced, kill_at: Time) {
+        let ending = Ending::begin(Some(self.task), self.group(), kill_at);
+        self.ending = Some((forced, ending));
+    }
+}
+
+/// The exit status as a shell reports it: 128 and the signal for a process that a signal ended.
+fn exit_number(status: ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+}
+
 /// Begins to end the hook that is noted in `record`, if it still runs.
 fn leftover(record: &Record, now: Time) -> Option<Ending> {
     match record.find() {
@@ -283,7 +432,7 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
             log::warn!(
                 "a hook of an earlier daemon still runs as process {group}: sending SIGTERM"
             );
-            let mut ending = Ending::begin(Subject::leftover(), group, now + KILL_GRACE);
+            let mut ending = Ending::begin(None, group, now + KILL_GRACE);
             // It is not our child, so no signal reports its end: it must be polled.
             ending.look(now);
             Some(ending)
@@ -303,17 +452,14 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
 mod tests {
     use std::fs;
     use std::path::Path;
-    use std::process::Command;
     use std::thread::sleep;
 
     use nix::sys::signal::Signal;
     use tempfile::TempDir;
 
     use super::super::group::KILL_WAIT;
-    use super::super::run::Forced;
     use super::super::testing::{demoted, elected, node};
     use super::*;
-    use crate::core::hook::HookOutcome;
     use crate::types::{Role, Term};
 
     const START: Time = Time::from_millis(1_000);

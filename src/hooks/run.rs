@@ -1,25 +1,197 @@
-//! One run of a command: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
+//! What runs: the command, and the variables of its environment; and how a run ended.
 //!
-//! A run that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole
-//! process group, and it is over only when nothing of the group is left: what a late child still
-//! does must not mix with the next run. So it is with a run that is cut short. What a command
-//! leaves behind in time, such as a daemon it started, is its own business and stays.
+//! Each command has its own lane. A lane has one run at a time, and the lanes run beside each
+//! other: a slow hook delays neither the fence command nor the check.
 
-use std::io;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use log::Level;
-use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::HookNode;
-use super::group::{Ending, KILL_GRACE, Progress, Subject};
-use super::journal::Output;
-use super::task::{Environment, Task};
-use crate::core::hook::HookOutcome;
-use crate::os::notify::NOT_INHERITED;
-use crate::time::Time;
+use crate::core::hook::{HookOutcome, HookRun};
+use crate::types::{NodeId, Role, Term};
+
+/// The variables of one run.
+pub(super) type Environment = Vec<(&'static str, String)>;
+
+/// The command of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// The hook.
+    Hook,
+    /// The fence command.
+    Fence,
+    /// The health check.
+    Check,
+}
+
+/// One value for each lane, in the order of [`Lane::ALL`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lanes<T>(pub [T; Lane::ALL.len()]);
+
+/// One run of a command. Every part is a checked type: no part can name a command or a variable, or
+/// contain a line break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Task {
+    /// Of the hook.
+    Hook(HookRun),
+    /// Of the fence command.
+    Fence {
+        /// The term of the leadership whose hooks have not released.
+        term: Term,
+    },
+    /// Of the health check.
+    Check {
+        /// `LANELECT_ROLE`: `leader` or `follower`.
+        role: Role,
+        /// `LANELECT_TERM`.
+        term: Term,
+    },
+}
+
+impl Lane {
+    /// Every lane.
+    pub const ALL: [Lane; 3] = [Lane::Hook, Lane::Fence, Lane::Check];
+
+    /// The log level for a line that would be logged at `level`. A check runs every second, and its
+    /// failures repeat as often. Only changes are logged at the usual level, by the module that
+    /// counts.
+    pub(super) fn loudness(self, level: Level) -> Level {
+        match self {
+            Lane::Hook | Lane::Fence => level,
+            Lane::Check => level.max(Level::Debug),
+        }
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Lane::Hook => "hook",
+            Lane::Fence => "fence",
+            Lane::Check => "check",
+        })
+    }
+}
+
+impl<T> Lanes<T> {
+    /// Calls `make` for each lane.
+    pub fn of(make: impl FnMut(Lane) -> T) -> Self {
+        Lanes(Lane::ALL.map(make))
+    }
+
+    /// The same if `make` may fail.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `make`.
+    pub fn try_of<E>(make: impl FnMut(Lane) -> Result<T, E>) -> Result<Self, E> {
+        let [hook, fence, check] = Lane::ALL.map(make);
+        Ok(Lanes([hook?, fence?, check?]))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
+}
+
+impl<T: PartialEq> Lanes<T> {
+    /// The lane of this value.
+    pub fn lane_of(&self, value: &T) -> Option<Lane> {
+        Lane::ALL.into_iter().find(|lane| self[*lane] == *value)
+    }
+}
+
+impl<T> Index<Lane> for Lanes<T> {
+    type Output = T;
+
+    fn index(&self, lane: Lane) -> &T {
+        &self.0[lane as usize]
+    }
+}
+
+impl<T> IndexMut<Lane> for Lanes<T> {
+    fn index_mut(&mut self, lane: Lane) -> &mut T {
+        &mut self.0[lane as usize]
+    }
+}
+
+impl Task {
+    /// The lane that it runs in.
+    pub const fn lane(&self) -> Lane {
+        match self {
+            Task::Hook(_) => Lane::Hook,
+            Task::Fence { .. } => Lane::Fence,
+            Task::Check { .. } => Lane::Check,
+        }
+    }
+
+    /// `LANELECT_TERM`.
+    pub const fn term(&self) -> Term {
+        match self {
+            Task::Hook(run) => run.term,
+            Task::Fence { term } | Task::Check { term, .. } => *term,
+        }
+    }
+
+    /// `LANELECT_EVENT`.
+    pub(super) fn event(&self) -> String {
+        match self {
+            Task::Hook(run) => run.event.to_string(),
+            Task::Fence { .. } | Task::Check { .. } => self.lane().to_string(),
+        }
+    }
+
+    /// The variables that describe the run on `node` to the command.
+    pub(super) fn environment(&self, node: &HookNode) -> Environment {
+        let mut variables = match self {
+            Task::Hook(run) => hook_variables(run),
+            Task::Fence { term } => vec![
+                ("LANELECT_REASON", "grace-overrun".to_owned()),
+                ("LANELECT_TERM", term.to_string()),
+            ],
+            Task::Check { role, term } => {
+                vec![("LANELECT_ROLE", role.to_string()), ("LANELECT_TERM", term.to_string())]
+            }
+        };
+        variables.extend([
+            ("LANELECT_EVENT", self.event()),
+            ("LANELECT_NODE_ID", node.node_id.to_string()),
+            ("LANELECT_GROUP", node.group.to_string()),
+            ("LANELECT_INTERFACE", node.interfaces.join(" ")),
+        ]);
+        variables
+    }
+
+    /// Logs a line: the name of the run, and `predicate`.
+    pub(super) fn log(&self, level: Level, predicate: impl fmt::Display) {
+        log::log!(self.lane().loudness(level), "{self} {predicate}");
+    }
+}
+
+/// The name in the log.
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Task::Hook(HookRun { event, reason, term, .. }) => {
+                write!(f, "hook for {event} ({reason}, term {term})")
+            }
+            Task::Fence { term } => write!(f, "fence command for term {term}"),
+            Task::Check { .. } => f.write_str("check"),
+        }
+    }
+}
 
 /// How one run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,185 +240,79 @@ impl HookFinished {
     pub const fn not_run(took: Duration) -> Self {
         HookFinished { outcome: HookOutcome::NotRun, exit: None, took, forced: None }
     }
-}
 
-/// A process id is positive and fits; zero or less would mean other processes than this one.
-pub(super) fn pid(child: &Child) -> Pid {
-    Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX))
-}
-
-/// Tells the log how a run ended.
-pub(super) fn log_end(subject: &Subject, finished: &HookFinished) {
-    let took = finished.took.as_millis();
-    match finished.outcome {
-        HookOutcome::Succeeded => {
-            subject.log(Level::Info, format_args!("succeeded in {took} ms"));
-        }
-        HookOutcome::NotRun => {
-            subject.log(
-                Level::Warn,
-                format_args!("did not run: it could not be started within {took} ms"),
-            );
-        }
-        HookOutcome::Lost => {
-            subject.log(
-                Level::Error,
-                format_args!("has an unknown result after {took} ms: it may still run"),
-            );
-        }
-        HookOutcome::Failed => {
-            let cause = match finished.forced {
-                Some(Forced::Overran) => " because it exceeded its time limit",
-                Some(Forced::CutShort) => " because it was cut short",
-                None => "",
-            };
-            let exit = finished.exit.map_or(String::new(), |exit| format!(": exit status {exit}"));
-            subject.log(Level::Warn, format_args!("failed{cause}{exit} after {took} ms"));
-        }
-    }
-}
-
-/// A run under way: `/bin/sh -c COMMAND` in a process group of its own, under a time limit.
-#[derive(Debug)]
-pub(super) struct Running {
-    pub(super) subject: Subject,
-    pub(super) child: Child,
-    started: Time,
-    timeout: Duration,
-    shell: Shell,
-    /// Where it is being ended by force.
-    ending: Option<(Forced, Ending)>,
-    /// Whether it was reported as one that KILL does not end.
-    pub(super) is_lost: bool,
-}
-
-/// The shell, the only process of the group that is our child for certain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shell {
-    Running,
-    /// It ended, as far as known with this exit status.
-    Ended(Option<i32>),
-}
-
-impl Running {
-    /// Starts `command` for `task` on `node`.
-    pub(super) fn start(
-        task: &Task,
-        node: &HookNode,
-        command: &str,
-        timeout: Duration,
-        now: Time,
-    ) -> io::Result<Self> {
-        let child = spawn(command, task.environment(node), &Output::of(task))?;
-        let subject = Subject::from(task);
-        subject.log(Level::Debug, format_args!("starts as process {}", child.id()));
-        let (shell, ending, is_lost) = (Shell::Running, None, false);
-        Ok(Running { subject, child, started: now, timeout, shell, ending, is_lost })
-    }
-
-    /// Looks what ended, then does what is due. In this order: a hook that ended in time did so
-    /// even where the daemon was kept from noticing until now.
-    pub(super) fn advance(&mut self, now: Time) -> Progress {
-        self.reap();
-        let has_shell_ended = self.shell != Shell::Running;
-        match &mut self.ending {
-            None if has_shell_ended => Progress::Over,
-            None => {
-                if now >= self.started + self.timeout {
-                    self.overrun(now);
-                }
-                Progress::Continues
+    /// Logs how the run of `task` ended.
+    pub(super) fn log(&self, task: &Task) {
+        let took = self.took.as_millis();
+        let (level, predicate) = match self.outcome {
+            HookOutcome::Succeeded => (Level::Info, format!("succeeded in {took} ms")),
+            HookOutcome::NotRun => {
+                (Level::Warn, format!("did not run: it could not be started within {took} ms"))
             }
-            Some((_, ending)) if has_shell_ended => ending.look(now),
-            Some((_, ending)) => ending.advance(now),
-        }
-    }
-
-    /// Sends TERM now, unless that was done, and KILL at `by`. A run that has ended by itself is
-    /// left at that.
-    pub(super) fn cut_short(&mut self, by: Time) {
-        self.reap();
-        match &mut self.ending {
-            Some((_, ending)) => ending.hasten(by),
-            None if self.shell == Shell::Running => {
-                self.subject.log(Level::Warn, "is cut short: sending SIGTERM");
-                self.end(Forced::CutShort, by);
+            HookOutcome::Lost => {
+                (Level::Error, format!("has an unknown result after {took} ms: it may still run"))
             }
-            None => {}
-        }
-    }
-
-    /// When [`advance`](Self::advance) is next due.
-    pub(super) fn next_timeout(&self) -> Time {
-        self.ending
-            .as_ref()
-            .map_or(self.started + self.timeout, |(_, ending)| ending.next_timeout())
-    }
-
-    /// What is reported of it where KILL does not end it.
-    pub(super) fn lost(&self, now: Time) -> HookFinished {
-        let forced = self.ending.as_ref().map(|(forced, _)| *forced);
-        HookFinished { forced, ..HookFinished::lost(now.since(self.started)) }
-    }
-
-    /// How it ended, once it is over.
-    pub(super) fn finished(&self, now: Time) -> HookFinished {
-        let exit = match self.shell {
-            Shell::Running => None,
-            Shell::Ended(exit) => exit,
+            HookOutcome::Failed => {
+                let cause = match self.forced {
+                    Some(Forced::Overran) => " because it exceeded its time limit",
+                    Some(Forced::CutShort) => " because it was cut short",
+                    None => "",
+                };
+                let exit = self.exit.map_or(String::new(), |exit| format!(": exit status {exit}"));
+                (Level::Warn, format!("failed{cause}{exit} after {took} ms"))
+            }
         };
-        let forced = self.ending.as_ref().map(|(forced, _)| *forced);
-        let outcome = match (exit, forced) {
-            (Some(0), None) => HookOutcome::Succeeded,
-            _ => HookOutcome::Failed,
-        };
-        HookFinished { outcome, exit, took: now.since(self.started), forced }
+        task.log(level, predicate);
+    }
+}
+
+fn hook_variables(run: &HookRun) -> Environment {
+    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
+    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
+    vec![
+        ("LANELECT_REASON", run.reason.to_string()),
+        ("LANELECT_ROLE", run.role.to_string()),
+        ("LANELECT_TERM", run.term.to_string()),
+        ("LANELECT_LEADER", id(run.leader)),
+        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
+        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{demoted, node};
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_empty() {
+        let empty: Vec<_> = Task::Hook(demoted(9))
+            .environment(&node())
+            .into_iter()
+            .filter_map(|(name, value)| value.is_empty().then_some(name))
+            .collect();
+        let expected = ["LANELECT_LEADER", "LANELECT_LEADER_ADDRESS", "LANELECT_PREVIOUS_LEADER"];
+        assert_eq!(empty, expected);
     }
 
-    fn reap(&mut self) {
-        if self.shell == Shell::Running {
-            match self.child.try_wait() {
-                Ok(None) => {}
-                Ok(Some(status)) => self.shell = Shell::Ended(exit_number(status)),
-                Err(error) => {
-                    self.subject.log(
-                        Level::Error,
-                        format_args!("ended with an unknown exit status: {error}"),
-                    );
-                    self.shell = Shell::Ended(None);
-                }
-            }
+    #[test]
+    fn each_lane_has_its_own() {
+        let mut lanes = Lanes::try_of(|lane| Ok::<_, ()>(lane.to_string())).unwrap();
+        for lane in Lane::ALL {
+            assert_eq!(lanes[lane], lane.to_string());
+            lanes[lane].push('!');
         }
+        assert!(lanes.iter().eq(["hook!", "fence!", "check!"]));
+        assert_eq!(lanes.lane_of(&"fence!".to_owned()), Some(Lane::Fence));
+        assert_eq!(lanes.lane_of(&"fence".to_owned()), None);
     }
 
-    fn overrun(&mut self, now: Time) {
-        let limit = humantime::format_duration(self.timeout);
-        self.subject
-            .log(Level::Warn, format_args!("exceeded its time limit of {limit}: sending SIGTERM"));
-        self.end(Forced::Overran, now + KILL_GRACE);
+    #[test]
+    fn only_of_the_check_the_log_is_told_in_a_whisper() {
+        for level in [Level::Error, Level::Info] {
+            assert_eq!(Lane::Hook.loudness(level), level);
+            assert_eq!(Lane::Check.loudness(level), Level::Debug);
+        }
+        assert_eq!(Lane::Check.loudness(Level::Trace), Level::Trace);
     }
-
-    fn end(&mut self, forced: Forced, kill_at: Time) {
-        let ending = Ending::begin(self.subject.clone(), pid(&self.child), kill_at);
-        self.ending = Some((forced, ending));
-    }
-}
-
-fn spawn(command: &str, variables: Environment, output: &Output) -> io::Result<Child> {
-    use std::os::unix::process::CommandExt;
-
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).process_group(0);
-    shell.stdin(Stdio::null()).stdout(output.stdio()).stderr(output.stdio());
-    for name in NOT_INHERITED {
-        shell.env_remove(name);
-    }
-    shell.envs(variables).spawn()
-}
-
-/// The exit status as a shell would tell it: 128 and the signal for a process that one ended.
-fn exit_number(status: ExitStatus) -> Option<i32> {
-    use std::os::unix::process::ExitStatusExt;
-
-    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
 }
