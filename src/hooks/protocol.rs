@@ -145,16 +145,16 @@ impl LineReader {
     /// # Errors
     ///
     /// If the connection failed, or a message is too long. Both end the conversation.
-    pub fn read(&mut self, mut stream: impl Read) -> Result<Connection, LineError> {
-        let mut chunk = [0; 1024];
-        loop {
-            match stream.read(&mut chunk) {
-                Ok(0) => return Ok(Connection::Closed),
-                Ok(count) => self.add(chunk.get(..count).unwrap_or_default())?,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Connection::Open),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
+    pub fn read(&mut self, stream: impl Read) -> Result<Connection, LineError> {
+        let room = (LINE_MAX + 1).saturating_sub(self.bytes.len());
+        let result = stream.take(room as u64).read_to_end(&mut self.bytes);
+        if self.bytes.len() > LINE_MAX {
+            return Err(LineError::TooLong);
+        }
+        match result {
+            Ok(_) => Ok(Connection::Closed),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Connection::Open),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -167,11 +167,6 @@ impl LineReader {
         let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else { return Ok(None) };
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
         Ok(Some(serde_json::from_slice(&line)?))
-    }
-
-    fn add(&mut self, chunk: &[u8]) -> Result<(), LineError> {
-        self.bytes.extend_from_slice(chunk);
-        if self.bytes.len() > LINE_MAX { Err(LineError::TooLong) } else { Ok(()) }
     }
 }
 
@@ -220,9 +215,13 @@ mod tests {
 
     impl Read for Chunks {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let chunk = self.0.pop_front().ok_or(ErrorKind::WouldBlock)?;
-            buffer[..chunk.len()].copy_from_slice(&chunk);
-            Ok(chunk.len())
+            let chunk = self.0.front_mut().ok_or(ErrorKind::WouldBlock)?;
+            let count = (&chunk[..]).read(buffer)?;
+            chunk.drain(..count);
+            if chunk.is_empty() {
+                self.0.pop_front();
+            }
+            Ok(count)
         }
     }
 
