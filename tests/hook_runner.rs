@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use lanelect::config::{Config, ConfigSource};
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
+use lanelect::hooks::group::KILL_GRACE;
 use lanelect::hooks::protocol::{Request, RunReply, RunRequest};
 use lanelect::hooks::runner::CLIENTS_MAX;
 use lanelect::hooks::{
@@ -290,7 +291,7 @@ fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
 fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
     let mut events = Events::with_capacity(4);
     for _ in 0..3000 {
-        if let Some(finished) = hooks.poll_finished() {
+        if let Some(finished) = hooks.poll_finished(Lane::Hook) {
             return finished;
         }
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
@@ -308,7 +309,7 @@ fn daemon(socket: PathBuf) -> (Hooks, Poll) {
     let poll = Poll::new().unwrap();
     let settings = HookSettings::from(&config_beside(&socket));
     let tokens = Lanes::of(|lane| Token(lane as usize));
-    let hooks = Hooks::remote(&socket, &settings, node("blue"), poll.registry(), tokens, None);
+    let hooks = Hooks::remote(&socket, settings, node("blue"), poll.registry(), tokens, None);
     (hooks.unwrap(), poll)
 }
 
@@ -322,7 +323,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
     let mut expected = Vec::new();
     for term in 1..=20 {
         let run = if term % 2 == 1 { elected(term) } else { demoted(term) };
-        hooks.start(&run, clock::now());
+        hooks.start(Task::Hook(run), KILL_GRACE, clock::now());
         assert!(hooks.report().running);
         let finished = finish(&mut hooks, &mut poll);
         assert_eq!(finished.exit, Some(i32::from(term % 2 == 1)));
@@ -336,7 +337,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
 fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     let mut runner = Runner::start("echo $LANELECT_EVENT $$ >> $DIR/runs; exec sleep 100");
     let (mut hooks, mut poll) = daemon(runner.socket());
-    hooks.start(&elected(1), clock::now());
+    hooks.start(Task::Hook(elected(1)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
     // The hook is faster than the note of it that its runner's successor finds.
     wait_for("the note of the hook", || runner.dir.path().join("blue.hook").exists().then_some(()));
@@ -353,7 +354,7 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     assert!(runner.socket().exists());
     let hook = format!("if kill -0 {left}; then exit 1; fi");
     runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
-    hooks.start(&hook_run(HookEvent::Started, 2), clock::now());
+    hooks.start(Task::Hook(hook_run(HookEvent::Started, 2)), KILL_GRACE, clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
 }
 
@@ -363,13 +364,13 @@ fn a_dead_daemon_s_demote_hook_waits_for_no_hook_that_was_left_running() {
                 if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
     let runner = Runner::start(hook);
     let (mut dead, _) = daemon(runner.socket());
-    dead.start(&elected(1), clock::now());
+    dead.start(Task::Hook(elected(1)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
     drop(dead);
     runner.wait_for_log("closed the connection");
     let (mut hooks, mut poll) = daemon(runner.socket());
     let crashed = HookRun { reason: Reason::Crashed, ..demoted(1) };
-    hooks.start(&crashed, clock::now());
+    hooks.start(Task::Hook(crashed), KILL_GRACE, clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
     let runs = runner.lines("runs");
     assert!(runs[1].starts_with("demoted crashed "), "{runs:?}");
@@ -384,7 +385,7 @@ fn the_runner_changes_its_commands_with_the_daemon_and_not_by_itself() {
     let file = runner.dir.path().join("lanelect.toml");
     let before = fs::read_to_string(&file).unwrap();
     let mut run = |hooks: &mut Hooks, run| {
-        hooks.start(&run, clock::now());
+        hooks.start(Task::Hook(run), KILL_GRACE, clock::now());
         finish(hooks, &mut poll).outcome
     };
     assert_eq!(run(&mut hooks, elected(1)), HookOutcome::Succeeded);
@@ -504,15 +505,15 @@ fn the_daemon_cuts_a_hook_short() {
                 if [ $LANELECT_EVENT = elected ]; then exec sleep 1000; fi";
     let runner = Runner::start(hook);
     let (mut hooks, mut poll) = daemon(runner.socket());
-    hooks.start(&elected(1), clock::now());
+    hooks.start(Task::Hook(elected(1)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
-    hooks.cut_short(clock::now() + Duration::from_secs(60), clock::now());
+    hooks.cut_short(Lane::Hook, clock::now() + Duration::from_secs(60), clock::now());
     let finished = finish(&mut hooks, &mut poll);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
     assert_eq!(finished.forced, Some(Forced::CutShort));
     let shell = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
     assert!(!is_alive(&shell));
-    hooks.start(&demoted(2), clock::now());
+    hooks.start(Task::Hook(demoted(2)), KILL_GRACE, clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
 }
 
@@ -550,16 +551,16 @@ fn the_fence_command_runs_beside_the_hook() {
         "echo $LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM $LANELECT_NODE_ID >> $DIR/fenced";
     let runner = Runner::start_with_fence("echo begun >> $DIR/runs; exec sleep 1000", fence);
     let (mut hooks, mut poll) = daemon(runner.socket());
-    hooks.start(&demoted(6), clock::now());
+    hooks.start(Task::Hook(demoted(6)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
-    hooks.fence(Term(7), clock::now());
+    hooks.start(Task::Fence { term: Term(7) }, KILL_GRACE, clock::now());
     runner.wait_for_lines("fenced", 1);
     assert_eq!(runner.lines("fenced"), ["fence grace-overrun 7 web1"]);
-    assert_eq!(hooks.poll_finished(), None);
-    hooks.cut_short(clock::now(), clock::now());
+    assert_eq!(hooks.poll_finished(Lane::Hook), None);
+    hooks.cut_short(Lane::Hook, clock::now(), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).forced, Some(Forced::CutShort));
     // The daemon's next one finds its turn free.
-    hooks.fence(Term(8), clock::now());
+    hooks.start(Task::Fence { term: Term(8) }, KILL_GRACE, clock::now());
     wait_for("the second fence", || {
         poll.poll(&mut Events::with_capacity(4), Some(Duration::from_millis(10))).unwrap();
         hooks.handle_socket(Lane::Fence, clock::now());
@@ -590,7 +591,7 @@ fn finish_check(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
         hooks.handle_socket(Lane::Check, clock::now());
         hooks.handle_timeout(clock::now());
-        hooks.poll_checked()
+        hooks.poll_finished(Lane::Check)
     })
 }
 
@@ -600,17 +601,17 @@ fn the_check_runs_beside_the_hook_again_and_again() {
                  $LANELECT_GROUP >> $DIR/checks; exit $((LANELECT_TERM % 2))";
     let runner = Runner::start_with_check("echo begun >> $DIR/runs; exec sleep 1000", check, "60s");
     let (mut hooks, mut poll) = daemon(runner.socket());
-    hooks.start(&elected(6), clock::now());
+    hooks.start(Task::Hook(elected(6)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
     for (term, exit) in (7..=27).zip([1, 0].into_iter().cycle()) {
-        hooks.start_check(Role::Leader, Term(term), clock::now());
-        assert!(hooks.is_checking());
+        hooks.start(Task::Check { role: Role::Leader, term: Term(term) }, KILL_GRACE, clock::now());
+        assert!(hooks.is_running(Lane::Check));
         assert_eq!(finish_check(&mut hooks, &mut poll).exit, Some(exit));
-        assert!(!hooks.is_checking());
+        assert!(!hooks.is_running(Lane::Check));
     }
     let told: Vec<_> = (7..=27).map(|term| format!("check leader {term} web1 blue")).collect();
     assert_eq!(runner.lines("checks"), told);
-    assert_eq!(hooks.poll_finished(), None, "the hook runs on");
+    assert_eq!(hooks.poll_finished(Lane::Hook), None, "the hook runs on");
 }
 
 #[test]

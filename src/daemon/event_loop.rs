@@ -43,7 +43,7 @@ use crate::daemon::narration::Narration;
 use crate::daemon::rejections::{Cause, Rejections};
 use crate::daemon::store::Writer;
 use crate::daemon::transport::{self, Received, Transport};
-use crate::hooks::{Hooks, Lanes};
+use crate::hooks::{Hooks, Lane, Lanes};
 use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
 use crate::time::Time;
@@ -108,7 +108,7 @@ impl Daemon {
         self.notifier.ready();
         self.show_headline();
         loop {
-            if let Some(cause) = self.stopped.filter(|_| !self.hooks.is_checking()) {
+            if let Some(cause) = self.stopped.filter(|_| !self.hooks.is_running(Lane::Check)) {
                 self.finish_saving();
                 return Ok(cause);
             }

@@ -22,7 +22,7 @@ use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::fencing::pause_before_fencing_again;
 use crate::core::hook::{HookOutcome, HookRun};
 use crate::hooks::group::KILL_GRACE;
-use crate::hooks::{HookNode, Hooks, Lanes};
+use crate::hooks::{HookNode, Hooks, Lane, Lanes, Task};
 use crate::os::clock;
 use crate::time::Time;
 use crate::wire::frame::Codec;
@@ -206,11 +206,11 @@ impl Cleaner {
         limit: Option<Time>,
     ) -> io::Result<Option<HookOutcome>> {
         if !self.is_demoting {
-            self.hooks.start_after_death(run, orphan_grace, clock::now());
+            self.hooks.start(Task::Hook(*run), orphan_grace, clock::now());
         }
         self.is_demoting = true;
         loop {
-            if let Some(finished) = self.hooks.poll_finished() {
+            if let Some(finished) = self.hooks.poll_finished(Lane::Hook) {
                 self.is_demoting = false;
                 return Ok(Some(finished.outcome));
             }
@@ -226,9 +226,9 @@ impl Cleaner {
     fn fence(&mut self, run: &HookRun) -> Result<bool, PostStopError> {
         let mut failures = 0;
         loop {
-            self.hooks.fence(run.term, clock::now());
+            self.hooks.start(Task::Fence { term: run.term }, KILL_GRACE, clock::now());
             let finished = loop {
-                match self.hooks.poll_fenced() {
+                match self.hooks.poll_finished(Lane::Fence) {
                     Some(finished) => break finished,
                     None => self.turn(None)?,
                 }

@@ -5,10 +5,8 @@ use std::time::Duration;
 use mio::net::UnixStream;
 
 use super::client::Door;
-use super::digest::Digest;
 use super::protocol::{Connection, LineError, LineReader, Request, RunReply};
 use crate::time::Time;
-use crate::types::GroupName;
 
 /// Pause before the daemon asks the hook-runner again, if it did not agree.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -25,54 +23,37 @@ const ANSWER_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Agreement {
     door: Door,
     question: Request,
-    step: Step,
+    /// The connection of a question that is not answered.
+    asked: Option<(UnixStream, LineReader)>,
+    /// When to ask, or to give up waiting for the answer; none once the hook-runner has agreed.
+    due: Option<Time>,
     verdict: Option<bool>,
     /// Why the hook-runner did not agree, as logged.
     objection: Option<String>,
 }
 
-#[derive(Debug)]
-enum Step {
-    /// It agreed.
-    Settled,
-    Waiting {
-        ask_at: Time,
-    },
-    Asked {
-        stream: UnixStream,
-        reader: LineReader,
-        give_up_at: Time,
-    },
-}
-
 impl Agreement {
     /// Not asked yet; the first question is due at once.
-    pub(super) fn new(door: Door, group: GroupName, settings: Digest, now: Time) -> Self {
-        Agreement {
-            door,
-            question: Request::Agree { group, settings },
-            step: Step::Waiting { ask_at: now },
-            verdict: None,
-            objection: None,
-        }
+    pub(super) const fn new(door: Door, question: Request, now: Time) -> Self {
+        let due = Some(now);
+        Agreement { door, question, asked: None, due, verdict: None, objection: None }
     }
 
-    /// Asks whether the hook-runner has these settings. Its answer about others no longer counts.
-    pub(super) fn ask(&mut self, group: GroupName, settings: Digest, now: Time) {
-        self.question = Request::Agree { group, settings };
-        self.step = Step::Waiting { ask_at: now };
+    /// Asks another question. The answer to the previous one no longer counts.
+    pub(super) fn ask(&mut self, question: Request, now: Time) {
+        self.question = question;
+        self.asked = None;
+        self.due = Some(now);
     }
 
     /// Asks again, because the hook-runner refused a run.
     pub(super) fn ask_again(&mut self, now: Time) {
-        if matches!(self.step, Step::Settled) {
-            self.step = Step::Waiting { ask_at: now };
-        }
+        self.due.get_or_insert(now);
     }
 
     /// The connection is ready to be read.
     pub(super) fn handle_socket(&mut self, now: Time) {
-        let Step::Asked { stream, reader, .. } = &mut self.step else { return };
+        let Some((stream, reader)) = &mut self.asked else { return };
         match receive(stream, reader) {
             Ok(None) => {}
             Ok(Some(RunReply::Agreed)) => self.settle(),
@@ -87,29 +68,24 @@ impl Agreement {
 
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        match &self.step {
-            Step::Waiting { ask_at } if now >= *ask_at => match self.door.hand_over(&self.question)
-            {
-                Ok(stream) => {
-                    let (reader, give_up_at) = (LineReader::default(), now + ANSWER_WAIT);
-                    self.step = Step::Asked { stream, reader, give_up_at };
-                }
-                Err(error) => self.object(format!("it cannot be reached: {error}"), now),
-            },
-            Step::Asked { give_up_at, .. } if now >= *give_up_at => {
-                self.object("it does not answer".to_owned(), now);
+        if self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        if self.asked.is_some() {
+            return self.object("it does not answer".to_owned(), now);
+        }
+        match self.door.hand_over(&self.question) {
+            Ok(stream) => {
+                self.asked = Some((stream, LineReader::default()));
+                self.due = Some(now + ANSWER_WAIT);
             }
-            Step::Settled | Step::Waiting { .. } | Step::Asked { .. } => {}
+            Err(error) => self.object(format!("it cannot be reached: {error}"), now),
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due.
     pub(super) const fn poll_timeout(&self) -> Option<Time> {
-        match self.step {
-            Step::Settled => None,
-            Step::Waiting { ask_at } => Some(ask_at),
-            Step::Asked { give_up_at, .. } => Some(give_up_at),
-        }
+        self.due
     }
 
     /// Whether the hook-runner agrees, each time that it has answered.
@@ -118,7 +94,8 @@ impl Agreement {
     }
 
     fn settle(&mut self) {
-        self.step = Step::Settled;
+        self.asked = None;
+        self.due = None;
         self.verdict = Some(true);
         if self.objection.take().is_some() {
             log::info!("the hook-runner confirms the configuration of this node");
@@ -126,7 +103,8 @@ impl Agreement {
     }
 
     fn object(&mut self, objection: String, now: Time) {
-        self.step = Step::Waiting { ask_at: now + RETRY_PAUSE };
+        self.asked = None;
+        self.due = Some(now + RETRY_PAUSE);
         if self.objection.as_ref() != Some(&objection) {
             log::error!(
                 "the hook-runner does not confirm the configuration of this node: {objection}. \

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::Shutdown;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub enum Door {
         /// Where it is.
         path: PathBuf,
         /// Connections are registered here.
-        registry: Registry,
+        registry: Arc<Registry>,
         /// And show up under this token.
         token: Token,
     },
@@ -147,7 +148,7 @@ impl HookClient {
                 give_up_at: now + self.timeout.min(CONNECT_WAIT),
             },
         });
-        self.handle_timeout(now);
+        self.connect(now);
     }
 
     /// Whether a run was asked for that is not finished.
@@ -250,12 +251,10 @@ impl HookClient {
             // Fails only where the hook-runner has hung up, and that is as good.
             let _ = stream.shutdown(Shutdown::Read);
         }
+        let waited = now.since(exchange.started);
         match exchange.receive(now + longest_run) {
             Ok(Some(finished)) => self.finish(finished),
-            Ok(None) | Err(_) => {
-                let waited = self.exchange.as_ref().map(|exchange| now.since(exchange.started));
-                self.give_up(&ClientError::NoTurn(waited.unwrap_or_default()), now);
-            }
+            Ok(None) | Err(_) => self.give_up(&ClientError::NoTurn(waited), now),
         }
     }
 
@@ -382,7 +381,7 @@ mod tests {
     impl Bench {
         fn new() -> Self {
             let (poll, dir) = (Poll::new().unwrap(), TempDir::new().unwrap());
-            let registry = poll.registry().try_clone().unwrap();
+            let registry = Arc::new(poll.registry().try_clone().unwrap());
             let path = dir.path().join("hook.sock");
             let door = Door::Socket { path, registry, token: Token(3) };
             Bench { poll, client: HookClient::new(door, LIMIT), dir }

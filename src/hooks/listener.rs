@@ -55,23 +55,14 @@ impl Listener {
         Ok(socket.map(|socket| Listener { socket, made: None }))
     }
 
-    /// A socket at `path`.
-    ///
-    /// # Errors
-    ///
-    /// If there is no path, or listening at it fails.
-    pub fn open(path: Option<&Path>) -> Result<Self, ListenError> {
-        path.map_or(Err(ListenError::NoSocket), Listener::bind)
-    }
-
     /// A socket at `path` that its owner and its group may connect to. Replaces a socket that a
     /// dead process left behind.
     ///
     /// # Errors
     ///
-    /// If the path is in use, or the system rejects it.
-    pub fn bind(path: &Path) -> Result<Self, ListenError> {
-        let (file, socket) = SocketFile::bind(SOCKET, path)?;
+    /// If there is no path, the path is in use, or the system rejects it.
+    pub fn bind(path: Option<&Path>) -> Result<Self, ListenError> {
+        let (file, socket) = SocketFile::bind(SOCKET, path.ok_or(ListenError::NoSocket)?)?;
         Ok(Listener { made: Some(file), socket })
     }
 }
@@ -110,7 +101,7 @@ mod tests {
     fn owner_and_group_may_connect_and_the_file_goes_with_the_listener() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("hook.sock");
-        let listener = Listener::bind(&path).unwrap();
+        let listener = Listener::bind(Some(&path)).unwrap();
         let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode, 0o660);
         UnixStream::connect(&path).unwrap();
@@ -132,8 +123,8 @@ mod tests {
     fn errors_tell_what_to_do() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("hook.sock");
-        let _living = Listener::bind(&path).unwrap();
-        let message = Listener::bind(&path).unwrap_err().to_string();
+        let _living = Listener::bind(Some(&path)).unwrap();
+        let message = Listener::bind(Some(&path)).unwrap_err().to_string();
         assert!(message.contains("hook-runner's socket") && message.contains("`hook_socket`"));
         assert!(ListenError::NoSocket.to_string().contains("hook_socket"));
     }

@@ -29,26 +29,24 @@ mod took_over;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use mio::net::UnixStream;
 use mio::{Registry, Token};
 use serde::{Deserialize, Serialize};
 
 use self::agreement::Agreement;
 pub use self::client::{Door, HookClient};
 pub use self::digest::Digest;
-use self::group::KILL_GRACE;
 pub use self::process::{HookProcess, HookSettings};
-use self::protocol::RunRequest;
+use self::protocol::{Request, RunRequest};
 pub use self::run::{Forced, HookFinished, Lane, Lanes, Task};
 pub use self::server::HookServer;
 use crate::config::{self, Config};
 use crate::control_api::HookReport;
-use crate::core::hook::{HookOutcome, HookRun};
+use crate::core::hook::HookOutcome;
 use crate::time::Time;
-use crate::types::{GroupName, NodeId, Role, Term};
+use crate::types::{GroupName, NodeId};
 
 /// The node that a hook runs on, as its environment describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,32 +63,22 @@ pub struct HookNode {
 
 /// The commands as the event loop sees them, whichever process runs them. Never blocks.
 ///
-/// After each of `start`, `cut_short`, `fence`, `start_check`, `end_check` and the `handle_*`,
-/// drain [`poll_finished`](Self::poll_finished), [`poll_fenced`](Self::poll_fenced) and
-/// [`poll_checked`](Self::poll_checked), and call [`poll_timeout`](Self::poll_timeout) again.
-/// Spurious calls are harmless.
+/// After each of `start`, `cut_short` and the `handle_*`, drain
+/// [`poll_finished`](Self::poll_finished) for each lane, and call
+/// [`poll_timeout`](Self::poll_timeout) again. Spurious calls are harmless.
 #[derive(Debug)]
 pub struct Hooks {
     node: HookNode,
+    settings: HookSettings,
     /// A connection for each lane, so that none waits for another.
     clients: Lanes<HookClient>,
     /// The server of the connections, unless another process serves them.
-    own: Option<Box<OwnRunner>>,
+    own: Option<Box<HookServer>>,
     /// If another process serves them: whether it has the same configuration.
     agreement: Option<Box<Agreement>>,
-    /// This node's settings.
-    digest: Digest,
-    /// Whether the configuration has a fence command.
-    has_fence: bool,
     report: HookReport,
-    fenced: Option<HookFinished>,
-}
-
-/// The hook-runner of a daemon that runs its own commands.
-#[derive(Debug)]
-struct OwnRunner {
-    server: HookServer,
-    arrivals: Receiver<UnixStream>,
+    /// The result of a fence run without a fence command.
+    not_fenced: Option<HookFinished>,
 }
 
 impl Hooks {
@@ -113,18 +101,17 @@ impl Hooks {
             return Ok(Hooks::own(settings, record, node, now));
         };
         let agreement = agreement.map(|token| (token, now));
-        Hooks::remote(path, &settings, node, registry, tokens, agreement)
+        Hooks::remote(path, settings, node, registry, tokens, agreement)
     }
 
     /// Commands that run as children of this process. The file `record` shows the next life a hook
     /// that still runs.
     pub fn own(settings: HookSettings, record: PathBuf, node: HookNode, now: Time) -> Self {
-        let (sender, arrivals) = mpsc::channel();
-        let client = |lane| HookClient::new(Door::Own(sender.clone()), settings.timeout(lane));
-        let clients = Lanes::of(client);
-        let server = HookServer::new(node.group, settings.clone(), record, Token(0), now);
-        let own = Some(Box::new(OwnRunner { server, arrivals }));
-        Hooks::new(clients, own, None, &settings, node)
+        let (connections, arrivals) = mpsc::channel();
+        let server = HookServer::new(settings.clone(), record, arrivals, now);
+        let mut hooks = Hooks::with(settings, node, |_| Door::Own(connections.clone()));
+        hooks.own = Some(Box::new(server));
+        hooks
     }
 
     /// Commands that the hook-runner at `path` runs. Its connections use `tokens`. If there is a
@@ -135,42 +122,31 @@ impl Hooks {
     /// If `registry` cannot be shared.
     pub fn remote(
         path: &Path,
-        settings: &HookSettings,
+        settings: HookSettings,
         node: HookNode,
         registry: &Registry,
         tokens: Lanes<Token>,
         agreement: Option<(Token, Time)>,
     ) -> io::Result<Self> {
-        let door = |token| {
-            let (path, registry) = (path.to_owned(), registry.try_clone()?);
-            Ok::<_, io::Error>(Door::Socket { path, registry, token })
-        };
-        let client =
-            |lane| Ok::<_, io::Error>(HookClient::new(door(tokens[lane])?, settings.timeout(lane)));
-        let clients = Lanes::try_of(client)?;
-        let digest = Digest::new(settings, node.group, node.node_id);
-        let ask = |(token, now)| {
-            Ok::<_, io::Error>(Box::new(Agreement::new(door(token)?, node.group, digest, now)))
-        };
-        Ok(Hooks::new(clients, None, agreement.map(ask).transpose()?, settings, node))
+        let registry = Arc::new(registry.try_clone()?);
+        let door =
+            |token| Door::Socket { path: path.to_owned(), registry: Arc::clone(&registry), token };
+        let mut hooks = Hooks::with(settings, node, |lane| door(tokens[lane]));
+        hooks.agreement = agreement
+            .map(|(token, now)| Box::new(Agreement::new(door(token), hooks.question(), now)));
+        Ok(hooks)
     }
 
-    fn new(
-        clients: Lanes<HookClient>,
-        own: Option<Box<OwnRunner>>,
-        agreement: Option<Box<Agreement>>,
-        settings: &HookSettings,
-        node: HookNode,
-    ) -> Self {
+    fn with(settings: HookSettings, node: HookNode, door: impl Fn(Lane) -> Door) -> Self {
+        let client = |lane| HookClient::new(door(lane), settings.timeout(lane));
         Hooks {
-            clients,
-            own,
-            agreement,
-            digest: Digest::new(settings, node.group, node.node_id),
-            has_fence: settings.fence.is_some(),
+            clients: Lanes::of(client),
             node,
+            settings,
+            own: None,
+            agreement: None,
             report: HookReport::default(),
-            fenced: None,
+            not_fenced: None,
         }
     }
 
@@ -179,81 +155,73 @@ impl Hooks {
         &self.report
     }
 
-    /// Starts `run`. Call it only after [`poll_finished`](Self::poll_finished) has returned the end
-    /// of the previous run.
-    pub fn start(&mut self, run: &HookRun, now: Time) {
-        self.start_after_death(run, KILL_GRACE, now);
-    }
-
-    /// Starts `run`. First ends a hook that a dead daemon left running, by force after
-    /// `orphan_grace`.
-    pub fn start_after_death(&mut self, run: &HookRun, orphan_grace: Duration, now: Time) {
-        if self.may_have_hook() {
-            self.report.running = true;
-            self.report.last_event = Some(run.event);
-            self.report.last_reason = Some(run.reason);
-        }
-        self.request(Task::Hook(*run), orphan_grace, now);
-    }
-
-    /// Ends the hook that runs, by force at `by`. Its end is reported like any other.
-    pub fn cut_short(&mut self, by: Time, now: Time) {
-        self.clients[Lane::Hook].cut_short(by, now);
-        self.exchange(now);
-    }
-
-    /// Runs the fence command for the leadership of `term`, beside the hook that still runs. Call
-    /// it only after [`poll_fenced`](Self::poll_fenced) has returned the end of the previous run.
-    pub fn fence(&mut self, term: Term, now: Time) {
-        if !self.has_fence {
-            log::error!(
-                "NO FENCE IS CONFIGURED: the hook has not released term {term}, and nothing cuts \
-                 this host off"
-            );
-            self.fenced = Some(HookFinished::not_run(Duration::ZERO));
-            return;
-        }
-        log::error!("FENCING THIS NODE: the fence command runs for term {term}");
-        self.request(Task::Fence { term }, KILL_GRACE, now);
-    }
-
-    /// How the fence command ended, once.
-    pub fn poll_fenced(&mut self) -> Option<HookFinished> {
-        self.fenced.take().or_else(|| {
-            let finished = self.clients[Lane::Fence].poll_finished()?;
-            match finished.outcome {
-                HookOutcome::Succeeded => {
-                    log::warn!("the fence command succeeded: this node is cut off")
-                }
-                HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => log::error!(
-                    "THE FENCE COMMAND DID NOT SUCCEED: two nodes may hold the leader's resources"
-                ),
+    /// Starts `task`. Call it only after [`poll_finished`](Self::poll_finished) has returned the
+    /// end of the previous run of its lane. A hook that a dead daemon left running is ended before
+    /// another hook starts, by force after `orphan_grace`.
+    pub fn start(&mut self, task: Task, orphan_grace: Duration, now: Time) {
+        match task {
+            Task::Hook(run) if self.may_have_hook() => {
+                self.report.running = true;
+                self.report.last_event = Some(run.event);
+                self.report.last_reason = Some(run.reason);
             }
-            Some(finished)
-        })
-    }
-
-    /// Starts the check of a node of this role. Call it only after
-    /// [`poll_checked`](Self::poll_checked) has returned the end of the previous check.
-    pub fn start_check(&mut self, role: Role, term: Term, now: Time) {
-        self.request(Task::Check { role, term }, KILL_GRACE, now);
-    }
-
-    /// Ends the check that runs, by force at `by`. Its end is reported like any other.
-    pub fn end_check(&mut self, by: Time, now: Time) {
-        self.clients[Lane::Check].cut_short(by, now);
+            Task::Fence { term } if self.settings.fence.is_none() => {
+                log::error!(
+                    "NO FENCE IS CONFIGURED: the hook has not released term {term}, and nothing \
+                     cuts this host off"
+                );
+                self.not_fenced = Some(HookFinished::not_run(Duration::ZERO));
+                return;
+            }
+            Task::Fence { term } => {
+                log::error!("FENCING THIS NODE: the fence command runs for term {term}");
+            }
+            Task::Hook(_) | Task::Check { .. } => {}
+        }
+        let (node, settings) = (self.node.clone(), self.digest());
+        let request = RunRequest { task, node, settings, orphan_grace };
+        self.clients[task.lane()].start(request, now);
         self.exchange(now);
     }
 
-    /// Whether a check is in progress.
-    pub fn is_checking(&self) -> bool {
-        self.clients[Lane::Check].is_running()
+    /// Ends the run in `lane`, by force at `by`. Its end is reported like any other.
+    pub fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
+        self.clients[lane].cut_short(by, now);
+        self.exchange(now);
+    }
+
+    /// Whether a run is in progress in `lane`.
+    pub fn is_running(&self, lane: Lane) -> bool {
+        self.clients[lane].is_running()
+    }
+
+    /// How the run in `lane` ended, once.
+    pub fn poll_finished(&mut self, lane: Lane) -> Option<HookFinished> {
+        if let Some(not_fenced) = self.not_fenced.take_if(|_| lane == Lane::Fence) {
+            return Some(not_fenced);
+        }
+        let finished = self.clients[lane].poll_finished()?;
+        match lane {
+            Lane::Hook if self.report.running => {
+                self.report.running = false;
+                self.report.last_exit = finished.exit;
+                self.report.last_ms = u64::try_from(finished.took.as_millis()).ok();
+            }
+            Lane::Fence if finished.outcome == HookOutcome::Succeeded => {
+                log::warn!("the fence command succeeded: this node is cut off");
+            }
+            Lane::Fence => log::error!(
+                "THE FENCE COMMAND DID NOT SUCCEED: two nodes may hold the leader's resources"
+            ),
+            Lane::Hook | Lane::Check => {}
+        }
+        Some(finished)
     }
 
     /// A SIGCHLD arrived.
     pub fn handle_child_signal(&mut self, now: Time) {
         match &mut self.own {
-            Some(own) => own.server.handle_child_signal(now),
+            Some(server) => server.handle_child_signal(now),
             None => group::reap_strays(&[]),
         }
         self.exchange(now);
@@ -262,7 +230,7 @@ impl Hooks {
     /// The connection of `lane` to the hook-runner is ready.
     pub fn handle_socket(&mut self, lane: Lane, now: Time) {
         self.clients[lane].handle_socket(now);
-        self.note_refused(now);
+        self.exchange(now);
     }
 
     /// Whether the hook-runner has not confirmed yet that it has the same configuration. A node
@@ -288,8 +256,8 @@ impl Hooks {
         if let Some(agreement) = &mut self.agreement {
             agreement.handle_timeout(now);
         }
-        if let Some(own) = &mut self.own {
-            own.server.handle_timeout(now);
+        if let Some(server) = &mut self.own {
+            server.handle_timeout(now);
         }
         self.clients.iter_mut().for_each(|client| client.handle_timeout(now));
         self.exchange(now);
@@ -297,46 +265,30 @@ impl Hooks {
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due; none while nothing runs.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let own = self.own.iter().filter_map(|own| own.server.poll_timeout());
+        let own = self.own.iter().filter_map(|server| server.poll_timeout());
         let agreement = self.agreement.iter().filter_map(|agreement| agreement.poll_timeout());
         self.clients.iter().filter_map(HookClient::poll_timeout).chain(own).chain(agreement).min()
-    }
-
-    /// How the run of the hook ended, once.
-    pub fn poll_finished(&mut self) -> Option<HookFinished> {
-        let finished = self.clients[Lane::Hook].poll_finished()?;
-        if self.report.running {
-            self.report.running = false;
-            self.report.last_exit = finished.exit;
-            self.report.last_ms = u64::try_from(finished.took.as_millis()).ok();
-        }
-        Some(finished)
-    }
-
-    /// How the check ended, once.
-    pub fn poll_checked(&mut self) -> Option<HookFinished> {
-        self.clients[Lane::Check].poll_finished()
     }
 
     /// Applies other commands and other time limits, from the next run on. A separate hook-runner
     /// process reads the commands from its own file, at the first request with other settings.
     pub fn reconfigure(&mut self, settings: HookSettings, now: Time) {
-        self.digest = Digest::new(&settings, self.node.group, self.node.node_id);
-        self.has_fence = settings.fence.is_some();
-        if let Some(agreement) = &mut self.agreement {
-            agreement.ask(self.node.group, self.digest, now);
-        }
+        self.settings = settings;
         for lane in Lane::ALL {
-            self.clients[lane].set_timeout(settings.timeout(lane));
+            self.clients[lane].set_timeout(self.settings.timeout(lane));
         }
-        if let Some(own) = &mut self.own {
-            own.server.reconfigure(settings);
+        if let Some(server) = &mut self.own {
+            server.process.reconfigure(self.settings.clone());
+        }
+        let question = self.question();
+        if let Some(agreement) = &mut self.agreement {
+            agreement.ask(question, now);
         }
     }
 
     /// The hook that took over last, if this process runs it.
     pub fn hook_that_took_over(&self) -> Option<&Option<String>> {
-        self.own.as_ref()?.server.hook_that_took_over()
+        self.own.as_ref()?.process.hook_that_took_over()
     }
 
     /// Sets other interfaces for the environment, from the next run on; returns whether they
@@ -352,45 +304,31 @@ impl Hooks {
         &self.node.interfaces
     }
 
-    fn request(&mut self, task: Task, orphan_grace: Duration, now: Time) {
-        let (node, settings) = (self.node.clone(), self.digest);
-        let request = RunRequest { task, node, settings, orphan_grace };
-        self.clients[task.lane()].start(request, now);
-        self.exchange(now);
+    fn digest(&self) -> Digest {
+        Digest::new(&self.settings, self.node.group, self.node.node_id)
+    }
+
+    fn question(&self) -> Request {
+        Request::Agree { group: self.node.group, settings: self.digest() }
     }
 
     /// Makes both ends of the connections within this process read what the other one sent.
     fn exchange(&mut self, now: Time) {
-        if let Some(own) = &mut self.own {
-            own.serve(now);
+        if let Some(server) = &mut self.own {
+            server.serve(now);
             self.clients.iter_mut().for_each(|client| client.handle_socket(now));
         }
-        self.note_refused(now);
-    }
-
-    /// A hook-runner that refuses a run may have another configuration now.
-    fn note_refused(&mut self, now: Time) {
+        // A hook-runner that refuses a run may have another configuration now.
         let is_refused = self.clients.iter_mut().any(HookClient::poll_refused);
         if let Some(agreement) = self.agreement.as_mut().filter(|_| is_refused) {
             agreement.ask_again(now);
         }
     }
 
-    /// Whether a run has anything to do. If another process runs the commands, only that process
-    /// knows.
-    fn may_have_hook(&self) -> bool {
-        self.own.as_ref().is_none_or(|own| own.server.has_command(Lane::Hook))
-    }
-}
-
-impl OwnRunner {
-    fn serve(&mut self, now: Time) {
-        while let Ok(stream) = self.arrivals.try_recv() {
-            if let Err(error) = self.server.adopt(stream, None, now) {
-                log::error!("the daemon's own hook-runner cannot accept a connection: {error}");
-            }
-        }
-        self.server.serve_all(now);
+    /// Whether a hook run has anything to do. If another process runs the commands, only that
+    /// process knows.
+    const fn may_have_hook(&self) -> bool {
+        self.own.is_none() || self.settings.command.is_some()
     }
 }
 
@@ -462,10 +400,11 @@ mod tests {
     use nix::unistd::Pid;
     use tempfile::TempDir;
 
-    use super::group::KILL_WAIT;
+    use super::group::{KILL_GRACE, KILL_WAIT};
     use super::testing::{demoted, elected, node, settings};
     use super::*;
-    use crate::core::hook::{HookEvent, HookOutcome, Reason};
+    use crate::core::hook::{HookEvent, Reason};
+    use crate::types::Term;
 
     const NOW: Time = Time::from_millis(1_000);
 
@@ -482,16 +421,16 @@ mod tests {
         let tokens = Lanes([Token(1), Token(2), Token(3)]);
         let path = dir.path().join("nobody-listens");
         let mut hooks =
-            Hooks::remote(&path, &settings(None), node(), poll.registry(), tokens, None).unwrap();
-        hooks.fence(Term(7), NOW);
-        assert_eq!(hooks.poll_fenced().unwrap().outcome, HookOutcome::NotRun);
+            Hooks::remote(&path, settings(None), node(), poll.registry(), tokens, None).unwrap();
+        hooks.start(Task::Fence { term: Term(7) }, KILL_GRACE, NOW);
+        assert_eq!(hooks.poll_finished(Lane::Fence).unwrap().outcome, HookOutcome::NotRun);
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
     fn wait(hooks: &mut Hooks, now: Time) -> HookFinished {
         for _ in 0..3000 {
             hooks.handle_child_signal(now);
-            if let Some(finished) = hooks.poll_finished() {
+            if let Some(finished) = hooks.poll_finished(Lane::Hook) {
                 return finished;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -517,7 +456,7 @@ mod tests {
         let (mut hooks, _dir) = local(Some("exit 4"));
         assert_eq!(*hooks.report(), HookReport::default());
 
-        hooks.start(&elected(7), NOW);
+        hooks.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
         let under_way = HookReport {
             running: true,
             last_event: Some(HookEvent::Elected),
@@ -530,36 +469,36 @@ mod tests {
         let ended =
             HookReport { running: false, last_exit: Some(4), last_ms: Some(12), ..under_way };
         assert_eq!(*hooks.report(), ended);
-        assert_eq!(hooks.poll_finished(), None);
+        assert_eq!(hooks.poll_finished(Lane::Hook), None);
     }
 
     #[test]
     fn a_hook_that_a_killed_life_left_running_is_ended_before_the_next_one_starts() {
         let (mut killed, dir) = local(Some("echo $$ > $DIR/pid; exec sleep 100"));
-        killed.start(&elected(7), NOW);
+        killed.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
         let left = pid_in(&dir);
         drop(killed);
         let command = format!("! kill -0 {left}");
         let mut hooks =
             Hooks::own(settings(Some(&command)), dir.path().join("blue.hook"), node(), NOW);
-        hooks.start(&elected(8), NOW);
-        assert_eq!(hooks.poll_finished(), None);
+        hooks.start(Task::Hook(elected(8)), KILL_GRACE, NOW);
+        assert_eq!(hooks.poll_finished(Lane::Hook), None);
         assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
     }
 
     #[test]
     fn a_run_that_waits_for_what_a_killed_life_left_and_is_cut_short_is_not_begun() {
         let (mut killed, dir) = local(Some("trap '' TERM; echo $$ > $DIR/pid; sleep 100; sleep 1"));
-        killed.start(&elected(7), NOW);
+        killed.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
         pid_in(&dir);
         drop(killed);
         let mut hooks =
             Hooks::own(settings(Some("exit 0")), dir.path().join("blue.hook"), node(), NOW);
-        hooks.start_after_death(&elected(8), Duration::from_secs(2), NOW);
-        hooks.cut_short(NOW, NOW);
-        assert_eq!(hooks.poll_finished(), Some(HookFinished::not_run(Duration::ZERO)));
+        hooks.start(Task::Hook(elected(8)), Duration::from_secs(2), NOW);
+        hooks.cut_short(Lane::Hook, NOW, NOW);
+        assert_eq!(hooks.poll_finished(Lane::Hook), Some(HookFinished::not_run(Duration::ZERO)));
         hooks.handle_timeout(NOW + Duration::from_secs(2));
-        hooks.start(&elected(9), NOW);
+        hooks.start(Task::Hook(elected(9)), KILL_GRACE, NOW);
         assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
     }
 
@@ -568,24 +507,24 @@ mod tests {
         let hook = "[ $LANELECT_EVENT = elected ] || exit 0; echo $$ > $DIR/pid; \
                     exec unshare -Urpf sleep 100";
         let (mut hooks, dir) = local(Some(hook));
-        hooks.start(&elected(7), NOW);
+        hooks.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
         let Some(hold) = Hold::on_child_of(&pid_in(&dir)) else { return };
         let killed = NOW + Duration::from_secs(1);
-        hooks.cut_short(killed, NOW);
+        hooks.cut_short(Lane::Hook, killed, NOW);
         hooks.handle_timeout(killed);
         hooks.handle_timeout(killed + KILL_WAIT / 2);
-        assert_eq!(hooks.poll_finished(), None);
+        assert_eq!(hooks.poll_finished(Lane::Hook), None);
         let given_up = killed + KILL_WAIT;
         hooks.handle_timeout(given_up);
-        let lost = hooks.poll_finished().unwrap();
+        let lost = hooks.poll_finished(Lane::Hook).unwrap();
         assert_eq!((lost.outcome, lost.forced), (HookOutcome::Lost, Some(Forced::CutShort)));
 
-        hooks.start(&demoted(7), given_up);
+        hooks.start(Task::Hook(demoted(7)), KILL_GRACE, given_up);
         for second in 1..20 {
             hooks.handle_timeout(given_up + Duration::from_secs(second));
             hooks.handle_child_signal(given_up + Duration::from_secs(second));
         }
-        assert_eq!(hooks.poll_finished(), None, "it waits");
+        assert_eq!(hooks.poll_finished(Lane::Hook), None, "it waits");
         drop(hold);
         let finished = wait(&mut hooks, given_up + Duration::from_secs(20));
         assert_eq!(finished.outcome, HookOutcome::Succeeded);
@@ -657,7 +596,7 @@ mod tests {
         let (mut hooks, dir) = local(Some("echo old $LANELECT_EVENT >> $DIR/runs"));
         let new = format!("echo new $LANELECT_EVENT >> {}/runs", dir.path().display());
         let run = |hooks: &mut Hooks, run| {
-            hooks.start(&run, NOW);
+            hooks.start(Task::Hook(run), KILL_GRACE, NOW);
             assert_eq!(wait(hooks, NOW).outcome, HookOutcome::Succeeded);
         };
         run(&mut hooks, elected(7));
@@ -674,13 +613,13 @@ mod tests {
     #[test]
     fn what_a_hook_took_over_it_lets_go_of_after_a_restart_of_what_runs_it_too() {
         let (mut hooks, dir) = local(Some("echo old $LANELECT_EVENT >> $DIR/runs"));
-        hooks.start(&elected(7), NOW);
+        hooks.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
         assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
         drop(hooks);
         let new = format!("echo new $LANELECT_EVENT >> {}/runs", dir.path().display());
         let mut hooks = Hooks::own(settings(Some(&new)), dir.path().join("blue.hook"), node(), NOW);
         for run in [demoted(7), elected(8), demoted(8)] {
-            hooks.start(&run, NOW);
+            hooks.start(Task::Hook(run), KILL_GRACE, NOW);
             assert_eq!(wait(&mut hooks, NOW).outcome, HookOutcome::Succeeded);
         }
         let runs = std::fs::read_to_string(dir.path().join("runs")).unwrap();
@@ -690,8 +629,8 @@ mod tests {
     #[test]
     fn without_a_hook_a_run_succeeds_and_there_is_nothing_to_report() {
         let (mut hooks, _dir) = local(None);
-        hooks.start(&elected(7), NOW);
-        assert_eq!(hooks.poll_finished().unwrap().outcome, HookOutcome::Succeeded);
+        hooks.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
+        assert_eq!(hooks.poll_finished(Lane::Hook).unwrap().outcome, HookOutcome::Succeeded);
         assert_eq!(*hooks.report(), HookReport::default());
         assert_eq!(hooks.poll_timeout(), None);
     }
@@ -699,20 +638,20 @@ mod tests {
     #[test]
     fn without_a_fence_command_it_did_not_run() {
         let (mut hooks, _dir) = local(None);
-        hooks.fence(Term(7), NOW);
-        assert_eq!(hooks.poll_fenced(), Some(HookFinished::not_run(Duration::ZERO)));
-        assert_eq!((hooks.poll_fenced(), hooks.poll_timeout()), (None, None));
+        hooks.start(Task::Fence { term: Term(7) }, KILL_GRACE, NOW);
+        assert_eq!(hooks.poll_finished(Lane::Fence), Some(HookFinished::not_run(Duration::ZERO)));
+        assert_eq!((hooks.poll_finished(Lane::Fence), hooks.poll_timeout()), (None, None));
     }
 
     #[test]
     fn a_new_command_counts_from_the_next_run_on() {
         let (mut hooks, _dir) = local(Some("exit 4"));
-        hooks.start(&elected(7), NOW);
+        hooks.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
         let timeout = Duration::from_secs(9);
         hooks.reconfigure(HookSettings { timeout, ..settings(Some("exit 5")) }, NOW);
         assert_eq!(hooks.poll_timeout(), Some(NOW + Duration::from_secs(30)));
         assert_eq!(wait(&mut hooks, NOW).exit, Some(4));
-        hooks.start(&elected(8), NOW);
+        hooks.start(Task::Hook(elected(8)), KILL_GRACE, NOW);
         assert_eq!(hooks.poll_timeout(), Some(NOW + Duration::from_secs(9)));
         assert_eq!(wait(&mut hooks, NOW).exit, Some(5));
     }

@@ -85,16 +85,6 @@ impl<T> Lanes<T> {
         Lanes(Lane::ALL.map(make))
     }
 
-    /// The same if `make` may fail.
-    ///
-    /// # Errors
-    ///
-    /// The first error of `make`.
-    pub fn try_of<E>(make: impl FnMut(Lane) -> Result<T, E>) -> Result<Self, E> {
-        let [hook, fence, check] = Lane::ALL.map(make);
-        Ok(Lanes([hook?, fence?, check?]))
-    }
-
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter()
@@ -297,7 +287,7 @@ mod tests {
 
     #[test]
     fn each_lane_has_its_own() {
-        let mut lanes = Lanes::try_of(|lane| Ok::<_, ()>(lane.to_string())).unwrap();
+        let mut lanes = Lanes::of(|lane| lane.to_string());
         for lane in Lane::ALL {
             assert_eq!(lanes[lane], lane.to_string());
             lanes[lane].push('!');

@@ -81,7 +81,7 @@ impl HookRunner {
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let mut listener = match Listener::inherited()? {
             Some(listener) => listener,
-            None => Listener::open(source.load_trusted()?.hook_socket.as_deref())?,
+            None => Listener::bind(source.load_trusted()?.hook_socket.as_deref())?,
         };
         poll.registry().register(&mut listener.socket, LISTENER, Interest::READABLE)?;
         let server = HookServer::by_file(source, FIRST_CLIENT, now);
@@ -156,7 +156,7 @@ impl HookRunner {
             let Some(listener) = &self.listener else { return };
             match listener.socket.accept() {
                 Ok((stream, _)) => {
-                    if let Err(error) = self.server.adopt(stream, Some(self.poll.registry()), now) {
+                    if let Err(error) = self.server.accept(stream, self.poll.registry(), now) {
                         log::warn!("cannot serve a connection: {error}");
                     }
                 }

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use log::Level;
@@ -43,11 +44,11 @@ pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
 /// harmless.
 #[derive(Debug)]
 pub struct HookServer {
-    /// None if it was not read yet.
-    group: Option<GroupName>,
-    process: HookProcess,
+    pub(super) process: HookProcess,
     /// None in the daemon, which has the settings itself.
     file: Option<SettingsFile>,
+    /// The daemon's own connections; none in a hook-runner, which accepts connections itself.
+    arrivals: Option<Receiver<UnixStream>>,
     queues: Lanes<Queue>,
     clients: Vec<Client>,
     next_token: usize,
@@ -60,8 +61,9 @@ pub struct HookServer {
 #[derive(Debug)]
 struct SettingsFile {
     source: ConfigSource,
-    /// The settings that were read; none if no file could be trusted so far.
-    digest: Option<Digest>,
+    /// The group that was read first, which stays, and the settings that were read last. None if
+    /// no file could be trusted so far.
+    known: Option<(GroupName, Digest)>,
     /// The highest term that a hook ran for.
     highest: Option<Term>,
 }
@@ -85,53 +87,46 @@ struct Client {
 }
 
 impl HookServer {
-    /// Without a client. Begins to end a hook that an earlier life of this process left running and
-    /// noted in the file `record`; the first run waits for that. Clients get tokens from
-    /// `first_token` on.
+    /// Serves the connections that arrive from the same process. Begins to end a hook that an
+    /// earlier life of this process left running and noted in the file `record`; the first run
+    /// waits for that.
     pub fn new(
-        group: GroupName,
         settings: HookSettings,
         record: PathBuf,
-        first_token: Token,
+        arrivals: Receiver<UnixStream>,
         now: Time,
     ) -> Self {
         let process = HookProcess::new(settings, record, now);
-        HookServer::with(Some(group), process, first_token)
+        HookServer { arrivals: Some(arrivals), ..HookServer::with(process) }
     }
 
-    fn with(group: Option<GroupName>, process: HookProcess, first_token: Token) -> Self {
-        HookServer {
-            group,
-            process,
-            file: None,
-            queues: Lanes::default(),
-            clients: Vec::new(),
-            next_token: first_token.0,
-            last_refusal: None,
-            is_stopping: false,
-        }
-    }
-
-    /// The same, with the settings in a file. If the file is invalid or cannot be trusted, every
-    /// request is refused. The file is read again for each request.
+    /// Serves the connections that it is given, by the settings in a file. If the file is invalid
+    /// or cannot be trusted, every request is refused. The file is read again for each request.
+    /// Clients get tokens from `first_token` on.
     pub fn by_file(source: ConfigSource, first_token: Token, now: Time) -> Self {
         let nothing = HookProcess::new(HookSettings::default(), PathBuf::new(), now);
-        let mut server = HookServer::with(None, nothing, first_token);
-        server.file = Some(SettingsFile { source, digest: None, highest: None });
+        let mut server = HookServer {
+            file: Some(SettingsFile { source, known: None, highest: None }),
+            next_token: first_token.0,
+            ..HookServer::with(nothing)
+        };
         if let Err(error) = server.read_file(None, now) {
             log::error!("{error}\nevery request is rejected until this is corrected");
         }
         server
     }
 
-    /// Applies other commands and other time limits, from the next run on.
-    pub fn reconfigure(&mut self, settings: HookSettings) {
-        self.process.reconfigure(settings);
-    }
-
-    /// Whether there is anything to run in `lane`.
-    pub fn has_command(&self, lane: Lane) -> bool {
-        self.process.has_command(lane)
+    fn with(process: HookProcess) -> Self {
+        HookServer {
+            process,
+            file: None,
+            arrivals: None,
+            queues: Lanes::default(),
+            clients: Vec::new(),
+            next_token: 0,
+            last_refusal: None,
+            is_stopping: false,
+        }
     }
 
     /// How many clients are connected.
@@ -146,31 +141,30 @@ impl HookServer {
         Lane::ALL.into_iter().any(is_busy)
     }
 
-    /// The hook that took over last.
-    pub const fn hook_that_took_over(&self) -> Option<&Option<String>> {
-        self.process.hook_that_took_over()
-    }
-
-    /// Adds a new client. The caller hands its events to [`handle_client`](Self::handle_client);
-    /// without a `registry` for events, [`serve_all`](Self::serve_all) checks for data from it.
+    /// Adds a new client. The caller hands its events to [`handle_client`](Self::handle_client).
     ///
     /// # Errors
     ///
     /// If its connection cannot be registered.
-    pub fn adopt(
+    pub fn accept(
         &mut self,
         mut stream: UnixStream,
-        registry: Option<&Registry>,
+        registry: &Registry,
         now: Time,
     ) -> io::Result<()> {
-        let token = Token(self.next_token);
-        self.next_token += 1;
-        if let Some(registry) = registry {
-            registry.register(&mut stream, token, Interest::READABLE)?;
-        }
-        let (line, request_due) = (LineReader::default(), Some(now + REQUEST_WAIT));
-        self.clients.push(Client { token, stream, line, request_due });
+        registry.register(&mut stream, Token(self.next_token), Interest::READABLE)?;
+        self.add_client(stream, now);
         Ok(())
+    }
+
+    /// Accepts the connections from the same process, and handles what any client has sent.
+    pub fn serve(&mut self, now: Time) {
+        while let Some(stream) = self.arrivals.as_ref().and_then(|streams| streams.try_recv().ok())
+        {
+            self.add_client(stream, now);
+        }
+        let tokens: Vec<Token> = self.clients.iter().map(|client| client.token).collect();
+        tokens.into_iter().for_each(|token| self.handle_client(token, now));
     }
 
     /// A client sent something or hung up.
@@ -193,12 +187,6 @@ impl HookServer {
             }
         }
         self.drive(now);
-    }
-
-    /// Any client may have sent something or hung up.
-    pub fn serve_all(&mut self, now: Time) {
-        let tokens: Vec<Token> = self.clients.iter().map(|client| client.token).collect();
-        tokens.into_iter().for_each(|token| self.handle_client(token, now));
     }
 
     /// A SIGCHLD arrived.
@@ -232,6 +220,13 @@ impl HookServer {
         self.is_stopping = true;
         self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
         self.drive(now);
+    }
+
+    fn add_client(&mut self, stream: UnixStream, now: Time) {
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        let (line, request_due) = (LineReader::default(), Some(now + REQUEST_WAIT));
+        self.clients.push(Client { token, stream, line, request_due });
     }
 
     fn handle_request(&mut self, token: Token, request: Request, now: Time) {
@@ -274,14 +269,14 @@ impl HookServer {
             Request::CutShort(_) => return None,
         };
         let disagreement = self.read_file(Some(settings), now).err();
-        if self.file.as_ref().is_some_and(|file| file.digest.is_none()) {
-            return disagreement;
-        }
-        if let Some(own) = self.group.filter(|own| *own != group) {
-            return Some(format!(
-                "the daemon is in group {group}, and this hook-runner in group {own}; set another \
-                 hook_socket for each group"
-            ));
+        if let Some(file) = &self.file {
+            let Some((own, _)) = file.known else { return disagreement };
+            if own != group {
+                return Some(format!(
+                    "the daemon is in group {group}, and this hook-runner in group {own}; set \
+                     another hook_socket for each group"
+                ));
+            }
         }
         let Some(task) = task else { return disagreement };
         if let Some(disagreement) = disagreement {
@@ -305,7 +300,7 @@ impl HookServer {
     /// file's settings if they are the daemon's. An error says why the two do not agree.
     fn read_file(&mut self, asked: Option<Digest>, now: Time) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
-        let known = file.digest;
+        let known = file.known.map(|(_, settings)| settings);
         if known.is_some() && known == asked {
             return Ok(());
         }
@@ -326,15 +321,16 @@ impl HookServer {
     fn take(&mut self, config: &Config, now: Time) {
         let settings = HookSettings::from(config);
         let Some(file) = &mut self.file else { return };
-        if file.digest.is_none() {
+        let group = if let Some((group, _)) = file.known {
+            self.process.reconfigure(settings);
+            group
+        } else {
             // No command has run yet.
             let record = config::state_file(&config.state_dir, config.group, "hook");
             self.process = HookProcess::new(settings, record, now);
-            self.group = Some(config.group);
-        } else {
-            self.process.reconfigure(settings);
-        }
-        file.digest = Some(Digest::from(config));
+            config.group
+        };
+        file.known = Some((group, Digest::from(config)));
         log::info!("the hook-runner has read its config file");
         if config.hook.is_none() {
             log::warn!("no hook is configured: every hook run succeeds without running a command");
@@ -386,18 +382,16 @@ impl HookServer {
         self.clients.retain(|client| client.token != token);
         for lane in Lane::ALL {
             self.queues[lane].take_back(token);
-            let was_asker = self.queues[lane].asker.take_if(|asker| *asker == token).is_some();
-            match lane {
-                Lane::Hook | Lane::Fence if was_asker => {
-                    log::warn!(
-                        "the daemon closed the connection during a run of its {lane}; the {lane} \
-                         continues"
-                    );
-                }
-                Lane::Check if was_asker => {
-                    self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
-                }
-                Lane::Hook | Lane::Fence | Lane::Check => {}
+            if self.queues[lane].asker.take_if(|asker| *asker == token).is_none() {
+                continue;
+            }
+            if lane == Lane::Check {
+                self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
+            } else {
+                log::warn!(
+                    "the daemon closed the connection during a run of its {lane}; the {lane} \
+                     continues"
+                );
             }
         }
     }

@@ -4,8 +4,9 @@ use super::Daemon;
 use crate::control_api::CheckReport;
 use crate::core::hook::HookOutcome;
 use crate::core::status::HealthState;
+use crate::hooks::group::KILL_GRACE;
 use crate::hooks::schedule::{CheckSchedule, Due, PATIENCE};
-use crate::hooks::{Forced, HookFinished};
+use crate::hooks::{Forced, HookFinished, Lane, Task};
 use crate::os::clock;
 use crate::types::Role;
 
@@ -39,7 +40,7 @@ impl Daemon {
     /// Ends the check in progress, because its result is no longer needed.
     pub(super) fn end_check(&mut self) {
         let now = clock::now();
-        self.hooks.end_check(now + PATIENCE, now);
+        self.hooks.cut_short(Lane::Check, now + PATIENCE, now);
         self.take_check_result();
     }
 
@@ -50,7 +51,7 @@ impl Daemon {
         let last = self.check.last.as_ref();
         Some(CheckReport {
             state: health.state(),
-            running: self.hooks.is_checking(),
+            running: self.hooks.is_running(Lane::Check),
             failures: health.failures(),
             fall: thresholds.fall,
             successes: health.successes(),
@@ -63,12 +64,13 @@ impl Daemon {
     fn start_check(&mut self) {
         let now = clock::now();
         let role = if self.election.is_leader_at(now) { Role::Leader } else { Role::Follower };
-        self.hooks.start_check(role, self.election.term(), now);
+        let check = Task::Check { role, term: self.election.term() };
+        self.hooks.start(check, KILL_GRACE, now);
         self.take_check_result();
     }
 
     fn take_check_result(&mut self) {
-        let Some(finished) = self.hooks.poll_checked() else { return };
+        let Some(finished) = self.hooks.poll_finished(Lane::Check) else { return };
         if let Some(passed) = self.check.schedule.handle_finished(&finished) {
             self.check.last = Some(finished);
             self.judge_check(passed, &describe(&finished));

@@ -9,6 +9,8 @@ use crate::config::Config;
 use crate::core::Election;
 use crate::core::hook::{HookEvent, HookOutcome, HookRun};
 use crate::core::output::{Event, Output, Transition};
+use crate::hooks::group::KILL_GRACE;
+use crate::hooks::{Lane, Task};
 use crate::os::clock;
 use crate::time::Time;
 use crate::types::Role;
@@ -26,11 +28,11 @@ impl Daemon {
                 Output::Transmit(message) => self.transmit(&message),
                 Output::RunHook(run) => self.run_hook(run),
                 Output::CutHookShort { by } => {
-                    self.hooks.cut_short(by, clock::now());
+                    self.hooks.cut_short(Lane::Hook, by, clock::now());
                     self.report_finished_hooks();
                 }
                 Output::Fence { term } => {
-                    self.hooks.fence(term, clock::now());
+                    self.hooks.start(Task::Fence { term }, KILL_GRACE, clock::now());
                     self.report_finished_hooks();
                 }
                 Output::UpdateCrashPlan => self.keep_crash_plan(),
@@ -57,10 +59,10 @@ impl Daemon {
     /// Reports the ends of hook and fence runs to the election. The caller carries out what the
     /// election then requests.
     pub(super) fn report_finished_hooks(&mut self) {
-        while let Some(finished) = self.hooks.poll_finished() {
+        while let Some(finished) = self.hooks.poll_finished(Lane::Hook) {
             self.election.handle_hook_finished(clock::now(), finished.outcome);
         }
-        while let Some(finished) = self.hooks.poll_fenced() {
+        while let Some(finished) = self.hooks.poll_finished(Lane::Fence) {
             self.election.handle_fence_finished(clock::now(), finished.outcome);
         }
     }
@@ -118,7 +120,7 @@ impl Daemon {
         {
             self.keep_crash_plan_by(self.config.hook.clone());
         }
-        self.hooks.start(&run, now);
+        self.hooks.start(Task::Hook(run), KILL_GRACE, now);
         self.report_finished_hooks();
     }
 
