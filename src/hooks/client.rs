@@ -615,7 +615,8 @@ mod tests {
         bench.client.handle_socket(START);
         assert_eq!(bench.client.poll_timeout(), Some(by + KILL_WAIT + ANSWER_MARGIN));
         assert_eq!(bench.client.poll_finished(), None);
-        let told = HookFinished { took: Duration::ZERO, ..HookFinished::failed(Duration::ZERO) };
+        let told =
+            HookFinished { outcome: HookOutcome::Failed, ..HookFinished::lost(Duration::ZERO) };
         protocol::send(&stream, &RunReply::Finished(told)).unwrap();
         assert_eq!(bench.finish(START), told);
     }

@@ -10,6 +10,10 @@
 //! The core decides on the hook runs and their order, and requests a run only after the end of the
 //! previous one. This module carries them out. Fence and check run the same way, each in its own
 //! lane; [`schedule`] says when the check is due.
+//!
+//! [`Hooks::start`] passes a run to the client of its lane, which sends it to the server. When the
+//! turn of the run has come, the server confirms it and lets [`process`] start the command. [`run`]
+//! has what all of them share: what runs, and how it ended.
 
 mod agreement;
 pub mod client;
@@ -259,7 +263,7 @@ impl Hooks {
         if let Some(server) = &mut self.own {
             server.handle_timeout(now);
         }
-        self.clients.iter_mut().for_each(|client| client.handle_timeout(now));
+        self.clients.0.iter_mut().for_each(|client| client.handle_timeout(now));
         self.exchange(now);
     }
 
@@ -267,7 +271,7 @@ impl Hooks {
     pub fn poll_timeout(&self) -> Option<Time> {
         let own = self.own.iter().filter_map(|server| server.poll_timeout());
         let agreement = self.agreement.iter().filter_map(|agreement| agreement.poll_timeout());
-        self.clients.iter().filter_map(HookClient::poll_timeout).chain(own).chain(agreement).min()
+        self.clients.0.iter().filter_map(HookClient::poll_timeout).chain(own).chain(agreement).min()
     }
 
     /// Applies other commands and other time limits, from the next run on. A separate hook-runner
@@ -316,10 +320,10 @@ impl Hooks {
     fn exchange(&mut self, now: Time) {
         if let Some(server) = &mut self.own {
             server.serve(now);
-            self.clients.iter_mut().for_each(|client| client.handle_socket(now));
+            self.clients.0.iter_mut().for_each(|client| client.handle_socket(now));
         }
         // A hook-runner that refuses a run may have another configuration now.
-        let is_refused = self.clients.iter_mut().any(HookClient::poll_refused);
+        let is_refused = self.clients.0.iter_mut().any(HookClient::poll_refused);
         if let Some(agreement) = self.agreement.as_mut().filter(|_| is_refused) {
             agreement.ask_again(now);
         }

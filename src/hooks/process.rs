@@ -119,11 +119,11 @@ impl HookProcess {
         self.slots[lane].running.is_some() || (lane == Lane::Hook && self.leftover.is_some())
     }
 
-    /// Whether a run in `lane`, or one of an earlier life, does not end although it was sent KILL.
-    pub fn is_stuck(&self, lane: Lane) -> bool {
-        let leftover = self.leftover.as_ref().filter(|_| lane == Lane::Hook);
-        leftover.is_some_and(Ending::is_stuck)
-            || self.slots[lane].running.as_ref().is_some_and(Running::is_stuck)
+    /// Whether a run is in progress, or one of an earlier life is being ended. A run that KILL does
+    /// not end does not count.
+    pub fn is_busy(&self) -> bool {
+        self.leftover.as_ref().is_some_and(|leftover| !leftover.is_stuck())
+            || self.running().any(|running| !running.is_stuck())
     }
 
     /// The command that took over last, if it also runs for the events that follow: it may no
@@ -152,7 +152,8 @@ impl HookProcess {
         }
         let Some(command) = self.command_for(task) else {
             log::debug!("no command is configured for the {task}");
-            self.slots[lane].finished = Some(HookFinished::NOTHING_TO_DO);
+            let (outcome, exit, took) = (HookOutcome::Succeeded, Some(0), Duration::ZERO);
+            self.slots[lane].finished = Some(HookFinished { outcome, exit, took, forced: None });
             return;
         };
         match Running::start(task, node, &command, self.settings.timeout(lane), now) {
@@ -235,7 +236,7 @@ impl HookProcess {
     }
 
     fn running(&self) -> impl Iterator<Item = &Running> {
-        self.slots.iter().filter_map(|slot| slot.running.as_ref())
+        self.slots.0.iter().filter_map(|slot| slot.running.as_ref())
     }
 
     fn end_leftover(&mut self, now: Time) {

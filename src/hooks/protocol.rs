@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_reply_is_read_although_the_other_side_has_hung_up() {
-        let reply = RunReply::Finished(HookFinished::failed(std::time::Duration::from_millis(5)));
+        let reply = RunReply::Finished(HookFinished::lost(std::time::Duration::from_millis(5)));
         let mut reader = LineReader::default();
         assert_eq!(reader.read(&line(&reply)[..]).unwrap(), Connection::Closed);
         assert_eq!(reader.poll_message().unwrap(), Some(reply));
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn messages_are_taken_one_after_the_other() {
-        let finished = RunReply::Finished(HookFinished::failed(std::time::Duration::ZERO));
+        let finished = RunReply::Finished(HookFinished::lost(std::time::Duration::ZERO));
         let mut reader = LineReader::default();
         reader.read(&[line(&RunReply::Started), line(&finished)].concat()[..]).unwrap();
         assert_eq!(reader.poll_message().unwrap(), Some(RunReply::Started));

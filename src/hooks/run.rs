@@ -4,7 +4,6 @@
 //! other: a slow hook delays neither the fence command nor the check.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HookNode;
 use crate::core::hook::{HookOutcome, HookRun};
-use crate::types::{NodeId, Role, Term};
+use crate::types::{Role, Term};
 
 /// The variables of one run.
 pub(super) type Environment = Vec<(&'static str, String)>;
@@ -84,16 +83,6 @@ impl<T> Lanes<T> {
     pub fn of(make: impl FnMut(Lane) -> T) -> Self {
         Lanes(Lane::ALL.map(make))
     }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter()
-    }
-
-    /// All of them, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.0.iter_mut()
-    }
 }
 
 impl<T: PartialEq> Lanes<T> {
@@ -146,17 +135,19 @@ impl Task {
     /// The variables that describe the run on `node` to the command.
     pub(super) fn environment(&self, node: &HookNode) -> Environment {
         let mut variables = match self {
-            Task::Hook(run) => hook_variables(run),
-            Task::Fence { term } => vec![
-                ("LANELECT_REASON", "grace-overrun".to_owned()),
-                ("LANELECT_TERM", term.to_string()),
+            Task::Hook(run) => vec![
+                ("LANELECT_REASON", run.reason.to_string()),
+                ("LANELECT_ROLE", run.role.to_string()),
+                ("LANELECT_LEADER", or_empty(run.leader)),
+                ("LANELECT_LEADER_ADDRESS", or_empty(run.leader_address)),
+                ("LANELECT_PREVIOUS_LEADER", or_empty(run.previous_leader)),
             ],
-            Task::Check { role, term } => {
-                vec![("LANELECT_ROLE", role.to_string()), ("LANELECT_TERM", term.to_string())]
-            }
+            Task::Fence { .. } => vec![("LANELECT_REASON", "grace-overrun".to_owned())],
+            Task::Check { role, .. } => vec![("LANELECT_ROLE", role.to_string())],
         };
         variables.extend([
             ("LANELECT_EVENT", self.event()),
+            ("LANELECT_TERM", self.term().to_string()),
             ("LANELECT_NODE_ID", node.node_id.to_string()),
             ("LANELECT_GROUP", node.group.to_string()),
             ("LANELECT_INTERFACE", node.interfaces.join(" ")),
@@ -188,12 +179,12 @@ impl fmt::Display for Task {
 pub struct HookFinished {
     /// What the core is told.
     pub outcome: HookOutcome,
-    /// The shell's exit status, or 128 and the signal that ended it; none where the hook did not
+    /// The shell's exit status, or 128 and the signal that ended it; none if the command did not
     /// start or its end is not known.
     pub exit: Option<i32>,
     /// From the start to the end.
     pub took: Duration,
-    /// Why it was ended by force, where it was.
+    /// Why it was ended by force, if it was.
     pub forced: Option<Forced>,
 }
 
@@ -208,20 +199,7 @@ pub enum Forced {
 }
 
 impl HookFinished {
-    /// A run that there was nothing to do for.
-    pub(super) const NOTHING_TO_DO: HookFinished = HookFinished {
-        outcome: HookOutcome::Succeeded,
-        exit: Some(0),
-        took: Duration::ZERO,
-        forced: None,
-    };
-
-    /// A run that failed after `took` without an exit status.
-    pub const fn failed(took: Duration) -> Self {
-        HookFinished { outcome: HookOutcome::Failed, exit: None, took, forced: None }
-    }
-
-    /// A run that began, and of which nobody knows whether it has ended, given up after `took`.
+    /// A run that began, and may not have ended, given up after `took`.
     pub const fn lost(took: Duration) -> Self {
         HookFinished { outcome: HookOutcome::Lost, exit: None, took, forced: None }
     }
@@ -256,17 +234,8 @@ impl HookFinished {
     }
 }
 
-fn hook_variables(run: &HookRun) -> Environment {
-    let id = |id: Option<NodeId>| id.map_or_else(String::new, |id| id.to_string());
-    let address = |address: Option<IpAddr>| address.map_or_else(String::new, |a| a.to_string());
-    vec![
-        ("LANELECT_REASON", run.reason.to_string()),
-        ("LANELECT_ROLE", run.role.to_string()),
-        ("LANELECT_TERM", run.term.to_string()),
-        ("LANELECT_LEADER", id(run.leader)),
-        ("LANELECT_LEADER_ADDRESS", address(run.leader_address)),
-        ("LANELECT_PREVIOUS_LEADER", id(run.previous_leader)),
-    ]
+fn or_empty(value: Option<impl fmt::Display>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
 }
 
 #[cfg(test)]
@@ -292,7 +261,7 @@ mod tests {
             assert_eq!(lanes[lane], lane.to_string());
             lanes[lane].push('!');
         }
-        assert!(lanes.iter().eq(["hook!", "fence!", "check!"]));
+        assert!(lanes.0.iter().eq(["hook!", "fence!", "check!"]));
         assert_eq!(lanes.lane_of(&"fence!".to_owned()), Some(Lane::Fence));
         assert_eq!(lanes.lane_of(&"fence".to_owned()), None);
     }

@@ -94,7 +94,7 @@ impl HookRunner {
         let mut events = Events::with_capacity(16);
         loop {
             self.handle_timeout(clock::now());
-            if self.listener.is_none() && !self.server.is_busy() {
+            if self.listener.is_none() && !self.server.process.is_busy() {
                 log::info!("the hook-runner has stopped");
                 return Ok(());
             }

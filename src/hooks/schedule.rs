@@ -129,7 +129,8 @@ mod tests {
         took: Duration::from_millis(20),
         forced: None,
     };
-    const FAILED: HookFinished = HookFinished::failed(Duration::from_millis(20));
+    const FAILED: HookFinished =
+        HookFinished { outcome: HookOutcome::Failed, exit: Some(1), ..PASSED };
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)

@@ -8,7 +8,7 @@
 //! Every command runs this way. `lanelect hook-runner` serves the connections to its socket; a
 //! daemon without `hook_socket`, and its `post-stop`, serve connections of their own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
@@ -50,7 +50,7 @@ pub struct HookServer {
     /// The daemon's own connections; none in a hook-runner, which accepts connections itself.
     arrivals: Option<Receiver<UnixStream>>,
     queues: Lanes<Queue>,
-    clients: Vec<Client>,
+    clients: BTreeMap<Token, Client>,
     next_token: usize,
     /// Why the last request was refused; none if it was not refused.
     last_refusal: Option<String>,
@@ -79,7 +79,6 @@ struct Queue {
 
 #[derive(Debug)]
 struct Client {
-    token: Token,
     stream: UnixStream,
     line: LineReader,
     /// Time limit for its request; none once it has arrived.
@@ -122,7 +121,7 @@ impl HookServer {
             file: None,
             arrivals: None,
             queues: Lanes::default(),
-            clients: Vec::new(),
+            clients: BTreeMap::new(),
             next_token: 0,
             last_refusal: None,
             is_stopping: false,
@@ -132,13 +131,6 @@ impl HookServer {
     /// How many clients are connected.
     pub fn clients(&self) -> usize {
         self.clients.len()
-    }
-
-    /// Whether a run is in progress, or one of an earlier life is being ended. A run that KILL does
-    /// not end does not count.
-    pub fn is_busy(&self) -> bool {
-        let is_busy = |lane| self.process.is_running(lane) && !self.process.is_stuck(lane);
-        Lane::ALL.into_iter().any(is_busy)
     }
 
     /// Adds a new client. The caller hands its events to [`handle_client`](Self::handle_client).
@@ -159,19 +151,15 @@ impl HookServer {
 
     /// Accepts the connections from the same process, and handles what any client has sent.
     pub fn serve(&mut self, now: Time) {
-        while let Some(stream) = self.arrivals.as_ref().and_then(|streams| streams.try_recv().ok())
-        {
-            self.add_client(stream, now);
-        }
-        let tokens: Vec<Token> = self.clients.iter().map(|client| client.token).collect();
+        let arrived: Vec<UnixStream> = self.arrivals.iter().flat_map(Receiver::try_iter).collect();
+        arrived.into_iter().for_each(|stream| self.add_client(stream, now));
+        let tokens: Vec<Token> = self.clients.keys().copied().collect();
         tokens.into_iter().for_each(|token| self.handle_client(token, now));
     }
 
     /// A client sent something or hung up.
     pub fn handle_client(&mut self, token: Token, now: Time) {
-        let Some(client) = self.clients.iter_mut().find(|client| client.token == token) else {
-            return;
-        };
+        let Some(client) = self.clients.get_mut(&token) else { return };
         match client.receive() {
             // Its last request no longer matters: there is no client left to answer.
             Ok((Connection::Closed, _)) => self.handle_hangup(token, now),
@@ -198,7 +186,7 @@ impl HookServer {
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
         self.process.handle_timeout(now);
-        self.clients.retain(|client| {
+        self.clients.retain(|_, client| {
             let is_late = client.request_due.is_some_and(|due| now >= due);
             if is_late {
                 log::warn!("disconnected a client: it sent no request within {REQUEST_WAIT:?}");
@@ -210,7 +198,7 @@ impl HookServer {
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let request_due = self.clients.iter().filter_map(|client| client.request_due);
+        let request_due = self.clients.values().filter_map(|client| client.request_due);
         request_due.chain(self.process.poll_timeout()).min()
     }
 
@@ -226,7 +214,7 @@ impl HookServer {
         let token = Token(self.next_token);
         self.next_token += 1;
         let (line, request_due) = (LineReader::default(), Some(now + REQUEST_WAIT));
-        self.clients.push(Client { token, stream, line, request_due });
+        self.clients.insert(token, Client { stream, line, request_due });
     }
 
     fn handle_request(&mut self, token: Token, request: Request, now: Time) {
@@ -379,7 +367,7 @@ impl HookServer {
     /// Withdraws the client's request if its run has not begun. A run that has begun continues,
     /// except for a check.
     fn handle_hangup(&mut self, token: Token, now: Time) {
-        self.clients.retain(|client| client.token != token);
+        self.clients.remove(&token);
         for lane in Lane::ALL {
             self.queues[lane].take_back(token);
             if self.queues[lane].asker.take_if(|asker| *asker == token).is_none() {
@@ -413,37 +401,26 @@ impl HookServer {
             return false;
         }
         let Some((token, request)) = self.queues[lane].waiting.pop_front() else { return false };
-        if self.announce(token, now) {
-            self.queues[lane].asker = Some(token);
-            self.process.start(&request.task, &request.node, now);
-        }
-        true
-    }
-
-    /// Reports to the client that its run starts. If that fails, the client has withdrawn its
-    /// request.
-    fn announce(&mut self, token: Token, now: Time) -> bool {
-        let Some(client) = self.clients.iter().find(|client| client.token == token) else {
-            return false;
-        };
+        let Some(client) = self.clients.get(&token) else { return true };
         match protocol::send(&client.stream, &RunReply::Started) {
-            Ok(()) => true,
+            Ok(()) => {
+                self.queues[lane].asker = Some(token);
+                self.process.start(&request.task, &request.node, now);
+            }
+            // The client has withdrawn its request.
             Err(error) => {
                 log::info!(
                     "a run is not started, because its daemon closed the connection: {error}"
                 );
                 self.handle_hangup(token, now);
-                false
             }
         }
+        true
     }
 
     /// Answers and hangs up.
     fn answer(&mut self, token: Token, reply: &RunReply) {
-        let Some(index) = self.clients.iter().position(|client| client.token == token) else {
-            return;
-        };
-        let client = self.clients.swap_remove(index);
+        let Some(client) = self.clients.remove(&token) else { return };
         if let Err(error) = protocol::send(&client.stream, reply) {
             log::warn!("cannot send the result of a request to the daemon: {error}");
         }
