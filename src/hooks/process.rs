@@ -211,8 +211,9 @@ impl HookProcess {
             let Some(running) = &mut slot.running else { continue };
             match running.advance(now) {
                 Progress::Continues => {}
-                // Its end is not reported a second time.
-                Progress::Stuck => slot.finished = Some(running.lose(now)),
+                Progress::Stuck => {
+                    slot.finished = Some(running.result(HookOutcome::Lost, None, now));
+                }
                 Progress::Over => {
                     slot.finished = running.finish(now).or(slot.finished);
                     slot.running = None;
@@ -366,36 +367,26 @@ impl Running {
             .map_or(self.started + self.timeout, |(_, ending)| ending.next_timeout())
     }
 
-    /// KILL does not end it. Returns what is reported instead of its end.
-    fn lose(&self, now: Time) -> HookFinished {
-        let lost =
-            HookFinished { forced: self.forced(), ..HookFinished::lost(now.since(self.started)) };
-        lost.log(&self.task);
-        lost
-    }
-
-    /// It is over. Returns how it ended, unless that was reported before.
+    /// It is over. Returns how it ended, unless another result was reported before.
     fn finish(&self, now: Time) -> Option<HookFinished> {
         if self.is_stuck() {
             self.task.log(Level::Warn, "has ended");
             return None;
         }
-        let exit = match self.shell {
-            Shell::Running => None,
-            Shell::Ended(exit) => exit,
+        let (outcome, exit) = match self.shell {
+            Shell::Ended(Some(0)) if self.ending.is_none() => (HookOutcome::Succeeded, Some(0)),
+            Shell::Ended(exit) => (HookOutcome::Failed, exit),
+            Shell::Running => (HookOutcome::Failed, None),
         };
-        let outcome = match (exit, self.forced()) {
-            (Some(0), None) => HookOutcome::Succeeded,
-            _ => HookOutcome::Failed,
-        };
-        let took = now.since(self.started);
-        let finished = HookFinished { outcome, exit, took, forced: self.forced() };
-        finished.log(&self.task);
-        Some(finished)
+        Some(self.result(outcome, exit, now))
     }
 
-    fn forced(&self) -> Option<Forced> {
-        self.ending.as_ref().map(|(forced, _)| *forced)
+    /// The result at `now`, which is also logged.
+    fn result(&self, outcome: HookOutcome, exit: Option<i32>, now: Time) -> HookFinished {
+        let forced = self.ending.as_ref().map(|(forced, _)| *forced);
+        let result = HookFinished { outcome, exit, took: now.since(self.started), forced };
+        result.log(&self.task);
+        result
     }
 
     fn reap(&mut self) {
