@@ -392,10 +392,10 @@ impl HookServer {
 
     /// Returns whether there may be more to do.
     fn drive_lane(&mut self, lane: Lane, now: Time) -> bool {
-        let finished = self.process.poll_finished(lane);
-        let asker = finished.and_then(|finished| Some((self.queues[lane].asker.take()?, finished)));
-        if let Some((token, finished)) = asker {
-            self.answer(token, &RunReply::Finished(finished));
+        if let Some(finished) = self.process.poll_finished(lane) {
+            if let Some(asker) = self.queues[lane].asker.take() {
+                self.answer(asker, &RunReply::Finished(finished));
+            }
         }
         if self.process.is_running(lane) || self.is_stopping {
             return false;
