@@ -172,9 +172,7 @@ impl HookClient {
 
     /// The connection is ready to be read.
     pub fn handle_socket(&mut self, now: Time) {
-        let longest_run = self.longest_run();
-        let Some(exchange) = &mut self.exchange else { return };
-        match exchange.receive(now + longest_run) {
+        match self.receive(now) {
             Ok(None) => {}
             Ok(Some(finished)) => self.finish(finished),
             Err(error) => self.give_up(&error, now),
@@ -245,16 +243,39 @@ impl HookClient {
     /// longer tell that the hook starts, and so does not start it; what it told before is still
     /// there.
     fn take_back(&mut self, now: Time) {
-        let longest_run = self.longest_run();
-        let Some(exchange) = &mut self.exchange else { return };
-        if let Step::Asked { stream, .. } = &exchange.step {
-            // Fails only where the hook-runner has hung up, and that is as good.
-            let _ = stream.shutdown(Shutdown::Read);
-        }
-        let waited = now.since(exchange.started);
-        match exchange.receive(now + longest_run) {
+        let Some(Exchange { started, step: Step::Asked { stream, .. }, .. }) = &self.exchange
+        else {
+            return;
+        };
+        let waited = now.since(*started);
+        // Fails only if the hook-runner has hung up, and that is as good.
+        let _ = stream.shutdown(Shutdown::Read);
+        match self.receive(now) {
             Ok(Some(finished)) => self.finish(finished),
             Ok(None) | Err(_) => self.give_up(&ClientError::NoTurn(waited), now),
+        }
+    }
+
+    /// Reads what the hook-runner sent; none if the run has not ended. A run that begins gets its
+    /// time limit from then on.
+    fn receive(&mut self, now: Time) -> Result<Option<HookFinished>, ClientError> {
+        let run_end = now + self.longest_run();
+        let Some(Exchange { cut_off, step, .. }) = &mut self.exchange else { return Ok(None) };
+        let run_end = cut_off.map_or(run_end, |end| end.min(run_end));
+        let Step::Asked { stream, reader, has_begun, give_up_at } = step else { return Ok(None) };
+        let connection = reader.read(stream);
+        // What it said before the connection failed counts.
+        while let Some(reply) = reader.poll_message()? {
+            match reply {
+                RunReply::Started => (*has_begun, *give_up_at) = (true, run_end),
+                RunReply::Finished(finished) => return Ok(Some(finished)),
+                RunReply::Refused(reason) => return Err(ClientError::Refused(reason)),
+                RunReply::Agreed => return Err(LineError::OutOfTurn.into()),
+            }
+        }
+        match connection? {
+            Connection::Closed => Err(ClientError::HungUp),
+            Connection::Open => Ok(None),
         }
     }
 
@@ -296,29 +317,6 @@ impl HookClient {
 }
 
 impl Exchange {
-    /// Reads what the hook-runner sent; none where the hook has not ended. One that begins has
-    /// until `run_end`.
-    fn receive(&mut self, run_end: Time) -> Result<Option<HookFinished>, ClientError> {
-        let run_end = self.cut_off.map_or(run_end, |end| end.min(run_end));
-        let Step::Asked { stream, reader, has_begun, give_up_at } = &mut self.step else {
-            return Ok(None);
-        };
-        let connection = reader.read(stream);
-        // What it said before the connection failed counts.
-        while let Some(reply) = reader.poll_message()? {
-            match reply {
-                RunReply::Started => (*has_begun, *give_up_at) = (true, run_end),
-                RunReply::Finished(finished) => return Ok(Some(finished)),
-                RunReply::Refused(reason) => return Err(ClientError::Refused(reason)),
-                RunReply::Agreed => return Err(LineError::OutOfTurn.into()),
-            }
-        }
-        match connection? {
-            Connection::Closed => Err(ClientError::HungUp),
-            Connection::Open => Ok(None),
-        }
-    }
-
     /// Whether the hook may have begun, where the exchange failed with `error`. What sends rubbish
     /// is no hook-runner that we know, and may do anything.
     const fn may_have_begun(&self, error: &ClientError) -> bool {
