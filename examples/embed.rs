@@ -26,7 +26,7 @@ use lanelect::core::params::Params;
 use lanelect::core::persist::PersistentState;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, NodeId};
-use lanelect::wire::frame::{Codec, DATAGRAM_MAX};
+use lanelect::wire::frame::{Codec, EXTENDED_MAX};
 use socket2::{Domain, Socket, Type};
 
 /// Where this example elects. Daemons have another port.
@@ -111,7 +111,7 @@ fn run(
     let codec = Codec::new("embed".parse()?, None);
     let socket = join(interface)?;
     let mut datagram = Vec::new();
-    let mut buffer = [0; DATAGRAM_MAX];
+    let mut buffer = [0; EXTENDED_MAX];
     while end.try_recv() != Err(TryRecvError::Disconnected) {
         while let Some(output) = election.poll_output() {
             match output {
@@ -137,8 +137,8 @@ fn run(
         socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         match socket.recv_from(&mut buffer) {
             Ok((length, from)) => {
-                if let Ok(message) = codec.decode(from.ip(), &buffer[..length]) {
-                    election.handle_datagram(now(), from.ip(), &message);
+                if let Ok(datagram) = codec.decode(from.ip(), &buffer[..length]) {
+                    election.handle_datagram(now(), from.ip(), &datagram.message);
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {

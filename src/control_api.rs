@@ -308,6 +308,9 @@ pub struct Counters {
     pub datagrams_sent: u64,
     /// Datagrams that arrived from other nodes, accepted or not.
     pub datagrams_received: u64,
+    /// Accepted datagrams that a later release has extended. This one skips what it does not know.
+    #[serde(default)]
+    pub datagrams_extended: u64,
     /// Datagrams that the kernel did not send.
     pub send_errors: u64,
     /// Datagrams that were dropped, by reason.
@@ -323,7 +326,7 @@ pub struct Counters {
 /// Datagrams dropped on arrival, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rejected {
-    /// Not a datagram of this protocol, truncated, or with trailing bytes.
+    /// Not a datagram of this protocol, truncated, or too long.
     pub malformed: u64,
     /// Missing, unexpected or wrong authenticator.
     pub auth: u64,
@@ -331,7 +334,7 @@ pub struct Rejected {
     pub replayed: u64,
     /// For another group.
     pub foreign_group: u64,
-    /// Of another protocol version.
+    /// Of another protocol version, or of a later release that this one cannot follow.
     pub version: u64,
     /// From a node for which the membership table has no room.
     pub table_full: u64,

@@ -16,7 +16,9 @@ use lanelect::types::{
 };
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::echo::{ECHOES_MAX, Echo, Echoes};
-use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Reject, TAG_LEN, VERSION, alleged_sender};
+use lanelect::wire::frame::{
+    Codec, DATAGRAM_MAX, Decoded, EXTENDED_MAX, Reject, TAG_LEN, VERSION, alleged_sender,
+};
 use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 use proptest::prelude::*;
 
@@ -232,7 +234,7 @@ fn messages_become_the_golden_bytes_and_the_golden_bytes_messages() {
     for (name, codec, message) in golden_messages() {
         let encoded = encode(&codec, &message);
         assert_eq!(hex(&encoded), hex(&bytes_of(name)), "{name}");
-        assert_eq!(codec.decode(SOURCE, &bytes_of(name)), Ok(message), "{name}");
+        assert_eq!(decode(&codec, &bytes_of(name)), Ok(message), "{name}");
     }
 }
 
@@ -287,29 +289,61 @@ fn a_datagram_cut_off_anywhere_is_rejected() {
     for (name, codec, message) in golden_messages() {
         let datagram = encode(&codec, &message);
         for length in 0..datagram.len() {
-            let verdict = codec.decode(SOURCE, &datagram[..length]);
+            let verdict = decode(&codec, &datagram[..length]);
             assert!(verdict.is_err(), "{name}, {length} bytes: {verdict:?}");
         }
     }
     let datagram = encode(&open(), &shortest());
-    assert_eq!(open().decode(SOURCE, &datagram[..datagram.len() - 1]), Err(Reject::Malformed));
+    assert_eq!(decode(&open(), &datagram[..datagram.len() - 1]), Err(Reject::Malformed));
+}
+
+fn decode(codec: &Codec, datagram: &[u8]) -> Result<Message, Reject> {
+    codec.decode(SOURCE, datagram).map(|decoded| decoded.message)
+}
+
+/// What a later release may append: the rest of the datagram is understood without it.
+#[test]
+fn an_extension_is_skipped_and_authenticated() {
+    let message = from_web1(Role::Follower, Body::Claim);
+    let extended = [encode(&open(), &message), b"later".to_vec()].concat();
+    let decoded = Decoded { message, is_extended: true };
+    assert_eq!(open().decode(SOURCE, &extended), Ok(decoded));
+    assert_eq!(sealed().decode(SOURCE, &seal(&extended)), Ok(decoded));
+    let after_the_tag = [encode(&sealed(), &message), vec![0]].concat();
+    assert_eq!(decode(&sealed(), &after_the_tag), Err(Reject::Forged));
 }
 
 #[test]
-fn a_trailing_byte_is_rejected() {
+fn a_body_of_an_unknown_kind_is_skipped() {
+    for kind in [Body::KINDS, 127, 255, u32::MAX] {
+        let mut rest = A_HEARTBEAT[..BEFORE_THE_BODY].to_vec();
+        postcard::to_io(&kind, &mut rest).unwrap();
+        rest.extend([0xff; 9]);
+        let datagram = with_sender(b"web1", &rest);
+        let decoded = open().decode(SOURCE, &datagram).unwrap();
+        assert_eq!((decoded.message.body, decoded.is_extended), (Body::Unknown, true), "{kind}");
+    }
+}
+
+/// A later release says so where half a datagram would be worse than none.
+#[test]
+fn a_critical_datagram_is_rejected_unless_all_of_it_is_known() {
+    let mut message = from_web1(Role::Follower, Body::Claim);
+    message.standing.flags = message.standing.flags.with(Flags::CRITICAL, true);
+    let known = encode(&sealed(), &message);
+    assert_eq!(decode(&sealed(), &known), Ok(message));
+    let extended = seal(&[encode(&open(), &message), vec![0]].concat());
+    assert_eq!(decode(&sealed(), &extended), Err(Reject::TooNew));
+}
+
+#[test]
+fn a_datagram_is_as_long_as_the_smallest_mtu_allows() {
     let message = from_web1(Role::Follower, Body::Claim);
     let mut datagram = encode(&open(), &message);
+    datagram.resize(EXTENDED_MAX, 0);
+    assert_eq!(decode(&open(), &datagram), Ok(message));
     datagram.push(0);
-    assert_eq!(open().decode(SOURCE, &datagram), Err(Reject::Malformed));
-    let mut datagram = encode(&sealed(), &message);
-    datagram.push(0);
-    assert_eq!(sealed().decode(SOURCE, &datagram), Err(Reject::Forged));
-    let inner = [encode(&open(), &message), vec![0]].concat();
-    assert_eq!(
-        sealed().decode(SOURCE, &seal(&inner)),
-        Err(Reject::Malformed),
-        "though well sealed"
-    );
+    assert_eq!(decode(&open(), &datagram), Err(Reject::Malformed));
 }
 
 /// Makes a sealed datagram of an open one's bytes, whatever they are.
@@ -332,21 +366,21 @@ fn other_versions_are_told_from_garbage() {
     let mut datagram = encode(&open(), &shortest());
     for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
         datagram[0] = version;
-        assert_eq!(open().decode(SOURCE, &datagram), Err(Reject::Version));
+        assert_eq!(decode(&open(), &datagram), Err(Reject::Version));
     }
-    assert_eq!(open().decode(SOURCE, &[VERSION + 1, 0]), Err(Reject::Version), "whatever follows");
-    assert_eq!(open().decode(SOURCE, &[]), Err(Reject::Malformed));
-    assert_eq!(open().decode(SOURCE, &[VERSION]), Err(Reject::Malformed));
+    assert_eq!(decode(&open(), &[VERSION + 1, 0]), Err(Reject::Version), "whatever follows");
+    assert_eq!(decode(&open(), &[]), Err(Reject::Malformed));
+    assert_eq!(decode(&open(), &[VERSION]), Err(Reject::Malformed));
 }
 
 #[test]
-fn other_groups_are_foleadership_and_no_attackers_even_with_another_key() {
+fn other_groups_are_foreign_and_no_attackers_even_with_another_key() {
     let neighbour = || "web2".parse::<GroupName>().unwrap();
     let message = from_web1(Role::Follower, Body::Claim);
     for codec in [Codec::new(neighbour(), None), Codec::new(neighbour(), Some(key(8)))] {
         let datagram = encode(&codec, &message);
-        assert_eq!(open().decode(SOURCE, &datagram), Err(Reject::ForeignGroup));
-        assert_eq!(sealed().decode(SOURCE, &datagram), Err(Reject::ForeignGroup));
+        assert_eq!(decode(&open(), &datagram), Err(Reject::ForeignGroup));
+        assert_eq!(decode(&sealed(), &datagram), Err(Reject::ForeignGroup));
     }
 }
 
@@ -370,7 +404,7 @@ fn groups_are_told_apart_by_their_whole_name_with_one_key_as_without() {
                 let codec = |group: &str| Codec::new(group.parse().unwrap(), keyring.clone());
                 let message = from_web1(Role::Leader, Body::Claim);
                 let datagram = encode(&codec(from), &message);
-                assert_eq!(codec(from).decode(SOURCE, &datagram), Ok(message));
+                assert_eq!(decode(&codec(from), &datagram), Ok(message));
                 assert_eq!(
                     codec(to).decode(SOURCE, &datagram),
                     Err(Reject::ForeignGroup),
@@ -387,7 +421,7 @@ fn what_one_group_has_sealed_cannot_be_passed_off_as_another_s_with_the_same_key
     let neighbour = Codec::new("wed".parse().unwrap(), Some(key(7)));
     let mut relabelled = datagram;
     relabelled[2 + 1..][..GROUP.len()].copy_from_slice(b"wed");
-    assert_eq!(neighbour.decode(SOURCE, &relabelled), Err(Reject::Forged));
+    assert_eq!(decode(&neighbour, &relabelled), Err(Reject::Forged));
 }
 
 #[test]
@@ -398,21 +432,21 @@ fn sealed_datagram_from_another_address_is_forged() {
         let verdict = sealed().decode(another.parse().unwrap(), &datagram);
         assert_eq!(verdict, Err(Reject::Forged), "{another}");
     }
-    assert_eq!(sealed().decode(SOURCE, &datagram), Ok(message));
+    assert_eq!(decode(&sealed(), &datagram), Ok(message));
 }
 
 #[test]
 fn the_seal_must_be_what_this_nodes_keys_say() {
     let message = from_web1(Role::Follower, Body::Claim);
-    assert_eq!(sealed().decode(SOURCE, &encode(&open(), &message)), Err(Reject::Unsealed));
-    assert_eq!(open().decode(SOURCE, &encode(&sealed(), &message)), Err(Reject::Sealed));
+    assert_eq!(decode(&sealed(), &encode(&open(), &message)), Err(Reject::Unsealed));
+    assert_eq!(decode(&open(), &encode(&sealed(), &message)), Err(Reject::Sealed));
     let other_key = Codec::new(GROUP.parse().unwrap(), Some(key(8)));
-    assert_eq!(sealed().decode(SOURCE, &encode(&other_key, &message)), Err(Reject::Forged));
+    assert_eq!(decode(&sealed(), &encode(&other_key, &message)), Err(Reject::Forged));
     for codec in [open(), sealed()] {
         let mut datagram = encode(&codec, &message);
         for unknown in 2..=u8::MAX {
             datagram[1] = unknown;
-            assert_eq!(codec.decode(SOURCE, &datagram), Err(Reject::Malformed), "seal {unknown}");
+            assert_eq!(decode(&codec, &datagram), Err(Reject::Malformed), "seal {unknown}");
         }
     }
 }
@@ -424,7 +458,7 @@ fn every_flipped_bit_of_a_sealed_datagram_is_noticed_and_blamed_on_the_right_thi
     for bit in 0..8 * datagram.len() {
         let mut flipped = datagram.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        let verdict = sealed().decode(SOURCE, &flipped);
+        let verdict = decode(&sealed(), &flipped);
         let expected: &[Reject] = match bit / 8 {
             0 => &[Reject::Version],
             1 if bit % 8 == 0 => &[Reject::Unsealed],
@@ -446,44 +480,43 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
 /// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, no echoes, and a
 /// heartbeat without interval, leader, concession and acknowledgement.
 const A_HEARTBEAT: [u8; 13] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const BEFORE_THE_BODY: usize = 8;
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
     assert!(
-        open().decode(SOURCE, &with_sender(b"web1", &A_HEARTBEAT)).is_ok(),
+        decode(&open(), &with_sender(b"web1", &A_HEARTBEAT)).is_ok(),
         "the bytes fit otherwise"
     );
     let too_long = "n".repeat(NAME_MAX + 1);
     let bad: [&[u8]; 7] =
         [b"", b"a b", b"a\n", b"a\0b", "a\u{a0}b".as_bytes(), too_long.as_bytes(), b"\xff\xfe"];
     for name in bad {
-        let verdict = open().decode(SOURCE, &with_sender(name, &A_HEARTBEAT));
+        let verdict = decode(&open(), &with_sender(name, &A_HEARTBEAT));
         assert_eq!(verdict, Err(Reject::Malformed), "{name:?}");
     }
 }
 
 #[test]
-fn roles_bodies_and_options_beyond_the_known_ones_are_rejected() {
-    let bad: [&[u8]; 7] = [
+fn roles_and_options_beyond_the_known_ones_are_rejected() {
+    let bad: [&[u8]; 6] = [
         &[1, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0], // no fifth role
         &[1, 1, 0, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 1], // neither none nor some voters
-        &[1, 1, 0, 0, 0, 0, 0, 12],            // no thirteenth body
         &[1, 1, 0, 0, 0, 0, 0, 3, 2],          // neither none nor some successor
         &[1, 1, 0, 0, 0, 0, 0, 4, 2],          // neither false nor true
         &[1, 1, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0], // no u32
         &[1, 1, 0, 0, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0x7f], // nor here
     ];
     for rest in bad {
-        let verdict = open().decode(SOURCE, &with_sender(b"web1", rest));
+        let verdict = decode(&open(), &with_sender(b"web1", rest));
         assert_eq!(verdict, Err(Reject::Malformed), "{rest:?}");
     }
 }
 
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
-    let message = open()
-        .decode(SOURCE, &with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]))
-        .unwrap();
+    let datagram = with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]);
+    let message = decode(&open(), &datagram).unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
     assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
 }
@@ -494,10 +527,10 @@ fn unknown_flags_are_kept_for_those_who_know_them() {
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
     let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
-    assert_eq!(open().decode(SOURCE, &padded), open().decode(SOURCE, &plain));
-    assert_eq!(sealed().decode(SOURCE, &seal(&padded)), open().decode(SOURCE, &plain));
+    assert_eq!(decode(&open(), &padded), decode(&open(), &plain));
+    assert_eq!(decode(&sealed(), &seal(&padded)), decode(&open(), &plain));
     let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
-    assert_eq!(open().decode(SOURCE, &with_sender(b"web1", &too_long)), Err(Reject::Malformed));
+    assert_eq!(decode(&open(), &with_sender(b"web1", &too_long)), Err(Reject::Malformed));
 }
 
 fn any_name() -> impl Strategy<Value = String> {
@@ -610,7 +643,7 @@ proptest! {
         let codec = Codec::new(group.parse().unwrap(), seals.then(|| key(7)));
         let datagram = encode(&codec, &message);
         prop_assert!(datagram.len() <= DATAGRAM_MAX);
-        prop_assert_eq!(codec.decode(SOURCE, &datagram), Ok(message));
+        prop_assert_eq!(decode(&codec, &datagram), Ok(message));
         prop_assert_eq!(alleged_sender(&datagram), Some(message.sender));
     }
 
@@ -628,8 +661,8 @@ proptest! {
 
     #[test]
     fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = open().decode(SOURCE, &bytes);
-        let _ = sealed().decode(SOURCE, &bytes);
+        let _ = decode(&open(), &bytes);
+        let _ = decode(&sealed(), &bytes);
         let _ = alleged_sender(&bytes);
     }
 
@@ -639,8 +672,9 @@ proptest! {
         sender in any_name(),
         rest in prop::collection::vec(prop_oneof![0..10u8, any::<u8>()], 0..40),
     ) {
-        if let Ok(message) = open().decode(SOURCE, &with_sender(sender.as_bytes(), &rest)) {
-            prop_assert_eq!(open().decode(SOURCE, &encode(&open(), &message)), Ok(message));
+        let known = decode(&open(), &with_sender(sender.as_bytes(), &rest));
+        if let Some(message) = known.ok().filter(|message| message.body != Body::Unknown) {
+            prop_assert_eq!(decode(&open(), &encode(&open(), &message)), Ok(message));
         }
     }
 
@@ -655,7 +689,7 @@ proptest! {
             tampered[at.index(datagram.len())] ^= mask;
         }
         if tampered != datagram {
-            prop_assert!(sealed().decode(SOURCE, &tampered).is_err());
+            prop_assert!(decode(&sealed(), &tampered).is_err());
         }
     }
 }

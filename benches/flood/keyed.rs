@@ -55,6 +55,6 @@ impl Program for Keyed {
 pub(crate) fn declared_at(heard: &Heard) -> Option<Duration> {
     let mut frame = heard.frame.clone();
     let (source, datagram) = udp_from(&mut frame)?;
-    let message = codec("default", Some(KEY)).decode(source, datagram).ok()?;
+    let message = codec("default", Some(KEY)).decode(source, datagram).ok()?.message;
     matches!(message.body, Body::Declaration { .. }).then_some(heard.at)
 }

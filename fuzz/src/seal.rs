@@ -63,7 +63,8 @@ pub fn run(Journey { heard, key, ring, changes }: Journey) {
             Some(_) => Err(Reject::Forged),
             None => Err(Reject::Sealed),
         };
-        assert_eq!(receiver.decode(SOURCE, &sealed(&message, key)), expected, "under {key:?}");
+        let decoded = receiver.decode(SOURCE, &sealed(&message, key));
+        assert_eq!(decoded.map(|it| it.message), expected, "under {key:?}");
     }
     let mut changed = sealed(&message, key);
     changes.iter().for_each(|change| change.apply_to(&mut changed));

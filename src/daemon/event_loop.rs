@@ -47,8 +47,7 @@ use crate::hooks::{Hooks, Lane, Lanes};
 use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
 use crate::time::Time;
-use crate::wire::frame::Codec;
-use crate::wire::message::Message;
+use crate::wire::frame::{Codec, Decoded};
 
 /// Datagrams processed in one turn. More wait for the next turn: a flood delays no deadline by more
 /// than a few milliseconds.
@@ -93,6 +92,8 @@ pub(super) struct Daemon {
     narration: Narration,
     rejections: Rejections,
     received: u64,
+    /// Those of them that a later release has extended.
+    extended: u64,
     transitions: u64,
     /// How often the hooks overran the demote grace.
     fences: u64,
@@ -170,8 +171,10 @@ impl Daemon {
             // begin before the datagram was sent.
             let now = clock::now();
             match read(&self.codec, &received) {
-                Ok(message) => {
-                    self.received += u64::from(message.sender != self.config.node_id);
+                Ok(Decoded { message, is_extended }) => {
+                    let is_own = message.sender == self.config.node_id;
+                    self.received += u64::from(!is_own);
+                    self.extended += u64::from(!is_own && is_extended);
                     let refused = self.election.ignored().absurd_term;
                     self.election.handle_datagram(now, received.source, &message);
                     if self.election.ignored().absurd_term > refused {
@@ -304,7 +307,7 @@ impl Daemon {
 }
 
 /// The content of a datagram, or why it is rejected.
-fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Message, Cause<'a>> {
+fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Decoded, Cause<'a>> {
     let datagram = received.datagram.map_err(Cause::Stray)?;
     codec.decode(received.source, datagram).map_err(|reject| Cause::Reject(reject, datagram))
 }

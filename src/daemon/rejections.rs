@@ -75,7 +75,9 @@ impl Rejections {
             Cause::Stray(Stray::Hops(_)) => (&mut counts.hops, Some(Kind::Hops)),
             Cause::Stray(Stray::Source) => (&mut counts.source, Some(Kind::Source)),
             Cause::Reject(Reject::Malformed, _) => (&mut counts.malformed, Some(Kind::Malformed)),
-            Cause::Reject(Reject::Version, _) => (&mut counts.version, Some(Kind::Version)),
+            Cause::Reject(Reject::Version | Reject::TooNew, _) => {
+                (&mut counts.version, Some(Kind::Version))
+            }
             Cause::Reject(Reject::ForeignGroup, _) => (&mut counts.foreign_group, None),
             Cause::Reject(Reject::Unsealed, _) => (&mut counts.auth, Some(Kind::Unsealed)),
             Cause::Reject(Reject::Sealed, _) => (&mut counts.auth, Some(Kind::Sealed)),
@@ -139,6 +141,7 @@ fn explain(reject: Reject) -> String {
             "another program uses this address and port, or the network damages datagrams"
         }
         Reject::Version => "another version of lanelect runs there, upgrade one of the two",
+        Reject::TooNew => "upgrade lanelect on this node",
         Reject::Forged => {
             return "they have a key that this node does not have, or an attacker forges or relays \
                     them; use the same key_file on both nodes"

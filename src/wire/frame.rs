@@ -2,33 +2,38 @@
 //!
 //! ```text
 //!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..      1..
-//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬────────┬──────┬ ─ ─ ─ ┐
-//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ echoes │ body │  tag
-//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ┘
+//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬────────┬──────┬ ─ ─ ─ ─ ─ ┬ ─ ─ ─ ┐
+//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ echoes │ body │ extension │  tag
+//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ─ ─ ┴ ─ ─ ─ ┘
 //! ```
 //!
 //! Integers of more than a byte are postcard varints. A text is a varint length and UTF-8. `seal`
 //! is 0 for an open datagram and 1 for one that ends in a 16-byte authenticator over the source
-//! address and all bytes before it. See `docs/protocol.md` for the whole description.
+//! address and all bytes before it. A later release may append an extension, and add kinds of
+//! bodies; this one skips both. See `docs/protocol.md` for the whole description.
 
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 
-use crate::types::{GroupName, Life, NAME_MAX, NodeId};
+use crate::types::{GroupName, Incarnation, Life, NAME_MAX, NodeId, Sequence, Term};
 use crate::wire::auth::Keyring;
 pub use crate::wire::auth::TAG_LEN;
-use crate::wire::echo::ECHOES_MAX;
-use crate::wire::message::Message;
+use crate::wire::echo::{ECHOES_MAX, Echoes};
+use crate::wire::message::{Body, Flags, Message, Standing};
 
 /// The protocol version that this build speaks.
 pub const VERSION: u8 = 1;
 
-/// No datagram is longer than this, in bytes: two names in the header and one in the body, six
-/// varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the echoes,
-/// and the authenticator.
+/// This release sends no longer datagrams, in bytes: two names in the header and one in the body,
+/// six varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the
+/// echoes, and the authenticator.
 pub const DATAGRAM_MAX: usize =
     3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 11 + ECHOES_MAX * ECHO_MAX + TAG_LEN;
+
+/// No release of this version sends longer datagrams, in bytes. They fit into the smallest MTU of
+/// IPv6, of 1,280 bytes, behind the headers of IPv6 and UDP.
+pub const EXTENDED_MAX: usize = 1280 - 40 - 8;
 
 /// No echo is longer than this, in bytes: a name and two varints of ten bytes.
 const ECHO_MAX: usize = 1 + NAME_MAX + 2 * 10;
@@ -45,12 +50,15 @@ const SEAL_HMAC: u8 = 1;
 /// normal on a shared network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Reject {
-    /// Truncated, with trailing bytes, or not a datagram of this protocol.
+    /// Truncated, too long, or not a datagram of this protocol.
     #[error("they are malformed")]
     Malformed,
     /// Of another protocol version.
     #[error("they have an unknown protocol version")]
     Version,
+    /// Of a later release, and not to be understood in part.
+    #[error("they need a later release")]
+    TooNew,
     /// For another group.
     #[error("they are for another group")]
     ForeignGroup,
@@ -131,7 +139,7 @@ impl Codec {
     ///
     /// Why the datagram is rejected. The group is checked before the authenticator, because a
     /// datagram of another group with another key is not an attack.
-    pub fn decode(&self, source: IpAddr, datagram: &[u8]) -> Result<Message, Reject> {
+    pub fn decode(&self, source: IpAddr, datagram: &[u8]) -> Result<Decoded, Reject> {
         let [version, seal, rest @ ..] = datagram else { return Err(Reject::Malformed) };
         if *version != VERSION {
             return Err(Reject::Version);
@@ -140,11 +148,10 @@ impl Codec {
         if group != self.group {
             return Err(Reject::ForeignGroup);
         }
-        let message = self.open(source, datagram, *seal, rest)?;
-        match take::<Message>(message)? {
-            (message, []) => Ok(message),
-            _ => Err(Reject::Malformed),
+        if datagram.len() > EXTENDED_MAX {
+            return Err(Reject::Malformed);
         }
+        Decoded::from(self.open(source, datagram, *seal, rest)?)
     }
 
     /// Checks the seal of `datagram` and removes the authenticator from `rest`, its tail.
@@ -168,6 +175,36 @@ impl Codec {
         }
     }
 }
+
+/// A decoded datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoded {
+    /// What this release knows of it.
+    pub message: Message,
+    /// Whether a later release has extended it: its kind is unknown, or something is appended.
+    pub is_extended: bool,
+}
+
+impl Decoded {
+    fn from(bytes: &[u8]) -> Result<Self, Reject> {
+        let (header, bytes) = take::<Header>(bytes)?;
+        let (kind, after_kind) = take::<u32>(bytes)?;
+        let is_known = kind < Body::KINDS;
+        // Without its kind, no one knows where a body ends.
+        let (body, extension) =
+            if is_known { take::<Body>(bytes)? } else { (Body::Unknown, after_kind) };
+        let is_extended = !is_known || !extension.is_empty();
+        let (sender, incarnation, sequence, term, standing, echoes) = header;
+        if is_extended && standing.flags.contains(Flags::CRITICAL) {
+            return Err(Reject::TooNew);
+        }
+        let message = Message { sender, incarnation, sequence, term, standing, echoes, body };
+        Ok(Decoded { message, is_extended })
+    }
+}
+
+/// The fields of a [`Message`] before the body, in their order.
+type Header = (NodeId, Incarnation, Sequence, Term, Standing, Echoes);
 
 /// The sender that `datagram` claims. It is not verified, and only for log lines about rejected
 /// datagrams.

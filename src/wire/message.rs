@@ -87,6 +87,9 @@ impl Flags {
     pub const ENROLLED: Flags = Flags(1 << 3);
     /// Has seen that no voter has saved votes, which only happens in a new group.
     pub const FOUNDING: Flags = Flags(1 << 4);
+    /// This datagram must not be understood in part: a receiver that does not know its kind, or
+    /// what is appended to it, drops it. Of no release yet.
+    pub const CRITICAL: Flags = Flags(1 << 7);
 
     /// Whether every bit of `other` is set.
     pub const fn contains(self, other: Flags) -> bool {
@@ -175,4 +178,12 @@ pub enum Body {
     },
     /// Asks the nodes of the echoed datagrams for a proof of liveness. Only with keys.
     Challenge,
+    /// Of a kind that a later release has added. It shows that its sender is alive. Never sent.
+    #[serde(skip)]
+    Unknown,
+}
+
+impl Body {
+    /// How many kinds this release knows. Their numbers are below this.
+    pub const KINDS: u32 = 13;
 }

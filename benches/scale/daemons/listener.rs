@@ -53,7 +53,7 @@ fn listen(socket: &UdpSocket, all: &Mutex<Vec<Heard>>) {
     let mut buffer = [0; 2048];
     loop {
         let (length, from) = socket.recv_from(&mut buffer).unwrap();
-        let message = codec.decode(from.ip(), &buffer[..length]).unwrap();
-        all.lock().unwrap().push(Heard { at: now(), kind: kind(&message.body) });
+        let decoded = codec.decode(from.ip(), &buffer[..length]).unwrap();
+        all.lock().unwrap().push(Heard { at: now(), kind: kind(&decoded.message.body) });
     }
 }

@@ -79,6 +79,7 @@ impl Daemon {
         Counters {
             datagrams_sent: self.transport.sent(),
             datagrams_received: self.received,
+            datagrams_extended: self.extended,
             send_errors: self.transport.send_errors(),
             rejected: Rejected {
                 replayed: ignored.stale,

@@ -98,6 +98,7 @@ impl Daemon {
             config,
             source,
             received: 0,
+            extended: 0,
             transitions: 0,
             fences: 0,
             started_at: now,

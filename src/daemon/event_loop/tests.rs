@@ -282,7 +282,8 @@ impl Listener {
         }
         let mut messages = Vec::new();
         while let Some(received) = self.transport.receive() {
-            messages.push(self.codec.decode(received.source, received.datagram.unwrap()).unwrap());
+            let decoded = self.codec.decode(received.source, received.datagram.unwrap());
+            messages.push(decoded.unwrap().message);
         }
         messages
     }

@@ -13,14 +13,14 @@ use nix::sys::socket::{
 };
 
 use crate::os::address;
-use crate::wire::frame::DATAGRAM_MAX;
+use crate::wire::frame::EXTENDED_MAX;
 
 /// Most datagrams in a batch. In a small group usually one waits at a time; this number makes the
 /// system call cheap in a flood.
 const BATCH_MAX: usize = 8;
 
 /// One byte more than the longest datagram: a longer one is recognized by its length.
-const SLOT: usize = DATAGRAM_MAX + 1;
+const SLOT: usize = EXTENDED_MAX + 1;
 
 /// Buffers for a batch, and the rest of the last one.
 #[derive(Debug)]

@@ -209,6 +209,7 @@ impl Table {
         let message = udp_from(frame).and_then(|(source, payload)| {
             codecs.iter().find_map(|codec| codec.decode(source, payload).ok())
         });
+        let message = message.map(|decoded| decoded.message);
         if let Some(message) = message.filter(|message| message.standing.role == Role::Leader) {
             let (term, after, by) = (Some(message.term.0), self.drained, patience::now());
             self.claims.push(Claim { host, term, after, by, how: How::Datagram });

@@ -76,8 +76,8 @@ impl Hostile {
             if from.ip() == self.own {
                 continue;
             }
-            if let Ok(message) = self.codec.decode(from.ip(), &buffer[..length]) {
-                self.heard.put_first(message.echo());
+            if let Ok(decoded) = self.codec.decode(from.ip(), &buffer[..length]) {
+                self.heard.put_first(decoded.message.echo());
             }
         }
     }

@@ -12,6 +12,7 @@ use lanelect::core::params::Params;
 use lanelect::core::status::Status;
 use lanelect::time::Time;
 use lanelect::types::Incarnation;
+use lanelect::wire::frame::Decoded;
 use lanelect::wire::message::{Body, Message};
 
 use super::archive::Kept;
@@ -303,7 +304,7 @@ impl<W: Watch> World<W> {
     fn hand_in(&mut self, to: usize, from: IpAddr, datagram: &[u8]) -> Result<(), Violation> {
         let host = &mut self.hosts[to];
         let Some(election) = &mut host.election else { return Ok(()) };
-        let message = self
+        let Decoded { message, .. } = self
             .codec
             .decode(from, datagram)
             .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
@@ -464,6 +465,10 @@ impl<W: Watch> World<W> {
         self.sent += 1;
         let encoded = self.codec.encode(address(index), &told, &mut self.buffer);
         encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
+        if index % 2 == 1 {
+            // Every other host runs a later release, which appends to what this one sends.
+            self.buffer.extend_from_slice(b"later");
+        }
         let datagram = Rc::from(self.buffer.as_slice());
         let kept = Kept { from: index, sent_at: self.now, datagram };
         if self.keeps_datagrams {

@@ -48,7 +48,8 @@ impl Election {
             | Body::VoteRequest { .. }
             | Body::Vote { .. }
             | Body::Inquiry
-            | Body::Challenge => {}
+            | Body::Challenge
+            | Body::Unknown => {}
         }
     }
 

@@ -146,7 +146,7 @@ impl Election {
                 self.handle_resignation(now, message, successor);
             }
             Body::Inquiry => self.handle_inquiry(now, message),
-            Body::Objection { .. } | Body::Challenge => {}
+            Body::Objection { .. } | Body::Challenge | Body::Unknown => {}
         }
     }
 

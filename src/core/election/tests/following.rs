@@ -1,6 +1,7 @@
 //! Following a leader, and losing it.
 
 use super::*;
+use crate::core::status::MemberState;
 
 #[test]
 fn after_silence_for_the_alive_threshold_the_best_candidate_leads() {
@@ -38,6 +39,17 @@ fn a_leaders_other_datagrams_are_no_declarations() {
         )],
     );
     assert_ne!(lan.at("a").leader(), Some(id("z")));
+}
+
+/// A later release sends it: no declaration, but its sender is alive.
+#[test]
+fn a_datagram_of_an_unknown_kind_shows_that_its_sender_is_alive() {
+    let (mut leader, mut follower) = (Peer::leading("z", 4), Peer::new("y"));
+    let mut lan = Lan::following("a", patient(), &mut leader);
+    let mut said = [(&mut leader, Body::Unknown), (&mut follower, Body::Unknown)];
+    lan.pass_with(secs(3), &mut said);
+    assert_ne!(lan.at("a").leader(), Some(id("z")));
+    assert_eq!(lan.sees("a", "y"), Some(MemberState::Alive));
 }
 
 #[test]
