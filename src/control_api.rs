@@ -13,6 +13,7 @@ use crate::core::hook::{HookEvent, Reason};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState, VoterStanding};
 use crate::types::{GroupName, NodeId, Priority, Role, Term};
+use crate::wire::auth::KeyMode;
 
 /// Longest request line, in bytes with its line feed. The daemon answers a longer one with an error
 /// and closes the connection.
@@ -169,6 +170,9 @@ pub struct StatusReport {
     /// The health check; null without one.
     #[serde(default)]
     pub check: Option<CheckReport>,
+    /// How this node uses its keys; null without keys.
+    #[serde(default)]
+    pub key_mode: Option<KeyMode>,
     /// Why the state could not be saved, as text; null if it was saved.
     #[serde(default)]
     pub state_failure: Option<String>,

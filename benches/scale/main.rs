@@ -34,6 +34,7 @@ use std::env;
 
 use harness::patience::now;
 use lanelect::core::params::Params;
+use lanelect::wire::auth::KeyMode;
 
 /// From what VRRP is used for to far beyond what multicast is used for.
 const SIZES: [usize; 8] = [3, 10, 30, 100, 300, 1000, 3000, 5000];
@@ -47,8 +48,10 @@ fn main() {
         return println!("measures only under `cargo bench`");
     }
     let sizes: Vec<usize> = asked.iter().filter_map(|word| word.parse().ok()).collect();
-    let params =
-        Params { authenticated: asked.iter().any(|word| word == "keyed"), ..Params::default() };
+    let params = Params {
+        key_mode: asked.iter().any(|word| word == "keyed").then_some(KeyMode::Require),
+        ..Params::default()
+    };
     if sizes.is_empty() {
         simulate(&SIZES, &params);
         daemons::measure();

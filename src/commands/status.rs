@@ -6,6 +6,7 @@ use crate::control_api::{CheckReport, HookReport, InterfaceReport, MemberReport,
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{NodeId, Role};
+use crate::wire::auth::KeyMode;
 
 /// The status as text that ends with a line feed. Besides the members, only problems get a line,
 /// and the mode, hook and check. `*` marks this node.
@@ -110,6 +111,15 @@ fn state(member: &MemberReport) -> &'static str {
     }
 }
 
+/// What a step on the way to keys, or away from them, leaves open; none if a key is required.
+const fn key_mode(mode: KeyMode) -> Option<&'static str> {
+    match mode {
+        KeyMode::Accept => Some("accepted, not sent and not required: the group is not protected"),
+        KeyMode::Prefer => Some("sent, not required: the group is not protected"),
+        KeyMode::Require => None,
+    }
+}
+
 /// Lines, each with a label and a text.
 type Notes = Vec<(&'static str, String)>;
 
@@ -127,6 +137,7 @@ fn notes(report: &StatusReport) -> String {
         notes.push(("send errors", text));
     }
     notes.extend(report.state_failure.iter().map(|why| ("not saved", why.clone())));
+    notes.extend(report.key_mode.and_then(key_mode).map(|text| ("keys", text.to_owned())));
     notes.extend(rejected(report).map(|text| ("rejected", text)));
     notes.extend(hook(&report.hook).map(|text| ("hook", text)));
     notes.extend(report.check.as_ref().map(|report| ("check", check(report))));
@@ -350,6 +361,7 @@ mod tests {
                 overdue_term: None,
             },
             check: None,
+            key_mode: None,
             state_failure: None,
             counters: Counters::default(),
         }

@@ -58,7 +58,11 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let check_thresholds = checker.check_thresholds();
     election.check = check.as_ref().map(|_| check_thresholds);
     let key_file = checker.text("key_file", values::path);
-    election.authenticated = key_file.is_some();
+    let key_mode = checker.text("key_mode", values::choice(values::KEY_MODES));
+    if key_mode.is_some() && key_file.is_none() {
+        checker.refuse("key_mode", "has no effect without key_file; set that too, or remove it");
+    }
+    election.key_mode = key_file.as_ref().map(|_| key_mode.unwrap_or_default());
     let state_dir = checker.text("state_dir", values::path);
     let socket = checker
         .text("socket", values::socket_path)

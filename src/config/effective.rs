@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::values::{ELECTED_FAILURES, STATIC_ROLES, word};
+use super::values::{ELECTED_FAILURES, KEY_MODES, STATIC_ROLES, word};
 use super::{Config, SETTINGS, duration};
 
 impl Config {
@@ -63,6 +63,7 @@ impl Config {
             "check_fall" => Some(Value::from(self.check_thresholds.fall)),
             "check_rise" => Some(Value::from(self.check_thresholds.rise)),
             "key_file" => self.key_file.as_deref().and_then(path),
+            "key_mode" => election.key_mode.and_then(|mode| word(KEY_MODES, mode)).and_then(text),
             "state_dir" => path(&self.state_dir),
             "socket" => path(&self.socket),
             "socket_group" => self.socket_group.as_deref().and_then(text),
@@ -79,6 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::Config;
+    use super::KEY_MODES;
     use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole, Thresholds};
     use crate::core::quorum::Voters;
     use crate::types::Priority;
@@ -148,7 +150,7 @@ mod tests {
                 },
                 failure_holdoff: holdoff,
                 check: None,
-                authenticated: false,
+                key_mode: None,
                 quorum,
             }
         })
@@ -160,13 +162,23 @@ mod tests {
         let interfaces = prop::collection::btree_set("[a-z0-9\"#]{1,15}", 0..4);
         let command = || prop::option::of("[^\\x00]{0,40}[a-z\"'\\\\]\\n?");
         let paths = (prop::option::of(path()), prop::option::of(path()), path(), path());
+        let key_mode =
+            prop::sample::select(KEY_MODES.iter().map(|(_, mode)| *mode).collect::<Vec<_>>());
         let rest = (prop::option::of("[a-z_]{1,9}"), duration(100), any::<bool>());
         let thresholds =
             (1..=1000_u32, 1..=1000_u32).prop_map(|(fall, rise)| Thresholds { fall, rise });
         let commands = (command(), command(), command());
         let check = (duration(100), duration(100), thresholds);
-        (names, interfaces, commands, check, paths, rest, params()).prop_map(
-            |(names, interfaces, (hook, fence, check), timing, paths, rest, election)| Config {
+        (names, interfaces, commands, check, (paths, key_mode), rest, params()).prop_map(
+            |(
+                names,
+                interfaces,
+                (hook, fence, check),
+                timing,
+                (paths, key_mode),
+                rest,
+                election,
+            )| Config {
                 group: names.0.parse().unwrap(),
                 node_id: names.1.parse().unwrap(),
                 interfaces: interfaces.into_iter().collect(),
@@ -177,7 +189,7 @@ mod tests {
                 fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
                 election: Params {
                     check: check.as_ref().map(|_| timing.2),
-                    authenticated: paths.1.is_some(),
+                    key_mode: paths.1.as_ref().map(|_| key_mode),
                     ..election
                 },
                 check,

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::file::Writers;
+use self::keys::KeyFileError;
 use crate::core::params::{Params, QuorumParams, Thresholds};
 use crate::types::{GroupName, NodeId};
+use crate::wire::auth::Keyring;
 
 mod check;
 mod duration;
@@ -90,6 +92,17 @@ impl Config {
         check::check(&written, problems)
     }
 
+    /// The shared keys, with their mode; none without `key_file`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be used.
+    pub fn keyring(&self) -> Result<Option<Keyring>, KeyFileError> {
+        let Some(path) = &self.key_file else { return Ok(None) };
+        let mode = self.election.key_mode.unwrap_or_default();
+        keys::load(path).map(|keyring| Some(keyring.with_mode(mode)))
+    }
+
     /// The keys that differ in `new` and change only when the daemon restarts. A reload applies all
     /// other keys: those of hook, fence and check, and those of the election except mode and
     /// voters.
@@ -107,7 +120,6 @@ impl Config {
             ("mode", old_voters.is_some() != new_voters.is_some()),
             ("voters", old_voters != new_voters),
             ("hook_socket", self.hook_socket != new.hook_socket),
-            ("key_file", self.key_file != new.key_file),
             ("state_dir", self.state_dir != new.state_dir),
             ("socket", self.socket != new.socket),
             ("socket_group", self.socket_group != new.socket_group),
@@ -122,8 +134,8 @@ impl Config {
     /// mode does.
     #[must_use]
     pub fn taking_over(&self, new: Config) -> Config {
-        let Config { hook, hook_timeout, check, check_interval, check_timeout, .. } = new;
-        let checked = new.election.check;
+        let Config { hook, hook_timeout, check, check_interval, check_timeout, key_file, .. } = new;
+        let (checked, key_mode) = (new.election.check, new.election.key_mode);
         let (election, fence) = if self.election.mode() == new.election.mode() {
             (new.election, new.fence)
         } else {
@@ -131,9 +143,8 @@ impl Config {
         };
         let quorum = self.election.quorum.as_ref().zip(election.quorum);
         let quorum = quorum.map(|(old, new)| QuorumParams { voters: old.voters.clone(), ..new });
-        let authenticated = self.election.authenticated;
         Config {
-            election: Params { quorum, authenticated, check: checked, ..election },
+            election: Params { quorum, key_mode, check: checked, ..election },
             fence: fence.filter(|_| hook.is_some() || self.hook_socket.is_some()),
             hook,
             hook_timeout,
@@ -141,6 +152,7 @@ impl Config {
             check_interval,
             check_timeout,
             check_thresholds: new.check_thresholds,
+            key_file,
             ..self.clone()
         }
     }
@@ -223,7 +235,6 @@ mod tests {
             ("multicast = \"239.1.1.1:1\"", &["multicast"]),
             ("mode = \"quorum\"\nvoters = \"a\"", &["mode", "voters"]),
             ("hook_socket = \"/x\"", &["hook_socket"]),
-            ("key_file = \"/x\"", &["key_file"]),
             ("state_dir = \"/x\"", &["state_dir"]),
             ("socket = \"/x\"", &["socket"]),
             ("socket_group = \"x\"", &["socket_group"]),
@@ -248,8 +259,12 @@ mod tests {
             "mode = \"quorum\"\nhook = \"x\"\nfence = \"x\"\nvoters = [\"a\", \"b\", \"c\"]";
         let fewer = quorum.replace(", \"c\"", "");
         for (before, after, keys) in [
-            ("key_file = \"/x\"", "priority = 7", &["key_file"][..]),
-            ("", "key_file = \"/x\"\npriority = 7", &["key_file"]),
+            (
+                "key_file = \"/x\"\nkey_mode = \"prefer\"",
+                "socket = \"/y\"\npriority = 7",
+                &["socket"][..],
+            ),
+            ("state_dir = \"/y\"", "key_file = \"/x\"\npriority = 7", &["state_dir"]),
             (quorum, &format!("{fewer}\npriority = 7"), &["voters"]),
             (quorum, "hook = \"y\"\nstatic_role = \"leader\"", &["mode", "voters"]),
             ("", quorum, &["mode", "voters"]),
@@ -258,7 +273,8 @@ mod tests {
             let taken = old.taking_over(new.clone());
             assert_eq!(old.changes_needing_restart(&taken), [""; 0], "{after}");
             assert_eq!(taken.changes_needing_restart(&new), keys, "{after}");
-            assert_eq!(taken.election.authenticated, old.key_file.is_some(), "{after}");
+            assert_eq!(taken.key_file, new.key_file, "{after}");
+            assert_eq!(taken.election.key_mode, new.election.key_mode, "{after}");
             assert_eq!(taken.hook, new.hook, "{after}");
             let same_mode = old.election.mode() == new.election.mode();
             let of_mode = if same_mode { &new } else { &old };

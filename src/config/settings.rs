@@ -135,6 +135,11 @@ pub const SETTINGS: &[Setting] = settings! {
         "File of shared keys from `lanelect keygen`, one a line. A node signs with the first and \
          accepts all. Only the owner may have access [default: none, datagrams are not \
          authenticated]";
+    "key_mode" "key-mode" Text
+        "How the keys are used. accept: sends without a key, accepts both; prefer: sends with the \
+         key, accepts both; require: sends with the key, accepts no datagram without one. Go from \
+         one to the next on every node to add keys, or to remove them, while the group runs \
+         [default: require]";
     "state_dir" "state-dir" Path
         "Directory for the state that survives restarts: term, vote and maintenance \
          [default: /var/lib/lanelect]";

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::core::params::{Mode, OnElectedFailure, StaticRole};
 use crate::core::quorum::Voters;
 use crate::types::{GroupName, NodeId};
+use crate::wire::auth::KeyMode;
 
 /// Most interfaces that a group spans. Every datagram is sent once for each.
 pub const INTERFACES_MAX: usize = 16;
@@ -93,28 +94,32 @@ pub(super) fn interfaces(names: Vec<String>) -> Result<Vec<String>, String> {
 }
 
 /// The words of a key that has a choice of values.
-pub(super) type Choices<T> = [(&'static str, T); 2];
+pub(super) type Choices<T> = &'static [(&'static str, T)];
 
-pub(super) const MODES: Choices<Mode> = [("available", Mode::Available), ("quorum", Mode::Quorum)];
+pub(super) const MODES: Choices<Mode> = &[("available", Mode::Available), ("quorum", Mode::Quorum)];
 
 pub(super) const STATIC_ROLES: Choices<StaticRole> =
-    [("leader", StaticRole::Leader), ("follower", StaticRole::Follower)];
+    &[("leader", StaticRole::Leader), ("follower", StaticRole::Follower)];
 
 pub(super) const ELECTED_FAILURES: Choices<OnElectedFailure> =
-    [("resign", OnElectedFailure::Resign), ("ignore", OnElectedFailure::Ignore)];
+    &[("resign", OnElectedFailure::Resign), ("ignore", OnElectedFailure::Ignore)];
+
+pub(super) const KEY_MODES: Choices<KeyMode> =
+    &[("accept", KeyMode::Accept), ("prefer", KeyMode::Prefer), ("require", KeyMode::Require)];
 
 /// Reads one of the words.
 pub(super) fn choice<T: Copy>(choices: Choices<T>) -> impl FnOnce(&str) -> Result<T, String> {
     move |text| {
         let found = choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-        let [(one, _), (other, _)] = choices;
-        found.ok_or_else(|| format!("{text:?} is not a valid value; give {one:?} or {other:?}"))
+        let words: Vec<_> = choices.iter().map(|(word, _)| format!("{word:?}")).collect();
+        let words = words.join(" or ");
+        found.ok_or_else(|| format!("{text:?} is not a valid value; give {words}"))
     }
 }
 
 /// The word for a value.
 pub(super) fn word<T: PartialEq>(choices: Choices<T>, value: T) -> Option<&'static str> {
-    choices.into_iter().find(|(_, known)| *known == value).map(|(word, _)| word)
+    choices.iter().find(|(_, known)| *known == value).map(|(word, _)| *word)
 }
 
 pub(super) fn voters(names: Vec<String>) -> Result<Voters, String> {

@@ -1,12 +1,13 @@
 //! Configurations that are valid but rarely intended.
 
 use super::Config;
+use crate::wire::auth::KeyMode;
 
 impl Config {
     /// What an operator should know about this configuration. Each warning begins with the key.
     pub fn warnings(&self) -> Vec<String> {
-        let Some(quorum) = &self.election.quorum else { return Vec::new() };
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<_> = self.key_mode_warning().map(str::to_owned).into_iter().collect();
+        let Some(quorum) = &self.election.quorum else { return warnings };
         match quorum.voters.ids() {
             [only] => warnings.push(format!(
                 "voters: {only} is the only voter, and no other node can lead without it; three \
@@ -26,6 +27,22 @@ impl Config {
             ));
         }
         warnings
+    }
+
+    /// What is still to be done until the keys protect the group; none if they do, or if there are
+    /// none.
+    pub fn key_mode_warning(&self) -> Option<&'static str> {
+        match self.election.key_mode? {
+            KeyMode::Accept => Some(
+                "key_mode: \"accept\" protects nothing, because no datagram needs a key; once \
+                 every node has it, set \"prefer\" on each, and then \"require\"",
+            ),
+            KeyMode::Prefer => Some(
+                "key_mode: \"prefer\" protects nothing, because no datagram needs a key; once \
+                 every node has it, set \"require\" on each",
+            ),
+            KeyMode::Require => None,
+        }
     }
 }
 
@@ -59,5 +76,14 @@ mod tests {
         assert!(is_warned("mode = \"quorum\"\nvoters = [\"a\", \"b\"]", "witness"));
         assert!(is_warned("mode = \"quorum\"\nvoters = [\"a\"]", "only voter"));
         assert!(is_warned("mode = \"quorum\"\nvoters = [\"b\", \"c\", \"d\"]", "never leads"));
+    }
+
+    #[test]
+    fn keys_that_no_datagram_needs_have_a_warning() {
+        for mode in ["accept", "prefer"] {
+            let text = format!("key_file = \"/x\"\nkey_mode = {mode:?}");
+            assert!(is_warned(&text, "protects nothing"), "{mode}");
+        }
+        assert_eq!(warnings("key_file = \"/x\""), [""; 0]);
     }
 }

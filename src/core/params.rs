@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::core::quorum::Voters;
 use crate::core::quorum::lease::hold_for;
 use crate::types::{NodeId, Priority};
+use crate::wire::auth::KeyMode;
 
 /// What a group gives up while it is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -105,9 +106,10 @@ pub struct Params {
     pub failure_holdoff: Duration,
     /// How the results of the health check count; none without a check.
     pub check: Option<Thresholds>,
-    /// Whether datagrams are authenticated. If so, a sender must prove that it is alive before its
-    /// datagrams count, because an attacker may replay them.
-    pub authenticated: bool,
+    /// How datagrams are authenticated; none if this node has no keys. If keys are required, a
+    /// sender must prove that it is alive before its datagrams count, because an attacker may
+    /// replay them.
+    pub key_mode: Option<KeyMode>,
     /// Quorum mode: only a majority of voters makes a leader. None in available mode.
     pub quorum: Option<QuorumParams>,
 }
@@ -148,7 +150,7 @@ impl Params {
             on_elected_failure: OnElectedFailure::default(),
             failure_holdoff: Duration::from_secs(60),
             check: None,
-            authenticated: false,
+            key_mode: None,
             quorum: None,
         }
     }
@@ -170,6 +172,16 @@ impl Params {
     /// Whether `node_id` is one of the voters; false in available mode, which has none.
     pub fn has_vote(&self, node_id: &NodeId) -> bool {
         self.quorum.as_ref().is_some_and(|quorum| quorum.voters.contains(node_id))
+    }
+
+    /// Whether a sender must prove that it is alive before its datagrams count.
+    pub fn demands_proof(&self) -> bool {
+        self.key_mode.is_some_and(|mode| !mode.accepts_open())
+    }
+
+    /// Whether this node proves to others that it is alive.
+    pub fn gives_proof(&self) -> bool {
+        self.key_mode.is_some_and(KeyMode::seals)
     }
 
     /// The part of these settings that a node under `old` may apply without a restart. The mode and

@@ -59,6 +59,9 @@ const EVENTS_PER_TURN: usize = 128;
 /// How long a stopping daemon waits for the disk.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often the log repeats that the keys do not protect the group yet.
+const KEY_MODE_REMINDER: Duration = Duration::from_secs(3600);
+
 const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
 const HOOKS: Lanes<Token> = Lanes([Token(2), Token(3), Token(4)]);
@@ -92,6 +95,8 @@ pub(super) struct Daemon {
     narration: Narration,
     rejections: Rejections,
     received: u64,
+    /// When a key mode that protects nothing is reported again.
+    warn_of_key_mode_at: Time,
     /// Those of them that a later release has extended.
     extended: u64,
     transitions: u64,
@@ -275,6 +280,7 @@ impl Daemon {
             Err(error) if !was_blind => log::error!("{error}"),
             _ => {}
         }
+        self.warn_of_key_mode();
         if self.control.restore() {
             // If the socket was removed, the files beside it probably were, too.
             self.keep_crash_plan();
@@ -287,6 +293,17 @@ impl Daemon {
         }
         self.election.handle_links(clock::now(), self.transport.any_up());
         self.carry_out();
+    }
+
+    /// A step between no keys and required ones is easily forgotten.
+    fn warn_of_key_mode(&mut self) {
+        let now = clock::now();
+        if self.warn_of_key_mode_at <= now {
+            self.warn_of_key_mode_at = now + KEY_MODE_REMINDER;
+            if let Some(warning) = self.config.key_mode_warning() {
+                log::warn!("{warning}");
+            }
+        }
     }
 
     fn stop(&mut self) {

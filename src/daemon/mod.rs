@@ -23,7 +23,7 @@ mod worker;
 
 use std::io;
 
-use crate::config::keys::{self, KeyFileError};
+use crate::config::keys::KeyFileError;
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::output::StopCause;
 use crate::daemon::control::AccessError;
@@ -102,7 +102,7 @@ impl RunError {
 /// If it cannot start, or another node has its id.
 pub fn run(source: ConfigSource) -> Result<(), RunError> {
     let config = source.load_for_daemon()?;
-    let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
+    let keyring = config.keyring()?;
     if keyring.is_none() {
         log::warn!(
             "key_file is not set: datagrams are not authenticated, and every host on the LAN can \

@@ -17,7 +17,7 @@ use signal_hook_mio::v1_0::Signals;
 use super::crash_plan::{CrashPlanFile, Left};
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
-use crate::config::keys::{self, KeyFileError};
+use crate::config::keys::KeyFileError;
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::fencing::pause_before_fencing_again;
 use crate::core::hook::{HookOutcome, HookRun};
@@ -281,7 +281,7 @@ impl Cleaner {
 
 /// Sends the daemon's last datagram.
 fn resign(config: &Config, resignation: &Message) -> Result<(), ResignationError> {
-    let keyring = config.key_file.as_deref().map(keys::load).transpose()?;
+    let keyring = config.keyring()?;
     let codec = Codec::new(config.group, keyring);
     let poll = Poll::new().map_err(TransportError::Registry)?;
     let settings =

@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -91,11 +92,38 @@ pub enum KeyError {
     },
 }
 
+/// How a node uses its keys. A group without keys gets them, or loses them, one step at a time and
+/// host by host: each step understands the one before and the one after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyMode {
+    /// Seals nothing, and accepts datagrams with and without a key.
+    Accept,
+    /// Seals its datagrams, and accepts those of others with and without a key.
+    Prefer,
+    /// Seals its datagrams, and accepts none without a key. Only this protects the group.
+    #[default]
+    Require,
+}
+
+impl KeyMode {
+    /// Whether a node seals its datagrams.
+    pub const fn seals(self) -> bool {
+        matches!(self, KeyMode::Prefer | KeyMode::Require)
+    }
+
+    /// Whether a node accepts datagrams that are not sealed.
+    pub const fn accepts_open(self) -> bool {
+        matches!(self, KeyMode::Accept | KeyMode::Prefer)
+    }
+}
+
 /// The keys of a group: the first signs, all verify.
 ///
 /// Each key's inner and outer hash are prepared once. A tag then costs one short hash.
 #[derive(Clone)]
 pub struct Keyring {
+    mode: KeyMode,
     signing: Hmac<Sha256>,
     also_accepted: Vec<Hmac<Sha256>>,
 }
@@ -111,6 +139,7 @@ impl Keyring {
             return Err(KeyError::TooMany { line: KEYS_MAX + 1 });
         }
         Ok(Keyring {
+            mode: KeyMode::default(),
             signing: prepare(signing),
             also_accepted: others.iter().map(prepare).collect(),
         })
@@ -138,6 +167,17 @@ impl Keyring {
         }
         let (signing, others) = keys.split_first().ok_or(KeyError::Empty)?;
         Keyring::new(signing, others)
+    }
+
+    /// The same keys, used as `mode` says. Without this, datagrams without a key are rejected.
+    #[must_use]
+    pub fn with_mode(self, mode: KeyMode) -> Self {
+        Keyring { mode, ..self }
+    }
+
+    /// How these keys are used.
+    pub const fn mode(&self) -> KeyMode {
+        self.mode
     }
 
     /// The tag that proves that a holder of the first key sent `bytes` from `source`.

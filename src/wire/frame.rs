@@ -62,7 +62,7 @@ pub enum Reject {
     /// For another group.
     #[error("they are for another group")]
     ForeignGroup,
-    /// Not sealed although this node has keys.
+    /// Not sealed although this node requires a key.
     #[error("they have no key, and this node has one")]
     Unsealed,
     /// Sealed although this node has no key.
@@ -91,7 +91,8 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// A codec for `group`. With keys it seals every datagram and rejects unsealed ones.
+    /// A codec for `group`. With keys it seals datagrams, and rejects unsealed ones, as the mode of
+    /// the keys says.
     pub fn new(group: GroupName, keyring: Option<Keyring>) -> Self {
         Codec { group, keyring }
     }
@@ -123,10 +124,11 @@ impl Codec {
         message: &Message,
         buffer: &mut Vec<u8>,
     ) -> postcard::Result<()> {
-        let seal = if self.keyring.is_some() { SEAL_HMAC } else { SEAL_OPEN };
+        let sealing = self.keyring.as_ref().filter(|keyring| keyring.mode().seals());
+        let seal = if sealing.is_some() { SEAL_HMAC } else { SEAL_OPEN };
         buffer.clear();
         postcard::to_io(&(VERSION, seal, self.group, message), &mut *buffer)?;
-        if let Some(keyring) = &self.keyring {
+        if let Some(keyring) = sealing {
             let tag = keyring.tag(source, buffer);
             buffer.extend_from_slice(&tag);
         }
@@ -164,6 +166,7 @@ impl Codec {
     ) -> Result<&'a [u8], Reject> {
         match (seal, &self.keyring) {
             (SEAL_OPEN, None) => Ok(rest),
+            (SEAL_OPEN, Some(keyring)) if keyring.mode().accepts_open() => Ok(rest),
             (SEAL_OPEN, Some(_)) => Err(Reject::Unsealed),
             (SEAL_HMAC, None) => Err(Reject::Sealed),
             (SEAL_HMAC, Some(keyring)) => {

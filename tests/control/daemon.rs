@@ -135,6 +135,7 @@ pub(crate) fn report() -> StatusReport {
         interfaces: Vec::new(),
         hook: HookReport::default(),
         check: None,
+        key_mode: None,
         state_failure: None,
         counters: Counters::default(),
     }

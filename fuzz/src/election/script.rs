@@ -13,6 +13,7 @@ use lanelect::core::quorum::Voters;
 use lanelect::types::{Incarnation, Life, Priority, Term};
 
 use crate::heard::{Heard, NODES, node_id};
+use lanelect::wire::auth::KeyMode;
 
 /// One node's lives.
 #[derive(Debug, Arbitrary)]
@@ -126,7 +127,7 @@ impl Settings {
                 true => OnElectedFailure::Ignore,
                 false => OnElectedFailure::Resign,
             },
-            authenticated: self.authenticated,
+            key_mode: self.authenticated.then_some(KeyMode::Require),
             check: self
                 .check
                 .map(|(fall, rise)| Thresholds { fall: fall.into(), rise: rise.into() }),

@@ -36,11 +36,11 @@ impl Election {
         self.replay.expect_to_wake(sweep.max(now) + self.params.member_patience());
     }
 
-    /// Authentication is now on, or off. A node that was believed without a key is not believed
-    /// with one.
+    /// The use of keys has changed. A node that was believed without a key is not believed with
+    /// one.
     pub(super) fn begin_anew(&mut self) {
         let own = Recent::after(self.sent.newest);
-        self.replay = ReplayProtection::new(self.life, self.params.authenticated, own);
+        self.replay = ReplayProtection::new(self.life, &self.params, own);
         self.duplicates.forget_doubt();
         self.members.doubt_all();
     }

@@ -148,7 +148,7 @@ impl Election {
 
     fn take_params(&mut self, now: Time, new: Params) {
         self.interrupt_election(now);
-        let begins_anew = self.params.authenticated != new.authenticated;
+        let begins_anew = self.params.key_mode != new.key_mode;
         self.params = new.without_restart(&self.params);
         if begins_anew {
             self.begin_anew();

@@ -57,7 +57,7 @@ impl Election {
                 self.replay.note_member(message.life());
                 self.notify(Event::MemberJoined { node_id: message.sender, address: from });
                 self.take_in(now, from, message);
-                if self.params.authenticated {
+                if self.params.demands_proof() {
                     // This node ignored an earlier question of the newcomer, because it had no
                     // proof yet.
                     self.declare_soon(now);

@@ -192,11 +192,7 @@ impl Election {
             quorum: Quorum::new(voter),
             disk: Disk::holding(persisted),
             members: Members::new(&params),
-            replay: ReplayProtection::new(
-                life,
-                params.authenticated,
-                Recent::since(Sequence::default()),
-            ),
+            replay: ReplayProtection::new(life, &params, Recent::since(Sequence::default())),
             duplicates: Duplicates::default(),
             exclusions: Exclusions::new(now, &params, node_id, &persisted, links_up),
             params,

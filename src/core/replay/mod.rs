@@ -20,13 +20,15 @@
 //! leave that to the leader for a while, and then to the first of them. A challenge that a node
 //! hears counts like its own.
 //!
-//! Without a key all of this is off: an attacker who can repeat a datagram can forge one.
+//! Unless a key is required, a node demands no proof: an attacker who can repeat a datagram can
+//! forge one. A node that prefers a key proves itself to those that require one.
 
 mod unproven;
 
 use std::time::Duration;
 
 use crate::core::membership::Members;
+use crate::core::params::Params;
 use crate::core::recent::Recent;
 use crate::time::Time;
 use crate::types::{DatagramId, Life, Sequence};
@@ -41,8 +43,10 @@ pub(crate) use unproven::{Encounter, Patience};
 pub(crate) struct ReplayProtection {
     /// This node in this life.
     life: Life,
-    /// Whether datagrams are authenticated.
-    is_on: bool,
+    /// Whether a node must prove that it is alive before its datagrams count.
+    demands_proof: bool,
+    /// Whether this node proves that it is alive.
+    gives_proof: bool,
     unproven: UnprovenNodes,
     /// Which of its own datagrams are recent.
     own: Recent,
@@ -58,10 +62,11 @@ pub(crate) struct ReplayProtection {
 
 impl ReplayProtection {
     /// The protection of a node that has received no datagram. `own` has its own recent ones.
-    pub(crate) fn new(life: Life, is_on: bool, own: Recent) -> Self {
+    pub(crate) fn new(life: Life, params: &Params, own: Recent) -> Self {
         ReplayProtection {
             life,
-            is_on,
+            demands_proof: params.demands_proof(),
+            gives_proof: params.gives_proof(),
             unproven: UnprovenNodes::default(),
             own,
             overheard: Echoes::NONE,
@@ -74,7 +79,7 @@ impl ReplayProtection {
 
     /// Whether the sender of `message` has proven that it is alive, now or before.
     pub(crate) fn is_proven(&self, message: &Message, members: &Members) -> bool {
-        if !self.is_on || members.knows(message.life()) {
+        if !self.demands_proof || members.knows(message.life()) {
             return true;
         }
         let is_proof = message.echoes.iter().any(|echo| {
@@ -104,7 +109,7 @@ impl ReplayProtection {
 
     /// Notes when this daemon should wake at the latest.
     pub(crate) fn expect_to_wake(&mut self, by: Time) {
-        self.wakes_by = self.is_on.then_some(by);
+        self.wakes_by = self.demands_proof.then_some(by);
     }
 
     /// Whether this daemon was stopped since the last call.
@@ -128,7 +133,7 @@ impl ReplayProtection {
     /// sender.
     pub(crate) fn overhear(&mut self, message: &Message, members: &Members) {
         let may_live = || self.unproven.may_live(&message.sender);
-        if self.is_on && (members.knows(message.life()) || may_live()) {
+        if self.gives_proof && (members.knows(message.life()) || may_live()) {
             self.overheard.put_first(message.echo());
         }
     }
@@ -141,7 +146,7 @@ impl ReplayProtection {
     /// The sender of `message` has proven that it is alive. If it is still no member, the same
     /// datagram proves nothing again.
     pub(crate) fn note_proof(&mut self, now: Time, message: &Message, members: &Members) {
-        if self.is_on && !members.knows(message.life()) {
+        if self.demands_proof && !members.knows(message.life()) {
             self.unproven.note_proof(now, message);
         }
     }
@@ -189,7 +194,7 @@ impl ReplayProtection {
 
     /// The next datagram of this node must echo `message`.
     pub(crate) fn owe_echo(&mut self, message: &Message) {
-        if self.is_on {
+        if self.gives_proof {
             self.unanswered.put_first(message.echo());
         }
     }
@@ -206,7 +211,7 @@ impl ReplayProtection {
     /// The echoes of the next datagram: the challenges that wait for an answer, and `leader`, the
     /// leader's newest datagram. Without a leader, the datagrams received last.
     pub(crate) fn take_echoes(&mut self, has_leader: bool, leader: Option<Echo>) -> Echoes {
-        if !self.is_on {
+        if !self.gives_proof {
             return Echoes::NONE;
         }
         // If the leader has challenged, that echo is enough: it names the life that sent it.

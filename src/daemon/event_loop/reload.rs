@@ -5,11 +5,10 @@
 //! force until it has finished.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::Daemon;
-use crate::config::{Config, ConfigSource, keys};
+use crate::config::{Config, ConfigSource};
 use crate::daemon::RunError;
 use crate::daemon::control::Access;
 use crate::daemon::worker;
@@ -18,13 +17,12 @@ use crate::hooks::schedule::CheckSettings;
 use crate::os::clock;
 use crate::wire::auth::Keyring;
 
-/// What a reload reads. Files whose paths change only at a restart are read again at their old
-/// paths: keys rotate, and groups get new members.
+/// What a reload reads. `socket_group` changes only at a restart; the old group is looked up again,
+/// because it may have new members.
 #[derive(Debug)]
 pub(super) struct Order {
     source: ConfigSource,
     socket_group: Option<String>,
-    key_file: Option<PathBuf>,
 }
 
 /// All results, or the error: then nothing is applied.
@@ -35,7 +33,7 @@ impl Order {
     pub(super) fn carry_out(self) -> Loaded {
         let config = self.source.load_for_daemon()?;
         let access = Access::resolve(self.socket_group.as_deref())?;
-        let keyring = self.key_file.as_deref().map(keys::load).transpose()?;
+        let keyring = config.keyring()?;
         Ok((config, access, keyring))
     }
 }
@@ -100,11 +98,8 @@ impl Daemon {
     }
 
     fn read_configuration(&mut self) {
-        let order = Order {
-            source: self.source.clone(),
-            socket_group: self.config.socket_group.clone(),
-            key_file: self.config.key_file.clone(),
-        };
+        let order =
+            Order { source: self.source.clone(), socket_group: self.config.socket_group.clone() };
         self.reloads.is_reading = true;
         if self.reloads.orders.send(order).is_err() {
             log::error!(
@@ -119,6 +114,7 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("not applied until the daemon restarts: {}", unchanged.join(", "));
         }
+        self.warn_of_key_mode_at = clock::now();
         let replaced = self.config.hook.clone();
         self.config = self.config.taking_over(new);
         self.control.set_access(access);

@@ -69,6 +69,7 @@ impl Daemon {
                 ..self.hooks.report().clone()
             },
             check: self.check_report(),
+            key_mode: self.config.election.key_mode,
             state_failure: self.writer.failure().map(str::to_owned),
             counters: self.counters(),
         }

@@ -10,7 +10,10 @@ use signal_hook_mio::v1_0::Signals;
 
 use super::checks::Check;
 use super::reload::{Order, Reloads};
-use super::{AGREEMENT, ALARM, CONTROL, Daemon, HOOKS, SIGNALS, THREADS, TRANSPORT, rescan};
+use super::{
+    AGREEMENT, ALARM, CONTROL, Daemon, HOOKS, KEY_MODE_REMINDER, SIGNALS, THREADS, TRANSPORT,
+    rescan,
+};
 use crate::config::{Config, ConfigSource};
 use crate::core::Election;
 use crate::core::election::Setup;
@@ -99,6 +102,7 @@ impl Daemon {
             source,
             received: 0,
             extended: 0,
+            warn_of_key_mode_at: now + KEY_MODE_REMINDER,
             transitions: 0,
             fences: 0,
             started_at: now,

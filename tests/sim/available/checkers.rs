@@ -459,7 +459,7 @@ impl Watch for Checkers {
         let is_borne = network.weather.is_prompt() && !self.counts_candidates;
         let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
         let cliques = network.cliques(&up);
-        let is_authenticated = hosts.iter().any(|host| host.params.authenticated);
+        let is_authenticated = hosts.iter().any(|host| host.params.demands_proof());
         let may_meet_late = is_authenticated && cliques.is_none();
         self.is_calm = network.weather.is_calm() && !may_meet_late;
         if !self.is_calm && (!is_borne || may_meet_late) {

@@ -13,6 +13,7 @@ use crate::watch::{Violation, Watch};
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{HookHabit, Sabotage, World, replay_horizon};
+use lanelect::wire::auth::KeyMode;
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
@@ -59,7 +60,7 @@ impl Scenario {
         let mut rng = Rng::with_seed(seed);
         let gentle = rng.bool();
         let settings = choose_settings(&mut rng, gentle);
-        let Params { heartbeat_interval, authenticated, .. } = settings[0].0;
+        let Params { heartbeat_interval, key_mode, .. } = settings[0].0;
         let heartbeat = nanos(heartbeat_interval);
         let bound = if gentle { gentle_settling_time } else { settling_time };
         let settling_time = settings.iter().map(|(p, h)| bound(p, h)).max().unwrap_or(0);
@@ -69,7 +70,7 @@ impl Scenario {
         world.trace = trace;
         world.sabotage = sabotage;
         world.post_stop = 0.5;
-        world.keeps_datagrams = authenticated;
+        world.keeps_datagrams = key_mode.is_some();
         world.watch.settling_time = settling_time;
         world.watch.counts_candidates = world.hosts[0].params.min_candidates > 1;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
@@ -308,7 +309,7 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
     params.preempt_delay = heartbeat * rng.u32(0..3);
     params.min_candidates = if rng.u8(0..4) == 0 { rng.u16(1..=hosts as u16) } else { 1 };
     params.failure_holdoff = heartbeat * rng.u32(1..20);
-    params.authenticated = rng.bool();
+    params.key_mode = rng.bool().then_some(KeyMode::Require);
     if rng.u8(0..4) == 0 {
         params.on_elected_failure = OnElectedFailure::Ignore;
     }

@@ -9,6 +9,7 @@ use lanelect::types::NodeId;
 
 use crate::available::swarm::{choose_check, choose_priority};
 use crate::world::{Guard, HookHabit, node_id};
+use lanelect::wire::auth::KeyMode;
 
 /// The clocks' largest drift: 1 %.
 pub const DRIFT_PPB: i64 = 10_000_000;
@@ -177,7 +178,7 @@ fn choose_params(
     if rng.u8(0..4) == 0 {
         shared.on_elected_failure = OnElectedFailure::Ignore;
     }
-    shared.authenticated = rng.bool();
+    shared.key_mode = rng.bool().then_some(KeyMode::Require);
     shared.quorum = Some(QuorumParams { voters: voters_of(voters), demote_grace: intervals.grace });
     let leads = voters[rng.usize(0..voters.len())];
     (0..hosts)

@@ -257,7 +257,7 @@ impl<W: Watch> World<W> {
     /// datagrams otherwise than it knows, so an old echo of them is new to it.
     fn is_old(&self, index: usize, sent_at: u64) -> bool {
         let host = &self.hosts[index];
-        let authenticated = host.election.as_ref().is_some_and(|e| e.params().authenticated);
+        let authenticated = host.election.as_ref().is_some_and(|e| e.params().demands_proof());
         let holds = authenticated && !self.is_broken(index);
         holds && self.now >= sent_at.max(host.misled_at) + self.horizon(index)
     }
@@ -297,7 +297,7 @@ impl<W: Watch> World<W> {
     /// may be met with a challenge.
     fn summary(&self, index: usize) -> impl PartialEq + use<W> {
         let election = self.hosts[index].election.as_ref();
-        let sent = election.filter(|e| !e.params().authenticated).map(|_| self.sent);
+        let sent = election.filter(|e| !e.params().demands_proof()).map(|_| self.sent);
         (election.map(|e| (e.role(), e.leader(), e.term())), sent)
     }
 

@@ -1,10 +1,13 @@
 //! Replayed datagrams are ignored, and nodes that are alive are soon believed.
 
 use super::*;
+use crate::core::params::QuorumParams;
+use crate::core::quorum::Voters;
 use crate::core::status::MemberState;
+use crate::wire::auth::KeyMode;
 
 pub(super) fn keyed() -> Params {
-    Params { authenticated: true, ..patient() }
+    Params { key_mode: Some(KeyMode::Require), ..patient() }
 }
 
 const HEARTBEAT: Body =
@@ -301,4 +304,37 @@ fn resignation_in_a_crash_plan_counts_without_an_echo() {
     assert!(plan.resignation.echoes.is_empty());
     lan.hear(plan.resignation);
     assert_eq!(lan.leaders(), ["b"]);
+}
+
+/// Each step, on one host after the other, as an operator reloads them.
+#[test]
+fn keys_are_introduced_and_removed_without_a_transition() {
+    let steps = [
+        Some(KeyMode::Accept),
+        Some(KeyMode::Prefer),
+        Some(KeyMode::Require),
+        Some(KeyMode::Prefer),
+        Some(KeyMode::Accept),
+        None,
+    ];
+    let voters = Voters::new(["a", "b", "c"].map(id)).unwrap();
+    for quorum in [None, Some(QuorumParams { voters, demote_grace: secs(5) })] {
+        let params = Params { quorum, ..patient() };
+        let mut lan = Lan::stable(&["a", "b", "c"], &params);
+        lan.pass(secs(30));
+        let term = lan.at("a").term();
+        for key_mode in steps {
+            for name in ["a", "b", "c"] {
+                let params = Params { key_mode, ..params.clone() };
+                lan.on(name, |election, now| election.reconfigure(now, params));
+                for _ in 0..40 {
+                    lan.pass(ms(100));
+                    assert_eq!(lan.leaders(), ["a"], "{key_mode:?} on {name}");
+                }
+                let members = ["a", "b", "c"].map(|other| lan.sees(name, other));
+                assert!(!members.contains(&Some(MemberState::Gone)), "{key_mode:?}: {members:?}");
+            }
+        }
+        assert_eq!(lan.at("c").term(), term);
+    }
 }
