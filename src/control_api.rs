@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState, VoterStanding};
-use crate::types::{GroupName, NodeId, Priority, Role, Term};
-use crate::wire::auth::KeyMode;
+use crate::types::{GroupName, KeyMode, NodeId, Priority, Role, Term};
 
 /// Longest request line, in bytes with its line feed. The daemon answers a longer one with an error
 /// and closes the connection.

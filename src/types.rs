@@ -217,6 +217,32 @@ impl fmt::Display for Role {
     }
 }
 
+/// How a node uses its keys. A group without keys gets them, or loses them, one step at a time and
+/// host by host: each step understands the one before and the one after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyMode {
+    /// Seals nothing, and accepts datagrams with and without a key.
+    Accept,
+    /// Seals its datagrams, and accepts those of others with and without a key.
+    Prefer,
+    /// Seals its datagrams, and accepts none without a key. Only this protects the group.
+    #[default]
+    Require,
+}
+
+impl KeyMode {
+    /// Whether a node seals its datagrams.
+    pub const fn seals(self) -> bool {
+        matches!(self, KeyMode::Prefer | KeyMode::Require)
+    }
+
+    /// Whether a node accepts datagrams that are not sealed.
+    pub const fn accepts_open(self) -> bool {
+        matches!(self, KeyMode::Accept | KeyMode::Prefer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

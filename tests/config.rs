@@ -78,6 +78,7 @@ fn the_example_shows_every_key() {
         });
         let line = shown.unwrap_or_else(|| panic!("{} is not in the example", setting.name));
         let needed = match setting.name {
+            "key_mode" => "key_file = \"/etc/lanelect/example.key\"\n",
             "voters" => "mode = \"quorum\"\n",
             "demote_grace" => "mode = \"quorum\"\nvoters = \"a\"\n",
             "fence" => "mode = \"quorum\"\nvoters = \"a\"\nhook = \"/bin/true\"\n",

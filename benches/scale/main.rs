@@ -34,7 +34,7 @@ use std::env;
 
 use harness::patience::now;
 use lanelect::core::params::Params;
-use lanelect::wire::auth::KeyMode;
+use lanelect::types::KeyMode;
 
 /// From what VRRP is used for to far beyond what multicast is used for.
 const SIZES: [usize; 8] = [3, 10, 30, 100, 300, 1000, 3000, 5000];

@@ -5,8 +5,7 @@ mod quorum;
 use crate::control_api::{CheckReport, HookReport, InterfaceReport, MemberReport, StatusReport};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
-use crate::types::{NodeId, Role};
-use crate::wire::auth::KeyMode;
+use crate::types::{KeyMode, NodeId, Role};
 
 /// The status as text that ends with a line feed. Besides the members, only problems get a line,
 /// and the mode, hook and check. `*` marks this node.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use crate::core::params::{Mode, OnElectedFailure, StaticRole};
 use crate::core::quorum::Voters;
-use crate::types::{GroupName, NodeId};
-use crate::wire::auth::KeyMode;
+use crate::types::{GroupName, KeyMode, NodeId};
 
 /// Most interfaces that a group spans. Every datagram is sent once for each.
 pub const INTERFACES_MAX: usize = 16;

@@ -1,7 +1,7 @@
 //! Configurations that are valid but rarely intended.
 
 use super::Config;
-use crate::wire::auth::KeyMode;
+use crate::types::KeyMode;
 
 impl Config {
     /// What an operator should know about this configuration. Each warning begins with the key.

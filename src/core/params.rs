@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::core::quorum::Voters;
 use crate::core::quorum::lease::hold_for;
-use crate::types::{NodeId, Priority};
-use crate::wire::auth::KeyMode;
+use crate::types::{KeyMode, NodeId, Priority};
 
 /// What a group gives up while it is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -8,9 +8,10 @@ use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
-use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
+
+use crate::types::KeyMode;
 
 /// A key's length in bytes; it is written as twice as many hexadecimal digits.
 pub const KEY_LEN: usize = 32;
@@ -90,32 +91,6 @@ pub enum KeyError {
         /// The line of the first key above the maximum, counted from 1.
         line: usize,
     },
-}
-
-/// How a node uses its keys. A group without keys gets them, or loses them, one step at a time and
-/// host by host: each step understands the one before and the one after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyMode {
-    /// Seals nothing, and accepts datagrams with and without a key.
-    Accept,
-    /// Seals its datagrams, and accepts those of others with and without a key.
-    Prefer,
-    /// Seals its datagrams, and accepts none without a key. Only this protects the group.
-    #[default]
-    Require,
-}
-
-impl KeyMode {
-    /// Whether a node seals its datagrams.
-    pub const fn seals(self) -> bool {
-        matches!(self, KeyMode::Prefer | KeyMode::Require)
-    }
-
-    /// Whether a node accepts datagrams that are not sealed.
-    pub const fn accepts_open(self) -> bool {
-        matches!(self, KeyMode::Accept | KeyMode::Prefer)
-    }
 }
 
 /// The keys of a group: the first signs, all verify.

@@ -63,7 +63,7 @@ pub enum Reject {
     #[error("they are for another group")]
     ForeignGroup,
     /// Not sealed although this node requires a key.
-    #[error("they have no key, and this node has one")]
+    #[error("they have no key, and this node requires one")]
     Unsealed,
     /// Sealed although this node has no key.
     #[error("they have a key, and this node has none")]

@@ -10,10 +10,9 @@ use lanelect::core::hook::HookOutcome;
 use lanelect::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole, Thresholds};
 use lanelect::core::persist::{Ballot, Enrolment, PersistentState, Pledge};
 use lanelect::core::quorum::Voters;
-use lanelect::types::{Incarnation, Life, Priority, Term};
+use lanelect::types::{Incarnation, KeyMode, Life, Priority, Term};
 
 use crate::heard::{Heard, NODES, node_id};
-use lanelect::wire::auth::KeyMode;
 
 /// One node's lives.
 #[derive(Debug, Arbitrary)]

@@ -114,9 +114,10 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("not applied until the daemon restarts: {}", unchanged.join(", "));
         }
-        self.warn_of_key_mode_at = clock::now();
         let replaced = self.config.hook.clone();
         self.config = self.config.taking_over(new);
+        self.warn_of_key_mode_at = clock::now();
+        self.warn_of_key_mode();
         self.control.set_access(access);
         self.hooks.reconfigure(HookSettings::from(&self.config), clock::now());
         if self.config.hook != replaced {

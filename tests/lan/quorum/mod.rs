@@ -15,7 +15,7 @@ use crate::harness::{Host, Lan};
 pub(crate) const LEASE: &str = "leader_alive_threshold = \"2s\"\n";
 
 /// The config lines of a group in which these hosts vote.
-fn voters(hosts: &[&Host]) -> String {
+pub(crate) fn voters(hosts: &[&Host]) -> String {
     voters_with_grace(hosts, "500ms")
 }
 
@@ -30,7 +30,11 @@ fn elect<'a>(lan: &Lan, hosts: &[&'a Host]) -> (&'a Host, Vec<&'a Host>) {
 }
 
 /// Starts these hosts with these config lines; returns the leader, and the others.
-fn elect_with<'a>(lan: &Lan, hosts: &[&'a Host], lines: &str) -> (&'a Host, Vec<&'a Host>) {
+pub(crate) fn elect_with<'a>(
+    lan: &Lan,
+    hosts: &[&'a Host],
+    lines: &str,
+) -> (&'a Host, Vec<&'a Host>) {
     hosts.iter().for_each(|host| host.start(lines));
     let leader = lan.sole_leader_of(hosts);
     lan.wait_until_all_vote(hosts);

@@ -6,14 +6,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::Election;
 use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
-use lanelect::types::{Priority, Role, Term};
+use lanelect::types::{KeyMode, Priority, Role, Term};
 
 use crate::available::checkers::Checkers;
 use crate::watch::{Violation, Watch};
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{HookHabit, Sabotage, World, replay_horizon};
-use lanelect::wire::auth::KeyMode;
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;

@@ -5,11 +5,10 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::params::{OnElectedFailure, Params, QuorumParams};
 use lanelect::core::quorum::Voters;
-use lanelect::types::NodeId;
+use lanelect::types::{KeyMode, NodeId};
 
 use crate::available::swarm::{choose_check, choose_priority};
 use crate::world::{Guard, HookHabit, node_id};
-use lanelect::wire::auth::KeyMode;
 
 /// The clocks' largest drift: 1 %.
 pub const DRIFT_PPB: i64 = 10_000_000;

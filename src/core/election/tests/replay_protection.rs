@@ -4,7 +4,7 @@ use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::quorum::Voters;
 use crate::core::status::MemberState;
-use crate::wire::auth::KeyMode;
+use crate::types::KeyMode;
 
 pub(super) fn keyed() -> Params {
     Params { key_mode: Some(KeyMode::Require), ..patient() }
