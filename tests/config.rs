@@ -152,7 +152,8 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
         ("key_file", "\"\"", "empty"),
         ("state_dir", "false", "string"),
         ("socket_group", "\"a b\"", "Unix group"),
-        ("colour", "\"red\"", "unknown key"),
+        ("colour", "\"red\"", "unknown key; remove it"),
+        ("hartbeat_interval", "\"1s\"", "unknown key; did you mean heartbeat_interval?"),
         ("heartbeat-interval", "\"1s\"", "did you mean heartbeat_interval"),
     ] {
         assert_refused(&format!("# a comment\n\n{key} = {value}\n"), 3, key, words);

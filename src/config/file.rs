@@ -11,10 +11,13 @@ use toml::{Spanned, Value};
 
 use super::CONFIG_MAX;
 use super::error::{ConfigError, Place, Problem};
-use super::settings::{self, Setting};
+use super::settings::{self, SETTINGS, Setting};
 
 /// Permission bits that let group and others write.
 const OTHERS_WRITE: u32 = 0o022;
+
+/// At most one in so many letters of a key is a typing error. More, and another key was meant.
+const LETTERS_PER_ERROR: usize = 3;
 
 /// One value with its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,11 +114,23 @@ fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
 }
 
 fn unknown_key(key: String, place: Place) -> Problem {
-    let message = match settings::find(&key.replace('-', "_").to_lowercase()) {
+    let message = match meant(&key) {
         Some(setting) => format!("unknown key; did you mean {}?", setting.name),
         None => "unknown key; remove it, or see `lanelect run --help` for the keys".to_owned(),
     };
     Problem { place, key: Some(key), message }
+}
+
+/// The setting whose name is the most similar, if it is similar enough.
+fn meant(key: &str) -> Option<&'static Setting> {
+    let key = key.replace('-', "_").to_lowercase();
+    let length = key.chars().count();
+    let errors_max = length / LETTERS_PER_ERROR;
+    let distance = |setting: &&Setting| strsim::osa_distance(setting.name, &key);
+    // To compare a long text takes long.
+    let comparable = |setting: &&Setting| setting.name.len().abs_diff(length) <= errors_max;
+    let nearest = SETTINGS.iter().filter(comparable).min_by_key(distance)?;
+    (distance(&nearest) <= errors_max).then_some(nearest)
 }
 
 /// The line, counted from 1, of a byte of `text`.
@@ -146,6 +161,27 @@ mod tests {
         assert!(told("heartbeat-interval").message.contains("heartbeat_interval"));
         assert_eq!(told("paint").place, Place::Line(4));
         assert_eq!(problems.len(), 3);
+    }
+
+    #[test]
+    fn unknown_key_suggests_the_setting_that_was_meant() {
+        for (key, setting) in [
+            ("hartbeat_interval", Some("heartbeat_interval")),
+            ("Heartbeat-Interval", Some("heartbeat_interval")),
+            ("prioriy", Some("priority")),
+            ("prioritiy", Some("priority")),
+            ("hook_timout", Some("hook_timeout")),
+            ("keyfile", Some("key_file")),
+            ("interfaces", Some("interface")),
+            ("voter", Some("voters")),
+            ("gruop", Some("group")),
+            ("colour", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(key).map(|setting| setting.name), setting, "{key}");
+        }
+        assert_eq!(meant(&"x".repeat(super::super::CONFIG_MAX)), None);
     }
 
     #[test]
