@@ -40,12 +40,18 @@ Examples:
   lanelect run --group web --interface eth0 --hook '/usr/local/bin/on-change'";
 
 const CHECK_HELP: &str = "\
-The effective configuration has every default filled in. Warnings go to stderr. Nothing is sent.
+Prints the effective configuration with every default filled in. Errors and warnings go to stderr.
+An error is what the daemon refuses: a wrong key or value, a key_file that it cannot use, an unknown
+socket_group. A warning is what an operator may regret, such as a hook that does not exist. Every
+flag of `lanelect run` overrides FILE here too. Nothing is sent.
 
-Exit status: 0 if FILE is valid, 2 if it is not.
+Run it as the user of the daemon or as root: it reads key_file.
 
-Example:
-  lanelect check-config /etc/lanelect/web.toml";
+Exit status: 0 if the daemon would accept FILE, also with warnings; 2 if it would not.
+
+Examples:
+  lanelect check-config /etc/lanelect/web.toml
+  lanelect check-config --quiet /etc/lanelect/web.toml && systemctl restart lanelect@web";
 
 const STATUS_HELP: &str = "\
 Exit status: 0; 3 if the daemon cannot be reached, or refuses.
@@ -141,10 +147,7 @@ pub enum Command {
     Run(RunArgs),
     /// Validates a config file and prints the effective configuration
     #[command(after_help = CHECK_HELP)]
-    CheckConfig {
-        /// Config file
-        file: PathBuf,
-    },
+    CheckConfig(CheckArgs),
     /// Shows the role of this node, the leader, the term and the members
     #[command(after_help = STATUS_HELP)]
     Status(QueryArgs),
@@ -209,6 +212,24 @@ impl From<RunArgs> for ConfigSource {
     }
 }
 
+/// What to check, and how much to print.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Config file
+    file: PathBuf,
+    /// Print errors and warnings only
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    flags: HiddenFlags,
+}
+
+impl From<CheckArgs> for ConfigSource {
+    fn from(args: CheckArgs) -> Self {
+        ConfigSource { file: Some(args.file), overrides: args.flags.0.0 }
+    }
+}
+
 /// Which daemon to query, and how to print the answer.
 #[derive(Debug, Args)]
 pub struct QueryArgs {
@@ -254,7 +275,7 @@ struct ConfigFlags(Overrides);
 
 impl Args for ConfigFlags {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.next_help_heading("Config keys").args(SETTINGS.iter().map(flag))
+        command.args(SETTINGS.iter().map(flag))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -281,8 +302,33 @@ impl FromArgMatches for ConfigFlags {
     }
 }
 
+/// The flags of [`ConfigFlags`] for a command whose help does not list them.
+#[derive(Debug)]
+struct HiddenFlags(ConfigFlags);
+
+impl Args for HiddenFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(SETTINGS.iter().map(|setting| flag(setting).hide(true)))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for HiddenFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        ConfigFlags::from_arg_matches(matches).map(HiddenFlags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
 fn flag(setting: &'static Setting) -> Arg {
     let flag = Arg::new(setting.name).long(setting.flag).help(setting.help);
+    let flag = flag.help_heading("Config keys");
     let text = || StringValueParser::new().map(Value::from);
     match setting.kind {
         Kind::Text => flag.value_name("TEXT").value_parser(text()),

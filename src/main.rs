@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use lanelect::cli::{Cli, Command, DaemonArgs, QueryArgs, Switch};
+use lanelect::cli::{CheckArgs, Cli, Command, DaemonArgs, QueryArgs, Switch};
 use lanelect::client::Target;
 use lanelect::commands::{self, CommandError, Exit};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::daemon::post_stop::{self, PostStopError};
+use lanelect::daemon::preflight::{self, Findings};
 use lanelect::daemon::{self, RunError};
 use lanelect::hooks::runner::{self, HookRunnerError};
 use lanelect::printable::printable;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         Command::PostStop(args) => {
             logged(|| post_stop::run(&args.into()), PostStopError::is_config)
         }
-        Command::CheckConfig { file } => check_config(file),
+        Command::CheckConfig(args) => check_config(args),
         Command::Status(QueryArgs { json, daemon }) => {
             asked(commands::status(&target(&daemon), json, &mut out))
         }
@@ -93,23 +94,21 @@ fn asked(outcome: Result<Exit, CommandError>) -> ExitCode {
     }
 }
 
-fn check_config(file: PathBuf) -> ExitCode {
-    let source = file_alone(file);
-    match source.load_for_daemon() {
-        Ok(config) => {
-            let runs_commands =
-                [&config.hook, &config.fence, &config.check].iter().any(|c| c.is_some());
-            if let Some(error) = source.load_trusted().err().filter(|_| runs_commands) {
-                let warning = printable(&error.to_string()).into_owned();
-                let _ =
-                    writeln!(io::stderr(), "warning: a hook-runner rejects this file: {warning}");
-            }
-            for warning in config.warnings() {
-                let _ = writeln!(io::stderr(), "warning: {warning}");
-            }
-            print(&config.to_toml())
+fn check_config(args: CheckArgs) -> ExitCode {
+    let is_quiet = args.quiet;
+    let Findings { outcome, warnings } = preflight::examine(&args.into());
+    for warning in warnings {
+        let _ = writeln!(io::stderr(), "warning: {}", printable(&warning));
+    }
+    match outcome {
+        Ok(_) if is_quiet => ExitCode::SUCCESS,
+        Ok(config) => print(&config.to_toml()),
+        Err(errors) => {
+            errors.iter().for_each(|error| {
+                fail(&error.to_string(), BAD_CONFIG);
+            });
+            ExitCode::from(BAD_CONFIG)
         }
-        Err(error) => fail(&error.to_string(), BAD_CONFIG),
     }
 }
 

@@ -2,8 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -221,7 +222,15 @@ fn the_readme_s_config_is_valid() {
         let file = home.path().join("config.toml");
         fs::write(&file, config).unwrap();
         let mut check = assert_cmd::Command::cargo_bin("lanelect").unwrap();
-        check.arg("check-config").arg(&file).assert().success();
+        check.arg("check-config").arg(&file);
+        if config.contains("key_file") {
+            // It is not on this host.
+            let key = home.path().join("key");
+            fs::write(&key, "ab".repeat(32)).unwrap();
+            fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+            check.arg("--key-file").arg(&key);
+        }
+        check.assert().success();
     }
 }
 

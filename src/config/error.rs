@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::CONFIG_MAX;
+use super::trust::Writable;
 
 /// Why there is no configuration. Nothing was changed by the attempt to load it.
 #[derive(Debug, thiserror::Error)]
@@ -28,18 +29,14 @@ pub enum ConfigError {
     /// A user other than root and this process's user may write the file. Its commands would run
     /// with this process's privileges.
     #[error(
-        "cannot use the config file {file}: other users may write it (owner {owner}, mode {mode:04o}) \
-         and could run any command through it; run: chown {own} {file} && chmod go-w {file}"
+        "cannot use the config file {file}: other users may write it ({by}) and could run any \
+         command through it; run: {}", .by.remedy(.file)
     )]
     Exposed {
         /// The file.
         file: PathBuf,
-        /// Its owner's number.
-        owner: u32,
-        /// Its permission bits.
-        mode: u32,
-        /// This process's user's number.
-        own: u32,
+        /// Its owner and mode.
+        by: Writable,
     },
     /// Keys or values are wrong. Displayed one a line.
     #[error("{}", Listing(.file.as_ref(), .problems))]

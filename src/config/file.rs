@@ -1,20 +1,16 @@
 //! The values of a config file by key, each with its place, not yet checked.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::unistd::geteuid;
 use toml::{Spanned, Value};
 
 use super::CONFIG_MAX;
 use super::error::{ConfigError, Place, Problem};
 use super::settings::{self, SETTINGS, Setting};
-
-/// Permission bits that let group and others write.
-const OTHERS_WRITE: u32 = 0o022;
+use super::trust::Writable;
 
 /// At most one in so many letters of a key is a typing error. More, and another key was meant.
 const LETTERS_PER_ERROR: usize = 3;
@@ -65,21 +61,15 @@ pub(super) fn read(path: &Path, writers: Writers) -> Result<String, ConfigError>
     let file = File::open(path).map_err(unreadable)?;
     if writers == Writers::Trusted {
         // Checks the open file, not the path: the path may name another file by now.
-        check_writers(path, &file.metadata().map_err(unreadable)?)?;
+        if let Some(by) = Writable::by_others(&file.metadata().map_err(unreadable)?) {
+            return Err(ConfigError::Exposed { file: path.to_owned(), by });
+        }
     }
     file.take(CONFIG_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > CONFIG_MAX {
         return Err(ConfigError::TooLong { file: path.to_owned() });
     }
     String::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not UTF-8 text")))
-}
-
-fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), ConfigError> {
-    let (owner, mode, own) = (metadata.uid(), metadata.mode() & 0o7777, geteuid().as_raw());
-    if mode & OTHERS_WRITE == 0 && (owner == 0 || owner == own) {
-        return Ok(());
-    }
-    Err(ConfigError::Exposed { file: path.to_owned(), owner, mode, own })
 }
 
 /// The values in a TOML text, and a problem for each unknown key.

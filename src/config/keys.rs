@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use nix::sys::prctl;
-use nix::unistd::{Uid, User, geteuid};
+use nix::unistd::{Uid, geteuid};
 use zeroize::Zeroizing;
 
+use super::trust::user_name;
 use crate::wire::auth::{KEY_LEN, Key, KeyError, Keyring};
 
 /// Longest key file, in bytes: enough for a full keyring and many comments.
@@ -25,7 +26,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// It could not be read, or is not UTF-8 text.
-    #[error("cannot read key_file {path}: {source}")]
+    #[error("cannot read key_file {path}: {source}{}", advice(.source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -136,6 +137,16 @@ fn hide_memory() {
     }
 }
 
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "; copy it from another node, or create it with `lanelect keygen` if the group \
+             has no key yet"
+        }
+        _ => "",
+    }
+}
+
 /// The error for a file whose owner or mode keeps this process from opening it.
 fn denied(path: &Path, error: &io::Error) -> Option<KeyFileError> {
     if error.kind() != io::ErrorKind::PermissionDenied {
@@ -163,11 +174,6 @@ fn remedy(path: &Path, owner: u32, mode: u32, own: Uid) -> String {
     let chmod = chmod.map(|change| ("chmod", change.to_owned()));
     let command = |(word, argument)| format!("{word} {argument} {}", path.display());
     [chown, chmod].into_iter().flatten().map(command).collect::<Vec<_>>().join(" && ")
-}
-
-/// The user's name, or its number if it has no name.
-fn user_name(uid: Uid) -> String {
-    User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 /// Reads at most one byte more than [`KEY_FILE_MAX`], into memory that is wiped afterwards.
@@ -273,7 +279,6 @@ mod tests {
         assert_eq!(mended(DAEMON, 0o060, DAEMON), "chmod u+r,go= /etc/k");
         assert_eq!(mended(DAEMON, 0o400, DAEMON), "");
         assert_eq!(mended(DAEMON, 0o644, root), "chmod go= /etc/k", "root reads it anyway");
-        assert_eq!(user_name(root), "root");
     }
 
     #[test]

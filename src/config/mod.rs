@@ -15,12 +15,14 @@ use crate::types::{GroupName, NodeId};
 use crate::wire::auth::Keyring;
 
 mod check;
+mod commands;
 mod duration;
 mod effective;
 mod error;
 mod file;
 pub mod keys;
 mod settings;
+mod trust;
 mod values;
 mod warnings;
 
@@ -28,6 +30,7 @@ pub use crate::control_api::default_socket;
 pub use error::{ConfigError, Place, Problem};
 pub use file::Overrides;
 pub use settings::{Kind, SETTINGS, Setting};
+pub use trust::Writable;
 pub use values::{INTERFACES_MAX, group as parse_group};
 
 /// Longest config file, in bytes. The longest sensible one, with comments, is a tenth of that.
@@ -196,6 +199,12 @@ impl ConfigSource {
     pub fn load_for_daemon(&self) -> Result<Config, ConfigError> {
         let config = self.load()?;
         if config.hook_socket.is_some() { self.load_trusted() } else { Ok(config) }
+    }
+
+    /// What an operator should know about the file itself, if it can be read.
+    pub fn warnings(&self) -> Vec<String> {
+        let Some(path) = &self.file else { return Vec::new() };
+        trust::warning_for_config(path).into_iter().collect()
     }
 
     fn load_from(&self, writers: Writers) -> Result<Config, ConfigError> {

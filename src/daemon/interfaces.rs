@@ -120,8 +120,13 @@ impl Interfaces {
                 (format!("the kernel has no route to {group}"), ", or add a route")
             }
         };
-        let choice = choice(&self.usable_for(group));
+        let choice = self.choice_for(group);
         Err(RouteError(format!("{problem}; set `interface`{choice}{or_else}")))
+    }
+
+    /// How advice to set `interface` ends, for `group`.
+    pub(super) fn choice_for(&self, group: IpAddr) -> String {
+        choice(&self.usable_for(group))
     }
 
     /// The owner of the local address that a socket connected to `group` gets.

@@ -16,6 +16,7 @@ mod event_loop;
 pub mod interfaces;
 mod narration;
 pub mod post_stop;
+pub mod preflight;
 mod rejections;
 pub mod store;
 pub mod transport;
@@ -103,14 +104,8 @@ impl RunError {
 pub fn run(source: ConfigSource) -> Result<(), RunError> {
     let config = source.load_for_daemon()?;
     let keyring = config.keyring()?;
-    if keyring.is_none() {
-        log::warn!(
-            "key_file is not set: datagrams are not authenticated, and every host on the LAN can \
-             claim to be the leader"
-        );
-    }
     let node_id = config.node_id;
-    announce(&config);
+    announce(&source, &config);
     match Daemon::new(source, config, keyring)?.run()? {
         StopCause::Requested => Ok(()),
         StopCause::NodeIdTaken { holder } => Err(RunError::NodeIdTaken { node_id, holder }),
@@ -118,7 +113,7 @@ pub fn run(source: ConfigSource) -> Result<(), RunError> {
     }
 }
 
-fn announce(config: &Config) {
+fn announce(source: &ConfigSource, config: &Config) {
     log::info!(
         "lanelect {} starts as node {} in group {} at {}",
         env!("CARGO_PKG_VERSION"),
@@ -126,7 +121,7 @@ fn announce(config: &Config) {
         config.group,
         config.multicast,
     );
-    for warning in config.warnings() {
+    for warning in preflight::warnings(source, config) {
         log::warn!("{warning}");
     }
 }

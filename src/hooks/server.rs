@@ -323,6 +323,9 @@ impl HookServer {
         if config.hook.is_none() {
             log::warn!("no hook is configured: every hook run succeeds without running a command");
         }
+        for warning in config.program_warnings() {
+            log::warn!("{warning}");
+        }
     }
 
     /// Why a run must not have this term. An attacker in control of the daemon could otherwise make
