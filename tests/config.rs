@@ -97,7 +97,6 @@ fn the_example_shows_every_key() {
         });
         let line = shown.unwrap_or_else(|| panic!("{} is not in the example", setting.name));
         let needed = match setting.name {
-            "key_mode" => "key_file = \"/etc/lanelect/example.key\"\n",
             "voters" => "mode = \"quorum\"\n",
             "demote_grace" => "mode = \"quorum\"\nvoters = \"a\"\n",
             "fence" => "mode = \"quorum\"\nvoters = \"a\"\nhook = \"/bin/true\"\n",
@@ -107,7 +106,7 @@ fn the_example_shows_every_key() {
         // Those of the example are not on this host.
         let key = key_in(dir.path());
         let on_this_host = match setting.name {
-            "key_file" => &["--key-file", &key][..],
+            "key_file" | "key_mode" => &["--key-file", &key][..],
             "socket_group" => &["--socket-group", "root"],
             _ => &[],
         };
