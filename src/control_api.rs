@@ -175,6 +175,9 @@ pub struct StatusReport {
     /// Why the state could not be saved, as text; null if it was saved.
     #[serde(default)]
     pub state_failure: Option<String>,
+    /// What of the configuration is not in force.
+    #[serde(default)]
+    pub config: ConfigReport,
     /// Counts since the daemon started.
     pub counters: Counters,
 }
@@ -302,6 +305,18 @@ pub struct CheckReport {
     pub last_exit: Option<i32>,
     /// How long the last run took; null if it exceeded its time limit.
     pub last_ms: Option<u64>,
+}
+
+/// How the file's configuration differs from the one in force, in a [`StatusReport`]. As of the
+/// last reload: a file that was edited since is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigReport {
+    /// Why the last reload was refused, as text, one problem a line; null if it was not. Then the
+    /// configuration before it stays in force.
+    pub reload_failure: Option<String>,
+    /// The keys that the last reload that was not refused found changed, and that only a restart
+    /// applies.
+    pub restart_needed: Vec<String>,
 }
 
 /// Counts since the daemon started.

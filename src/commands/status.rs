@@ -2,7 +2,9 @@
 
 mod quorum;
 
-use crate::control_api::{CheckReport, HookReport, InterfaceReport, MemberReport, StatusReport};
+use crate::control_api::{
+    CheckReport, ConfigReport, HookReport, InterfaceReport, MemberReport, StatusReport,
+};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{KeyMode, NodeId, Role};
@@ -137,6 +139,7 @@ fn notes(report: &StatusReport) -> String {
     }
     notes.extend(report.state_failure.iter().map(|why| ("not saved", why.clone())));
     notes.extend(report.key_mode.and_then(key_mode).map(|text| ("keys", text.to_owned())));
+    config(&mut notes, &report.config);
     notes.extend(rejected(report).map(|text| ("rejected", text)));
     notes.extend(hook(&report.hook).map(|text| ("hook", text)));
     notes.extend(report.check.as_ref().map(|report| ("check", check(report))));
@@ -179,6 +182,19 @@ fn interface(interface: &InterfaceReport) -> Option<String> {
         (None, false) => Some(format!("{name} is down")),
         (Some(problem), true) => Some(format!("{name}: {problem}")),
         (None, true) => None,
+    }
+}
+
+/// The problems of a file that was refused have a line each, below one that says so.
+fn config(notes: &mut Notes, config: &ConfigReport) {
+    if let Some(failure) = &config.reload_failure {
+        let text = "the config file was refused, and the previous configuration stays in force:";
+        notes.push(("not reloaded", text.to_owned()));
+        notes.extend(failure.lines().map(|line| ("", line.to_owned())));
+    }
+    if !config.restart_needed.is_empty() {
+        let keys = config.restart_needed.join(", ");
+        notes.push(("not applied", format!("{keys}: restart the daemon to apply the config file")));
     }
 }
 
@@ -362,6 +378,7 @@ mod tests {
             check: None,
             key_mode: None,
             state_failure: None,
+            config: ConfigReport::default(),
             counters: Counters::default(),
         }
     }
@@ -383,6 +400,22 @@ mod tests {
         let report = StatusReport { state_failure: Some(why.clone()), ..follower() };
         assert!(render(&report).contains(&format!("not saved  {why}\n")));
         assert!(!render(&follower()).contains("not saved"));
+    }
+
+    #[test]
+    fn config_that_is_not_in_force_gets_lines() {
+        let config = ConfigReport {
+            reload_failure: Some("/c:1: a: unknown key\n/c:7: b: is empty".to_owned()),
+            restart_needed: vec!["group".to_owned(), "voters".to_owned()],
+        };
+        let text = render(&StatusReport { config, ..follower() });
+        let expected = "\
+not reloaded  the config file was refused, and the previous configuration stays in force:
+              /c:1: a: unknown key
+              /c:7: b: is empty
+not applied   group, voters: restart the daemon to apply the config file
+hook          started";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

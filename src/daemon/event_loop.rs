@@ -34,6 +34,7 @@ use self::checks::Check;
 use self::reload::Reloads;
 use self::requests::Replies;
 use crate::config::{Config, ConfigSource};
+use crate::control_api::ConfigReport;
 use crate::core::Election;
 use crate::core::output::StopCause;
 use crate::daemon::RunError;
@@ -84,6 +85,8 @@ pub(super) struct Daemon {
     codec: Codec,
     writer: Writer,
     reloads: Reloads,
+    /// What the last reload did not apply.
+    not_applied: ConfigReport,
     /// Clients that get their answers once the state is on disk.
     replies: Replies,
     transport: Transport,

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lanelect::control_api::{
-    Counters, Done, HookReport, Request, Response, StatusReport, Transition,
+    ConfigReport, Counters, Done, HookReport, Request, Response, StatusReport, Transition,
 };
 use lanelect::core::hook::Reason;
 use lanelect::core::params::Mode;
@@ -137,6 +137,7 @@ pub(crate) fn report() -> StatusReport {
         check: None,
         key_mode: None,
         state_failure: None,
+        config: ConfigReport::default(),
         counters: Counters::default(),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::harness::wait_until;
 use crate::hosts::{DAEMON, HOOK_RUNNER, Host, Site, scenario};
 
@@ -138,25 +140,64 @@ fn directories_that_are_removed_under_the_daemon_cost_no_leader() {
 }
 
 #[test]
-fn a_bad_file_changes_nothing_and_is_told_by_line() {
+fn a_bad_file_fails_the_reload_and_changes_nothing() {
     scenario(|site, [h1]| {
         site.start_led_by_first(&[h1], "priority = 50");
         let before = view(h1);
+        let refusal = || h1.status()["config"]["reload_failure"].take();
+        assert_eq!(refusal(), Value::Null);
         let file = h1.file("/etc/lanelect/lan0.toml");
         let good = fs::read_to_string(&file).unwrap();
         let good = good.replace("priority = 50", "priority = 60");
         fs::write(&file, format!("hartbeat_interval = \"1s\"\n{good}")).unwrap();
-        h1.systemctl(&format!("reload {DAEMON}"));
-        wait_until("it names the key and its line", || {
-            let log = h1.run(&format!("journalctl --no-pager --unit={DAEMON}"));
-            log.contains("hartbeat_interval") && log.contains("lan0.toml:1")
-        });
+        assert!(!h1.output(&["systemctl", "reload", DAEMON]).status.success());
+        let told = "/etc/lanelect/lan0.toml:1: hartbeat_interval: unknown key; did you mean \
+                    heartbeat_interval?";
+        wait_until("the status shows that it was refused", || refusal() == told);
+        let log = h1.run(&format!("journalctl --no-pager --unit={DAEMON}"));
+        // The daemon's line, and that of check-config.
+        assert_eq!(log.matches(told).count(), 2, "{log}");
         assert_eq!(priority_of_first(h1), 50);
         assert_eq!(view(h1), before);
         fs::write(&file, good).unwrap();
         h1.systemctl(&format!("reload {DAEMON}"));
         wait_until("the mended file is taken", || priority_of_first(h1) == 60);
+        assert_eq!(refusal(), Value::Null);
         assert_daemon_leads(site, h1);
+    });
+}
+
+#[test]
+fn reload_checks_the_key_and_the_commands_with_the_daemons_rights() {
+    scenario(|site, [h1]| {
+        h1.install("");
+        h1.run(
+            "umask 077 && mkdir -m 700 /etc/lanelect/hooks && lanelect keygen > /etc/lanelect/key",
+        );
+        h1.run("printf '#!/bin/sh\n' > /etc/lanelect/hooks/check && chmod 755 /etc/lanelect/hooks/check");
+        h1.configure("key_file = \"/etc/lanelect/key\"\ncheck = \"/etc/lanelect/hooks/check\"");
+        let checked = h1.output(&["lanelect", "check-config", "/etc/lanelect/lan0.toml"]);
+        let told = String::from_utf8_lossy(&checked.stderr).into_owned();
+        let expected = "warning: key_file /etc/lanelect/key does not belong to lanelect, and the \
+                        daemon of lanelect@.service, which runs as that user, cannot read it; run: \
+                        chown lanelect /etc/lanelect/key\n";
+        assert_eq!((told.as_str(), checked.status.success()), (expected, true));
+        h1.run("chown lanelect /etc/lanelect/key");
+        h1.enable();
+        site.wait_for_leader(h1);
+        h1.systemctl(&format!("reload {DAEMON}"));
+        // The daemon's user cannot see the check, and the hook-runner can.
+        let log = h1.run("journalctl --no-pager");
+        assert!(!log.contains("cannot find /etc/lanelect/hooks/check"), "{log}");
+        h1.run("chown root /etc/lanelect/key");
+        assert!(!h1.output(&["systemctl", "reload", DAEMON]).status.success());
+        let refused = || h1.status()["config"]["reload_failure"].as_str().map(str::to_owned);
+        wait_until("the status shows why", || {
+            refused().is_some_and(|why| why.ends_with("run: chown lanelect /etc/lanelect/key"))
+        });
+        h1.run("chown lanelect /etc/lanelect/key");
+        h1.systemctl(&format!("reload {DAEMON}"));
+        wait_until("it was reloaded", || refused().is_none());
     });
 }
 

@@ -25,13 +25,21 @@ pub(super) struct Order {
     socket_group: Option<String>,
 }
 
+/// Most lines of an error that the status shows, and most characters of each. The log has all.
+const LINES_MAX: usize = 5;
+const COLUMNS_MAX: usize = 400;
+
 /// All results, or the error: then nothing is applied.
 pub(super) type Loaded = Result<(Config, Access, Option<Keyring>), RunError>;
 
 impl Order {
-    /// May take any time.
+    /// May take any time. Refuses a file with which the daemon would not start: it must not end at
+    /// the next restart because of what a reload accepted.
     pub(super) fn carry_out(self) -> Loaded {
         let config = self.source.load_for_daemon()?;
+        if config.socket_group != self.socket_group {
+            Access::resolve(config.socket_group.as_deref())?;
+        }
         let access = Access::resolve(self.socket_group.as_deref())?;
         let keyring = config.keyring()?;
         Ok((config, access, keyring))
@@ -84,10 +92,12 @@ impl Daemon {
                 self.codec.set_keyring(keyring);
                 self.rejections.tell_anew();
                 self.apply(config, access);
+                self.not_applied.reload_failure = None;
                 log::info!("configuration reloaded");
             }
             Err(error) => {
-                log::error!("{error}\nconfiguration not reloaded: the previous one stays in force")
+                log::error!("{error}\nconfiguration not reloaded: the previous one stays in force");
+                self.not_applied.reload_failure = Some(excerpt(&error.to_string()));
             }
         }
         if std::mem::take(&mut self.reloads.again) {
@@ -102,10 +112,10 @@ impl Daemon {
             Order { source: self.source.clone(), socket_group: self.config.socket_group.clone() };
         self.reloads.is_reading = true;
         if self.reloads.orders.send(order).is_err() {
-            log::error!(
-                "cannot reload: the thread that reads the configuration has ended; restart the \
-                 daemon"
-            );
+            let why = "cannot reload: the thread that reads the configuration has ended; restart \
+                       the daemon";
+            log::error!("{why}");
+            self.not_applied.reload_failure = Some(why.to_owned());
         }
     }
 
@@ -114,6 +124,7 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("not applied until the daemon restarts: {}", unchanged.join(", "));
         }
+        self.not_applied.restart_needed = unchanged.into_iter().map(str::to_owned).collect();
         let replaced = self.config.hook.clone();
         self.config = self.config.taking_over(new);
         self.warn_of_key_mode_at = clock::now();
@@ -129,5 +140,33 @@ impl Daemon {
         if self.check.schedule.reconfigure(CheckSettings::new(&self.config), clock::now()) {
             self.end_check();
         }
+    }
+}
+
+/// The beginning of an error, for the status: a file may hold thousands of mistakes.
+fn excerpt(error: &str) -> String {
+    let shorten = |line: &str| match line.char_indices().nth(COLUMNS_MAX) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
+    };
+    let mut lines: Vec<_> = error.lines().take(LINES_MAX).map(shorten).collect();
+    let more = error.lines().count() - lines.len();
+    if more > 0 {
+        lines.push(format!("and {more} more; see the log"));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_shows_the_beginning_of_a_long_error() {
+        assert_eq!(excerpt("a: 1\nb: 2"), "a: 1\nb: 2");
+        let long = "é".repeat(COLUMNS_MAX + 1);
+        assert_eq!(excerpt(&long), format!("{}…", "é".repeat(COLUMNS_MAX)));
+        let many = "x\n".repeat(LINES_MAX + 7);
+        assert_eq!(excerpt(&many), format!("{}and 7 more; see the log", "x\n".repeat(LINES_MAX)));
     }
 }

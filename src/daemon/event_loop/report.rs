@@ -71,6 +71,7 @@ impl Daemon {
             check: self.check_report(),
             key_mode: self.config.election.key_mode,
             state_failure: self.writer.failure().map(str::to_owned),
+            config: self.not_applied.clone(),
             counters: self.counters(),
         }
     }

@@ -15,6 +15,7 @@ use super::{
     rescan,
 };
 use crate::config::{Config, ConfigSource};
+use crate::control_api::ConfigReport;
 use crate::core::Election;
 use crate::core::election::Setup;
 use crate::core::persist::PersistentState;
@@ -86,6 +87,7 @@ impl Daemon {
             check: Check::new(CheckSchedule::new(CheckSettings::new(&config), now)),
             writer: writer(store, &config, &waker, on_disk)?,
             reloads: Reloads::start(Order::carry_out, waking(&waker))?,
+            not_applied: ConfigReport::default(),
             election,
             plan,
             codec,

@@ -794,6 +794,40 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
         let (params, config) = (node.daemon.election.params(), &node.daemon.config);
         assert_eq!(params, &config.election);
         assert_eq!(before.changes_needing_restart(config), [""; 0]);
+        let told = node.daemon.status().config;
+        assert_eq!(told.reload_failure, None);
+        for key in ["node_id", "mode", "voters", "socket"] {
+            assert!(told.restart_needed.iter().any(|needed| needed == key), "{told:?}");
+        }
+        assert!(!told.restart_needed.iter().any(|needed| needed == "priority"), "{told:?}");
+    });
+}
+
+#[test]
+fn status_shows_a_refused_reload_until_one_succeeds() {
+    alone("status_shows_a_refused_reload_until_one_succeeds", || {
+        let mut node = Node::start(&Plan::of("a", &["a"]));
+        let file = node.dir.path().join("new.toml");
+        node.daemon.source = ConfigSource { file: Some(file.clone()), ..ConfigSource::default() };
+        let before = node.daemon.config.clone();
+        assert_eq!(node.daemon.status().config.reload_failure, None);
+        for (text, words) in [
+            ("priorty = 7\n", ":1: priorty: unknown key; did you mean priority?"),
+            ("priority = 7\nkey_file = \"/nowhere\"\n", "cannot read key_file /nowhere"),
+            ("priority = 7\nsocket_group = \"no-such\"\n", "this host has no such group"),
+        ] {
+            fs::write(&file, text).unwrap();
+            node.daemon.reload();
+            node.turn_until("it was refused", |node| {
+                let failure = node.daemon.status().config.reload_failure;
+                failure.is_some_and(|failure| failure.contains(words))
+            });
+            assert_eq!(node.daemon.config, before, "{text}");
+        }
+        fs::write(&file, "priority = 7\n").unwrap();
+        node.daemon.reload();
+        node.turn_until("it was reloaded", |node| node.daemon.election.params().priority.0 == 7);
+        assert_eq!(node.daemon.status().config.reload_failure, None);
     });
 }
 
