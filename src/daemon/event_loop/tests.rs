@@ -796,7 +796,7 @@ fn a_reload_leaves_alone_what_takes_a_restart() {
         assert_eq!(before.changes_needing_restart(config), [""; 0]);
         let told = node.daemon.status().config;
         assert_eq!(told.reload_failure, None);
-        for key in ["node_id", "mode", "voters", "socket"] {
+        for key in ["node_id", "voters", "socket"] {
             assert!(told.restart_needed.iter().any(|needed| needed == key), "{told:?}");
         }
         assert!(!told.restart_needed.iter().any(|needed| needed == "priority"), "{told:?}");
@@ -824,9 +824,9 @@ fn status_shows_a_refused_reload_until_one_succeeds() {
             });
             assert_eq!(node.daemon.config, before, "{text}");
         }
-        fs::write(&file, "priority = 7\n").unwrap();
+        fs::write(&file, "check_fall = 7\n").unwrap();
         node.daemon.reload();
-        node.turn_until("it was reloaded", |node| node.daemon.election.params().priority.0 == 7);
+        node.turn_until("it was reloaded", |node| node.daemon.config.check_thresholds.fall == 7);
         assert_eq!(node.daemon.status().config.reload_failure, None);
     });
 }
