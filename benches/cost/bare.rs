@@ -33,6 +33,10 @@ impl Program for Bare {
         true
     }
 
+    fn takeover(&self) -> f64 {
+        unreachable!("it replaces nobody")
+    }
+
     fn command(&self, seat: &Seat<'_>) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
         let role = if seat.rank == 0 { "send" } else { "hear" };

@@ -43,7 +43,7 @@ use harness::Host;
 use harness::lan::scenario_with;
 use harness::patience::{now, pass};
 use meter::Reading;
-use programs::{Group, HOSTS, Program, YARDSTICK};
+use programs::{Contender, Group, HOSTS, Pace, Program, YARDSTICK};
 use report::svg::{self, Bars};
 use report::{Samples, Table, ratio};
 
@@ -64,16 +64,17 @@ const TRACED_INTERVALS: u32 = 20;
 
 /// What is measured, a word for the plot, and the unit.
 const QUANTITIES: [(&str, &str); 7] = [
-    ("CPU", "µs per interval"),
-    ("wakeups", "per interval"),
+    ("CPU", "µs per second"),
+    ("wakeups", "per second"),
     ("frames", "sent per second"),
     ("bytes", "sent per second"),
     ("RSS", "MB"),
     ("PSS", "MB"),
-    ("syscalls", "per interval"),
+    ("syscalls", "per second"),
 ];
 
-const MEASUREMENTS: [(&str, fn()); 2] = [("at_100ms", at_100ms), ("at_1s", at_1s)];
+const MEASUREMENTS: [(&str, fn()); 2] =
+    [("at_100ms", at_100ms), ("at_equal_takeover", at_equal_takeover)];
 
 /// One quantity on the leader's host, and on its two followers' together.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +86,7 @@ struct Cost {
 /// A program's quantities, in the order of [`QUANTITIES`]; the last may be missing.
 struct Bill {
     program: &'static str,
+    interval: Duration,
     costs: Vec<Cost>,
 }
 
@@ -94,32 +96,37 @@ fn main() {
 }
 
 fn at_100ms() {
-    scenario_with(programs::needs(), |_, hosts: [_; HOSTS]| measure(hosts, "100ms"));
+    let pace = Pace::Every(Duration::from_millis(100));
+    scenario_with(programs::needs(), |_, hosts| compare(hosts, "at-100ms", pace));
 }
 
-fn at_1s() {
-    scenario_with(programs::needs(), |_, hosts: [_; HOSTS]| measure(hosts, "1s"));
+/// lanelect at its defaults, the others at the interval that makes their takeover as long.
+fn at_equal_takeover() {
+    let program = &programs::lanelect::Lanelect;
+    let takeover = program.default_interval().mul_f64(program.takeover());
+    let pace = Pace::Takeover(takeover);
+    scenario_with(programs::needs(), |_, hosts| compare(hosts, "at-equal-takeover", pace));
 }
 
-fn measure(hosts: [&Host; HOSTS], interval: &str) {
-    let duration = humantime::parse_duration(interval).unwrap();
+fn compare(hosts: [&Host; HOSTS], name: &str, pace: Pace) {
     let window = options::duration(WINDOW, USUAL_WINDOW) / TURNS;
-    let mut programs = programs::available(duration);
-    programs.push(&bare::Bare);
-    let start = |program| Group::start(program, hosts, duration);
-    let mut turns = vec![Vec::new(); programs.len()];
+    let mut contenders = programs::available(pace);
+    // It costs what lanelect would cost at least.
+    contenders.push(Contender { program: &bare::Bare, ..contenders[0] });
+    let mut turns = vec![Vec::new(); contenders.len()];
     for _ in 0..TURNS {
-        for (turns, program) in turns.iter_mut().zip(&programs) {
-            turns.push(turn(&start(*program), window));
+        for (turns, contender) in turns.iter_mut().zip(&contenders) {
+            turns.push(turn(&contender.start(hosts), window));
         }
     }
-    let bill = |(turns, program): (Vec<_>, &&'static dyn Program)| {
+    let bill = |(turns, contender): (Vec<_>, &Contender)| {
         let mut costs = medians(&turns);
-        costs.extend(system_calls(&start(*program)));
-        Bill { program: program.name(), costs }
+        costs.extend(system_calls(&contender.start(hosts)));
+        let Contender { program, interval } = contender;
+        Bill { program: program.name(), interval: *interval, costs }
     };
-    let bills: Vec<Bill> = turns.into_iter().zip(&programs).map(bill).collect();
-    report(interval, &bills);
+    let bills: Vec<Bill> = turns.into_iter().zip(&contenders).map(bill).collect();
+    report(name, &bills);
 }
 
 /// Measures everything but system calls within one window.
@@ -130,14 +137,13 @@ fn turn(group: &Group<'_>, window: Duration) -> Vec<Cost> {
     let (lasted, after) = (started.elapsed(), group.hosts.map(Reading::of));
     assert!(group.bell.rings().is_empty(), "the leader did not stay the leader");
     let seconds = lasted.as_secs_f64();
-    let intervals = seconds / group.interval.as_secs_f64();
     let used = |what: fn(&Reading) -> u64| {
         std::array::from_fn(|host| (what(&after[host]) - what(&before[host])) as f64)
     };
     let memory = group.hosts.map(meter::memory);
     vec![
-        cost(used(|reading| reading.cpu_ns), leader, 1000.0 * intervals),
-        cost(used(|reading| reading.waits), leader, intervals),
+        cost(used(|reading| reading.cpu_ns), leader, 1000.0 * seconds),
+        cost(used(|reading| reading.waits), leader, seconds),
         cost(used(|reading| reading.frames), leader, seconds),
         cost(used(|reading| reading.bytes), leader, seconds),
         cost(memory.map(|(resident, _)| resident as f64), leader, 1024.0),
@@ -150,10 +156,7 @@ fn system_calls(group: &Group<'_>) -> Option<Cost> {
     let leader = calm_leader(group);
     let lasting = TRACE.max(group.interval * TRACED_INTERVALS);
     match meter::system_calls(group.hosts, lasting) {
-        Ok(counts) => {
-            let intervals = lasting.as_secs_f64() / group.interval.as_secs_f64();
-            Some(cost(counts.map(|count| count as f64), leader, intervals))
-        }
+        Ok(counts) => Some(cost(counts.map(|count| count as f64), leader, lasting.as_secs_f64())),
         Err(reason) => {
             println!("  no system calls of {}: {reason}", group.program.name());
             None
@@ -190,8 +193,10 @@ impl Cost {
     }
 }
 
-fn report(interval: &str, bills: &[Bill]) {
-    let title = format!("Cost of three settled hosts, interval {interval}");
+fn report(name: &str, bills: &[Bill]) {
+    let pace = |bill: &Bill| format!("{} every {:?}", bill.program, bill.interval);
+    let paces: Vec<_> = bills.iter().map(pace).collect();
+    let title = format!("Cost of three settled hosts: {}", paces.join(", "));
     let to = format!("to {YARDSTICK}");
     let mut table = Table::new(
         2,
@@ -222,11 +227,11 @@ fn report(interval: &str, bills: &[Bill]) {
         }
     }
     println!("{title}\n{table}");
-    plot(interval, &title, bills);
+    plot(name, &title, bills);
 }
 
 /// Draws each quantity in relation to keepalived's, or where it is missing to the first program's.
-fn plot(interval: &str, title: &str, bills: &[Bill]) {
+fn plot(name: &str, title: &str, bills: &[Bill]) {
     let yardstick = if bills.iter().any(|bill| bill.program == YARDSTICK) {
         YARDSTICK
     } else {
@@ -243,7 +248,7 @@ fn plot(interval: &str, title: &str, bills: &[Bill]) {
     let unit = format!("all three hosts, {yardstick} = 1");
     let words = QUANTITIES.map(|(word, _)| word);
     let svg = svg::bars(title, &unit, &words, &series.collect::<Vec<_>>());
-    report::save(&format!("cost-{interval}"), &svg);
+    report::save(&format!("cost-{name}"), &svg);
 }
 
 fn cost_of(bills: &[Bill], program: &str, nth: usize) -> Option<Cost> {

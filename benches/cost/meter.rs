@@ -8,9 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::harness::Host;
-use crate::harness::host::ip;
 use crate::harness::service::own_pid;
-use crate::programs::{HOSTS, sent};
+use crate::programs::{HOSTS, processes, sent};
 
 /// How long `strace` may take to start and to end.
 const STRACE_SLACK: Duration = Duration::from_secs(10);
@@ -80,10 +79,6 @@ fn trace(host: &Host, lasting: Duration) -> Child {
     let mut command = Command::new("unshare");
     command.args(["--mount", "/bin/sh", "-c", &script]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn processes(host: &Host) -> Vec<String> {
-    ip(&format!("netns pids {}", host.name)).lines().map(str::to_owned).collect()
 }
 
 /// The directories of all threads on a host.

@@ -9,7 +9,7 @@ use crate::harness::patience::pass;
 use crate::harness::switch::Rule;
 use crate::harness::{Host, Lan};
 use crate::options;
-use crate::programs::{self, Group, HOSTS, Program, YARDSTICK};
+use crate::programs::{self, Contender, Group, HOSTS, Pace, YARDSTICK};
 use crate::report::svg::{self, Bars};
 use crate::report::{self, Table, ratio};
 
@@ -21,8 +21,7 @@ const USUAL: Duration = Duration::from_secs(600);
 /// The probability that a receiver does not get a frame.
 const LOSSES: [f64; 3] = [0.0, 0.1, 0.3];
 
-/// Of the three programs, ucarp has no interval as short as that of the loss.
-const LOSSY_HOSTS: usize = LOSSES.len() * 2 * HOSTS;
+const LOSSY_HOSTS: usize = LOSSES.len() * 3 * HOSTS;
 const BUSY_HOSTS: usize = 3 * HOSTS;
 
 /// Busy processes for each core.
@@ -40,30 +39,35 @@ struct Count {
 /// All programs and all rates at once, each in a group of its own: they share the machine, not the
 /// wire.
 pub(crate) fn under_loss() {
-    scenario_with(programs::needs(), |lan, hosts: [_; LOSSY_HOSTS]| {
-        let interval = Duration::from_millis(100);
-        let programs = programs::available(interval);
-        let kinds = LOSSES.iter().flat_map(|&loss| programs.iter().map(move |&p| (p, loss)));
-        let (kinds, losses): (Vec<_>, Vec<_>) = kinds.unzip();
-        let groups = start(lan, &hosts, &kinds, interval);
-        for (group, loss) in groups.iter().zip(losses) {
-            lose_within(lan, group, loss);
-        }
-        let lasted = options::duration(LOSS, USUAL);
-        let counts = count(&groups, lasted);
-        groups.iter().for_each(|group| lose_within(lan, group, 0.0));
-        assert_alive(&groups);
-        let conditions = LOSSES.map(|loss| format!("{:.0} % loss", loss * 100.0));
-        report("false-takeovers-loss", "interval 100ms", lasted, &conditions, &counts);
-    });
+    scenario_with(programs::needs(), |lan, hosts| lose(lan, hosts, "default", Pace::Default));
+}
+
+pub(crate) fn under_loss_at_100ms() {
+    let pace = Pace::Every(Duration::from_millis(100));
+    scenario_with(programs::needs(), |lan, hosts| lose(lan, hosts, "100ms", pace));
+}
+
+fn lose(lan: &Lan, hosts: [&Host; LOSSY_HOSTS], name: &str, pace: Pace) {
+    let contenders = programs::available(pace);
+    let kinds = LOSSES.iter().flat_map(|&loss| contenders.iter().map(move |&c| (c, loss)));
+    let (kinds, losses): (Vec<_>, Vec<_>) = kinds.unzip();
+    let groups = start(lan, &hosts, &kinds);
+    for (group, loss) in groups.iter().zip(losses) {
+        lose_within(lan, group, loss);
+    }
+    let lasted = options::duration(LOSS, USUAL);
+    let counts = count(&groups, lasted);
+    groups.iter().for_each(|group| lose_within(lan, group, 0.0));
+    assert_alive(&groups);
+    let conditions = LOSSES.map(|loss| format!("{:.0} % loss", loss * 100.0));
+    let (file, what) = (format!("false-takeovers-loss-{name}"), format!("interval: {name}"));
+    report(&file, &what, lasted, &conditions, &counts);
 }
 
 /// Other processes keep every core busy.
 pub(crate) fn on_busy_cores() {
     scenario_with(programs::needs(), |lan, hosts: [_; BUSY_HOSTS]| {
-        let interval = Duration::from_secs(1);
-        let programs = programs::available(interval);
-        let groups = start(lan, &hosts, &programs, interval);
+        let groups = start(lan, &hosts, &programs::available(Pace::Default));
         let cores = thread::available_parallelism().unwrap().get();
         let busy: Vec<Busy> = (0..cores * LOOPS).map(|_| Busy::start()).collect();
         let lasted = options::duration(BUSY, USUAL);
@@ -71,24 +75,13 @@ pub(crate) fn on_busy_cores() {
         let condition = format!("{} busy processes on {cores} cores", busy.len());
         drop(busy);
         assert_alive(&groups);
-        report("false-takeovers-busy", "interval 1s", lasted, &[condition], &counts);
+        report("false-takeovers-busy", "interval: default", lasted, &[condition], &counts);
     });
 }
 
 /// Starts programs in groups that do not hear each other, and waits until each has its leader.
-fn start<'a>(
-    lan: &Lan,
-    hosts: &[&'a Host],
-    programs: &[&'static dyn Program],
-    interval: Duration,
-) -> Vec<Group<'a>> {
-    let seats: Vec<_> = hosts.chunks_exact(HOSTS).collect();
-    lan.partition(&seats);
-    let start = |(program, hosts): (&&'static dyn Program, &[&'a Host])| {
-        Group::start(*program, hosts.try_into().unwrap(), interval)
-    };
-    let groups: Vec<_> = programs.iter().zip(seats).map(start).collect();
-    assert_eq!(groups.len(), programs.len(), "there are too few hosts");
+fn start<'a>(lan: &Lan, hosts: &[&'a Host], contenders: &[Contender]) -> Vec<Group<'a>> {
+    let groups = programs::start_apart(lan, hosts, contenders);
     assert_alive(&groups);
     groups
 }

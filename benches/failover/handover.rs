@@ -5,30 +5,30 @@ use std::time::Duration;
 use crate::harness::lan::scenario_with;
 use crate::harness::patience::now;
 use crate::harness::{Host, Lan};
-use crate::programs::{self, Group, HOSTS};
+use crate::programs::{self, Group, HOSTS, Pace};
 use crate::report::Samples;
 use crate::{millis, options, report_times};
 
-pub(crate) fn at_1s() {
-    scenario_with(programs::needs(), |_: &Lan, hosts: [_; HOSTS]| measure(hosts, "1s"));
+pub(crate) fn by_default() {
+    scenario_with(programs::needs(), |_: &Lan, hosts| measure(hosts, "default", Pace::Default));
 }
 
 pub(crate) fn at_100ms() {
-    scenario_with(programs::needs(), |_: &Lan, hosts: [_; HOSTS]| measure(hosts, "100ms"));
+    let pace = Pace::Every(Duration::from_millis(100));
+    scenario_with(programs::needs(), |_: &Lan, hosts| measure(hosts, "100ms", pace));
 }
 
-fn measure(hosts: [&Host; HOSTS], interval: &str) {
-    let duration = humantime::parse_duration(interval).unwrap();
+fn measure(hosts: [&Host; HOSTS], name: &str, pace: Pace) {
     let mut sets = Vec::new();
-    for program in programs::available(duration) {
-        let group = Group::start(program, hosts, duration);
+    for contender in programs::available(pace) {
+        let (program, group) = (contender.program, contender.start(hosts));
         sets.push(sample(&format!("{}, SIGTERM", program.name()), || by_signal(&group)));
         if program.can_yield() {
             sets.push(sample(&format!("{}, yield", program.name()), || by_command(&group)));
         }
     }
-    let title = format!("Leader told to go to the successor's script, interval {interval}");
-    report_times(&format!("handover-{interval}"), &title, &sets);
+    let title = format!("Leader told to go to the successor's script, interval: {name}");
+    report_times(&format!("handover-{name}"), &title, &sets);
 }
 
 fn sample(name: &str, handover: impl Fn() -> Duration) -> Samples {

@@ -4,10 +4,8 @@ use crate::report::strips::{self, Panel};
 use crate::report::{self, Samples};
 
 /// The measurements that it shows, and what their panels are headed.
-const PANELS: [(&str, &str); 2] = [
-    ("takeover-1s", "Default settings, one declaration a second"),
-    ("takeover-100ms", "One declaration every 100 ms"),
-];
+const PANELS: [(&str, &str); 2] =
+    [("takeover-default", "Default settings"), ("takeover-100ms", "One declaration every 100 ms")];
 
 /// Draws what was measured last, in this run or an earlier one.
 pub(crate) fn of_takeovers() {

@@ -3,38 +3,27 @@
 use std::time::Duration;
 
 use crate::harness::lan::scenario_with;
-use crate::harness::patience::now;
 use crate::harness::{Host, Lan};
-use crate::programs::{self, Group, HOSTS};
+use crate::programs::{self, HOSTS, Pace};
 use crate::report::Samples;
 use crate::{millis, options, report_times};
 
-pub(crate) fn at_1s() {
-    scenario_with(programs::needs(), |lan, hosts: [_; HOSTS]| measure(lan, hosts, "1s"));
+pub(crate) fn by_default() {
+    scenario_with(programs::needs(), |lan, hosts| measure(lan, hosts, "default", Pace::Default));
 }
 
 pub(crate) fn at_100ms() {
-    scenario_with(programs::needs(), |lan, hosts: [_; HOSTS]| measure(lan, hosts, "100ms"));
+    let pace = Pace::Every(Duration::from_millis(100));
+    scenario_with(programs::needs(), |lan, hosts| measure(lan, hosts, "100ms", pace));
 }
 
-fn measure(lan: &Lan, hosts: [&Host; HOSTS], interval: &str) {
-    let duration = humantime::parse_duration(interval).unwrap();
+fn measure(lan: &Lan, hosts: [&Host; HOSTS], name: &str, pace: Pace) {
     let mut sets = Vec::new();
-    for program in programs::available(duration) {
-        let group = Group::start(program, hosts, duration);
-        let samples = (0..options::samples()).map(|_| takeover(lan, &group));
-        sets.push(Samples::new(program.name(), samples.map(millis).collect()));
+    for contender in programs::available(pace) {
+        let group = contender.start(hosts);
+        let samples = (0..options::samples()).map(|_| group.takeover(lan));
+        sets.push(Samples::new(contender.program.name(), samples.map(millis).collect()));
     }
-    let title = format!("Leader cut off to the successor's script, interval {interval}");
-    report_times(&format!("takeover-{interval}"), &title, &sets);
-}
-
-/// Cuts the leader off once.
-fn takeover(lan: &Lan, group: &Group<'_>) -> Duration {
-    let leader = group.hosts[group.settled_leader()];
-    let cut = now();
-    lan.cut(leader);
-    let successor = group.bell.await_successor(&leader.name);
-    lan.heal();
-    successor.at - cut
+    let title = format!("Leader cut off to the successor's script, interval: {name}");
+    report_times(&format!("takeover-{name}"), &title, &sets);
 }

@@ -34,6 +34,10 @@ impl Program for Keyed {
         Lanelect.supports(interval)
     }
 
+    fn takeover(&self) -> f64 {
+        Lanelect.takeover()
+    }
+
     fn command(&self, seat: &Seat<'_>) -> Command {
         let path = seat.host.path("key");
         fs::write(&path, KEY.repeat(64)).unwrap();

@@ -4,7 +4,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
+use nix::unistd::Pid;
+
 use super::{Group, Program, Seat, find, first_line, sole_speaker};
+use crate::harness::Host;
 
 /// The priority of the best host, and how far the next one is below. A backup waits three intervals
 /// and the part of a fourth by which its priority is below 256: 0.26 for the second host. Equal
@@ -34,6 +37,12 @@ impl Program for Keepalived {
 
     fn supports(&self, interval: Duration) -> bool {
         interval >= Duration::from_millis(10)
+    }
+
+    /// Three intervals and the skew of the second host's priority (RFC 5798, section 6.1), less the
+    /// time that has passed since the last advertisement.
+    fn takeover(&self) -> f64 {
+        3.0 + (256 - (BEST - STEP)) as f64 / 256.0 - 0.5
     }
 
     fn command(&self, seat: &Seat<'_>) -> Command {
@@ -67,6 +76,12 @@ impl Program for Keepalived {
         command.args(["--use-file", &config, "--pid", &host.path("keepalived.pid")]);
         command.args(["--vrrp_pid", &host.path("vrrp.pid")]);
         command
+    }
+
+    /// The child that speaks VRRP; the parent only watches it.
+    fn speaker(&self, host: &Host) -> Option<Pid> {
+        let text = fs::read_to_string(host.path("vrrp.pid")).unwrap();
+        Some(Pid::from_raw(text.trim().parse().unwrap()))
     }
 
     /// The one of the highest priority: it takes over from any other.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lanelect::client::Target;
 use lanelect::commands;
+use lanelect::core::params::Params;
 use serde_json::Value;
 
 use super::{Group, HOSTS, Program, Seat, first_line};
@@ -26,6 +27,16 @@ impl Program for Lanelect {
 
     fn supports(&self, _: Duration) -> bool {
         true
+    }
+
+    fn default_interval(&self) -> Duration {
+        Params::default().heartbeat_interval
+    }
+
+    /// The alive threshold, less the time that has passed since the last declaration.
+    fn takeover(&self) -> f64 {
+        let Params { leader_alive_threshold, heartbeat_interval, .. } = Params::default();
+        leader_alive_threshold.div_duration_f64(heartbeat_interval) - 0.5
     }
 
     fn command(&self, seat: &Seat<'_>) -> Command {

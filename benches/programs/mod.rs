@@ -17,9 +17,11 @@ use std::{env, iter, thread};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::harness::Host;
+use crate::harness::host::ip;
 use crate::harness::inside::Needs;
-use crate::harness::patience::{pass, wait_for, wait_until};
+use crate::harness::patience::{now, pass, wait_for, wait_until};
+use crate::harness::service::own_pid;
+use crate::harness::{Host, Lan};
 
 pub(crate) use bell::Bell;
 
@@ -47,11 +49,25 @@ pub(crate) trait Program {
     /// Whether it can declare its leader so often.
     fn supports(&self, interval: Duration) -> bool;
 
+    /// Between two declarations of its leader, if nobody sets it.
+    fn default_interval(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    /// How long it takes by design to replace a leader that was cut off, in intervals: the mean
+    /// over all moments within an interval.
+    fn takeover(&self) -> f64;
+
     /// The command that runs it in the foreground, after writing what it reads.
     fn command(&self, seat: &Seat<'_>) -> Command;
 
     /// The host that leads, where all its hosts agree on it and nothing is under way.
     fn agreed_leader(&self, group: &Group<'_>) -> Option<usize>;
+
+    /// The process that declares the leader, if it is not the one that was started.
+    fn speaker(&self, _: &Host) -> Option<Pid> {
+        None
+    }
 
     /// Whether a leader can give up leadership without ending.
     fn can_yield(&self) -> bool {
@@ -62,6 +78,15 @@ pub(crate) trait Program {
     fn yield_leadership(&self, leader: &Host) {
         panic!("{} on {} knows no such thing", self.name(), leader.name);
     }
+}
+
+/// What is held of a host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Held {
+    /// The process that declares the leader.
+    Process,
+    /// Everything.
+    Host,
 }
 
 /// Where one instance of a program runs.
@@ -136,6 +161,49 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Cuts the leader off the wire; returns how long it took until the successor's script started.
+    pub(crate) fn takeover(&self, lan: &Lan) -> Duration {
+        let leader = self.hosts[self.settled_leader()];
+        let cut = now();
+        lan.cut(leader);
+        let successor = self.bell.await_successor(&leader.name);
+        lan.heal();
+        successor.at - cut
+    }
+
+    /// Holds what a host runs, by SIGSTOP.
+    pub(crate) fn hold(&self, host: usize, held: Held) {
+        self.send(host, held, Signal::SIGSTOP);
+    }
+
+    /// Ends a hold.
+    pub(crate) fn release(&self, host: usize, held: Held) {
+        self.send(host, held, Signal::SIGCONT);
+    }
+
+    fn send(&self, host: usize, held: Held, signal: Signal) {
+        let processes = match held {
+            Held::Process => vec![
+                self.program
+                    .speaker(self.hosts[host])
+                    .unwrap_or_else(|| pid(self.daemons.borrow()[host].as_ref().unwrap())),
+            ],
+            Held::Host => {
+                processes(self.hosts[host]).iter().filter_map(|pid| own_pid(pid)).collect()
+            }
+        };
+        // A hook may have ended by now.
+        for process in processes {
+            let _ = kill(process, signal);
+        }
+    }
+
+    /// Whether another host's promotion script has started since the last look.
+    pub(crate) fn has_moved_from(&self, leader: usize) -> bool {
+        let name = &self.hosts[leader].name;
+        self.bell.rings().iter().any(|ring| ring.host != *name && ring.event == "elected")
+    }
+
     /// Sends SIGTERM to the program on one host.
     pub(crate) fn terminate(&self, host: usize) {
         signal(self.daemons.borrow()[host].as_ref().unwrap(), Signal::SIGTERM);
@@ -191,19 +259,79 @@ pub(crate) fn needs() -> Needs {
     Needs { limit: MEASUREMENT_LIMIT, real_root: true, ..Needs::default() }
 }
 
-/// The programs that can run here at this interval; says of the others why they cannot.
-pub(crate) fn available(interval: Duration) -> Vec<&'static dyn Program> {
+/// How often the leaders of the programs that are compared declare themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pace {
+    /// Each as it does by default.
+    Default,
+    /// All at this interval.
+    Every(Duration),
+    /// Each so often that it replaces a lost leader after this time, on average.
+    Takeover(Duration),
+}
+
+/// A program at one of its settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Contender {
+    /// Which program.
+    pub(crate) program: &'static dyn Program,
+    /// Between two declarations of its leader.
+    pub(crate) interval: Duration,
+}
+
+impl Contender {
+    pub(crate) fn new(program: &'static dyn Program, pace: Pace) -> Self {
+        let interval = match pace {
+            Pace::Default => program.default_interval(),
+            Pace::Every(interval) => interval,
+            Pace::Takeover(takeover) => in_millis(takeover.div_f64(program.takeover())),
+        };
+        Contender { program, interval }
+    }
+
+    /// Starts it on these hosts.
+    pub(crate) fn start<'a>(&self, hosts: [&'a Host; HOSTS]) -> Group<'a> {
+        Group::start(self.program, hosts, self.interval)
+    }
+}
+
+/// Starts programs in groups that do not hear each other.
+pub(crate) fn start_apart<'a>(
+    lan: &Lan,
+    hosts: &[&'a Host],
+    contenders: &[Contender],
+) -> Vec<Group<'a>> {
+    let seats: Vec<_> = hosts.chunks_exact(HOSTS).collect();
+    lan.partition(&seats);
+    let start =
+        |(contender, hosts): (&Contender, &[&'a Host])| contender.start(hosts.try_into().unwrap());
+    let groups: Vec<_> = contenders.iter().zip(seats).map(start).collect();
+    assert_eq!(groups.len(), contenders.len(), "there are too few hosts");
+    groups
+}
+
+/// What people would write into a config file.
+fn in_millis(duration: Duration) -> Duration {
+    Duration::from_millis(duration.as_millis() as u64)
+}
+
+/// The programs that can run here at this pace; says of the others why they cannot.
+pub(crate) fn available(pace: Pace) -> Vec<Contender> {
     let cores = thread::available_parallelism().unwrap();
     let load = fs::read_to_string("/proc/loadavg").unwrap();
     println!("  {cores} cores, load {}", load.split(' ').next().unwrap());
     let mut found = Vec::new();
     for program in PROGRAMS {
         let name = program.name();
+        let contender = Contender::new(program, pace);
+        let interval = contender.interval;
         match program.version() {
-            _ if !program.supports(interval) => println!("  no {name}: its interval is longer"),
+            _ if !program.supports(interval) => {
+                println!("  no {name}: no interval of {interval:?}")
+            }
             Ok(version) => {
-                println!("  {version}");
-                found.push(program);
+                println!("  {version}, every {interval:?}");
+                found.push(contender);
             }
             Err(reason) => println!("  no {name}: {reason}"),
         }
@@ -249,6 +377,15 @@ pub(crate) fn sent(host: &Host) -> (u64, u64) {
     (columns[9], columns[8])
 }
 
+/// The numbers of the processes on a host, as the machine's `/proc` lists them.
+pub(crate) fn processes(host: &Host) -> Vec<String> {
+    ip(&format!("netns pids {}", host.name)).lines().map(str::to_owned).collect()
+}
+
 fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+    kill(pid(child), signal).unwrap();
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().try_into().unwrap())
 }

@@ -25,6 +25,11 @@ impl Program for Ucarp {
         interval >= Duration::from_secs(1) && interval.subsec_nanos() == 0
     }
 
+    /// Three intervals and the skew, less the time that has passed since the last advertisement.
+    fn takeover(&self) -> f64 {
+        3.0 + SKEW as f64 / 256.0 - 0.5
+    }
+
     fn command(&self, seat: &Seat<'_>) -> Command {
         let mut command = Command::new(find("ucarp").unwrap());
         command.args(["--interface=eth0", "--vhid=51", "--pass=bench", "--addr=10.77.0.201"]);

@@ -31,6 +31,43 @@ pub(crate) struct Bars {
     pub(crate) values: Vec<Option<f64>>,
 }
 
+/// Points that a line joins.
+#[derive(Debug)]
+pub(crate) struct Curve {
+    /// What the legend says.
+    pub(crate) name: String,
+    /// Along the line.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Lines with their points marked, and what the axes stand for.
+pub(crate) fn curves(title: &str, across: &str, up: &str, curves: &[Curve]) -> String {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let (width, x_step) = axis(points().map(|point| point.0).fold(0.0, f64::max));
+    let (height, y_step) = axis(points().map(|point| point.1).fold(0.0, f64::max));
+    let x = |value: f64| LEFT + PLOT_WIDTH * value / width;
+    let y = |value: f64| TOP + PLOT_HEIGHT * (1.0 - value / height);
+    let mut plot = Plot::new(title);
+    for tick in ticks(width, x_step) {
+        plot.line((x(tick), TOP), (x(tick), TOP + PLOT_HEIGHT));
+        plot.text((x(tick), HEIGHT - BOTTOM + 18.0), "middle", &number(tick));
+    }
+    for tick in ticks(height, y_step) {
+        plot.line((LEFT, y(tick)), (LEFT + PLOT_WIDTH, y(tick)));
+        plot.text((LEFT - 8.0, y(tick) + 4.0), "end", &number(tick));
+    }
+    plot.text((LEFT + PLOT_WIDTH / 2.0, HEIGHT - 14.0), "middle", across);
+    plot.text((LEFT, TOP - 8.0), "start", up);
+    for (at, curve) in curves.iter().enumerate() {
+        let colour = COLOURS[at % COLOURS.len()];
+        let points: Vec<_> = curve.points.iter().map(|point| (x(point.0), y(point.1))).collect();
+        plot.curve(colour, &points);
+        points.iter().for_each(|point| plot.dot(colour, *point));
+        plot.legend(at, &curve.name);
+    }
+    plot.end()
+}
+
 /// The share of samples that are at most so large, one curve for each set of samples.
 pub(crate) fn distribution(title: &str, unit: &str, sets: &[Samples]) -> String {
     let largest = sets.iter().map(Samples::max).fold(0.0, f64::max);
@@ -151,6 +188,10 @@ impl Plot {
             r#"<polyline fill="none" stroke="{colour}" stroke-width="2" points="{}"/>"#,
             points.join(" ")
         ));
+    }
+
+    fn dot(&mut self, colour: &str, (x, y): (f64, f64)) {
+        self.push(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="4" fill="{colour}"/>"#));
     }
 
     /// A bar from its top left corner down to the axis.

@@ -56,7 +56,7 @@ fn killed_leader() {
             // Opened for reading too, so that no hook waits for a reader in the end.
             let ring = format!("echo {} $LANELECT_EVENT 1<> {}", host.name, bell.path().display());
             // As it is derived: the tests' is wider.
-            let threshold = "leader_alive_threshold = \"1250ms\"";
+            let threshold = "leader_alive_threshold = \"875ms\"";
             let hook = format!("{ring}; {}", host.hook());
             host.configure(&format!("{threshold}\nhook = {hook:?}"));
             host.enable();
