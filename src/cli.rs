@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(config.node_id.as_str(), "n1");
         assert_eq!(config.election.priority.0, 7);
         assert!(!config.election.candidate);
-        assert_eq!(config.election.leader_alive_threshold.as_millis(), 125);
+        assert_eq!(config.election.leader_alive_threshold.as_millis(), 250);
         assert_eq!(config.interfaces, ["a", "b"]);
     }
 

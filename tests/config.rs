@@ -148,7 +148,7 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
         ("heartbeat_interval", "\"61s\"", "10ms to 1m"),
         ("heartbeat_interval", "1", "string"),
         ("heartbeat_interval", "\"soon\"", "not a duration"),
-        ("leader_alive_threshold", "\"1099ms\"", "to 1100ms or more"),
+        ("leader_alive_threshold", "\"384ms\"", "to 385ms or more"),
         ("leader_election_duration", "\"0s\"", "out of range"),
         ("startup_grace_period", "\"0s\"", "out of range"),
         ("membership_sample_interval", "\"2h\"", "out of range"),

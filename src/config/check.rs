@@ -29,7 +29,6 @@ const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
 
 const DEFAULT_MULTICAST: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69)), 7669);
-const DEFAULT_HEARTBEAT: Duration = secs(1);
 const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
 const DEFAULT_CHECK: Duration = secs(1);
 const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
@@ -133,12 +132,8 @@ impl Checker<'_> {
         let mut params = if fabric {
             fabric_preset(heartbeat)
         } else {
-            Params::new(heartbeat.unwrap_or(DEFAULT_HEARTBEAT))
+            heartbeat.map_or_else(Params::default, Params::new)
         };
-        if in_quorum_mode && !fabric {
-            params.leader_alive_threshold =
-                Params::quorum_alive_threshold(params.heartbeat_interval);
-        }
         for (key, bounds, value) in [
             ("leader_alive_threshold", WAIT, &mut params.leader_alive_threshold),
             ("leader_election_duration", WAIT, &mut params.leader_election_duration),
@@ -366,8 +361,10 @@ mod tests {
         assert_eq!(config.group.as_str(), "default");
         assert_eq!(config.interfaces, [""; 0]);
         assert_eq!(config.multicast.to_string(), "239.255.76.69:7669");
-        assert_eq!(config.election, Params::new(secs(1)));
-        assert_eq!(config.election.startup_grace_period, secs(15));
+        assert_eq!(config.election, Params::default());
+        assert_eq!(config.election.heartbeat_interval, millis(350));
+        assert_eq!(config.election.leader_alive_threshold, millis(875));
+        assert_eq!(config.election.startup_grace_period, millis(5250));
         assert_eq!(config.hook_timeout, secs(30));
         assert_eq!(config.state_dir, PathBuf::from("/var/lib/lanelect"));
         assert_eq!(config.socket, PathBuf::from("/run/lanelect/default.sock"));

@@ -62,11 +62,11 @@ pub const SETTINGS: &[Setting] = settings! {
          [ff02::4c45]:7669 [default: 239.255.76.69:7669]";
     "heartbeat_interval" "heartbeat-interval" Duration
         "Time between two declarations of the leader, 10ms to 1m, the same on every node; the next \
-         four durations scale with it unless they are set [default: 1s]";
+         four durations scale with it unless they are set [default: 350ms]";
     "leader_alive_threshold" "leader-alive-threshold" Duration
         "Silence after which a leader that answers no probe has failed; at least 1.1 x \
          heartbeat_interval, in quorum mode 1.5 x, at most 1h. Lower fails over faster, higher \
-         tolerates longer stalls [default: 1.25 x heartbeat_interval, in quorum mode 2 x]";
+         tolerates longer stalls [default: 2.5 x heartbeat_interval]";
     "leader_election_duration" "leader-election-duration" Duration
         "Longest time that an election collects proposals, 1ms to 1h \
          [default: heartbeat_interval / 4]";

@@ -365,7 +365,7 @@ mod tests {
     const START: Time = Time::from_millis(1_000_000);
 
     fn settings(leader_alive_threshold: Duration) -> Params {
-        Params { leader_alive_threshold, ..Params::default() }
+        Params { leader_alive_threshold, ..Params::new(Duration::from_secs(1)) }
     }
 
     fn id(text: &str) -> NodeId {

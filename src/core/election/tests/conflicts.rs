@@ -48,7 +48,7 @@ fn one_conflict_reaffirms_once_however_often_the_loser_declares() {
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), [(HookEvent::Reaffirmed, Reason::Conflict)]);
     assert_eq!(lan.at("m").term(), Term(8));
-    let most = ms(200).as_millis() / Params::default().declaration_gap().as_millis() + 1;
+    let most = ms(200).as_millis() / every_second().declaration_gap().as_millis() + 1;
     let answers = outputs.declarations().len();
     assert!(answers as u128 <= most, "answers are bounded by the gap: {answers}");
 }

@@ -188,7 +188,7 @@ fn the_status_shows_the_leader_and_every_member_in_order() {
 #[test]
 fn follower_sleeps_between_declarations_and_still_sends_heartbeats() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    let mut lan = Lan::following("a", every_second(), &mut leader);
     for second in 0..40 {
         lan.pass(secs(1));
         lan.hear(leader.sends(EVERY_SECOND));
@@ -202,7 +202,7 @@ fn follower_sleeps_between_declarations_and_still_sends_heartbeats() {
 #[test]
 fn follower_without_declarations_sends_heartbeats_by_its_own_timer() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("a", Params::default(), &mut leader);
+    let mut lan = Lan::following("a", every_second(), &mut leader);
     lan.hear(leader.sends(Body::Declaration { interval_us: 20_000_000, hold_us: 0 }));
     lan.take("a");
     lan.pass(secs(10));

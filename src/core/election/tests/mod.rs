@@ -54,9 +54,14 @@ fn id(text: &str) -> NodeId {
     text.parse().unwrap()
 }
 
-/// Longer times than the defaults: a threshold of three intervals, and an election of one.
+/// One heartbeat a second, and a threshold that leaves a quarter of it for probes.
+fn every_second() -> Params {
+    Params { leader_alive_threshold: ms(1250), ..Params::new(secs(1)) }
+}
+
+/// Longer times: a threshold of three intervals, and an election of one.
 fn patient() -> Params {
-    let params = Params::default();
+    let params = every_second();
     Params {
         leader_alive_threshold: params.heartbeat_interval * 3,
         leader_election_duration: params.heartbeat_interval,

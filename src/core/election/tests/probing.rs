@@ -27,7 +27,7 @@ fn probes(lan: &mut Lan, name: &str) -> usize {
 /// `m`, which follows `z` alone, and the declaration that `z` has just sent.
 fn follower() -> (Lan, Peer, Message) {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", every_second(), &mut leader);
     let declaration = leader.sends(EVERY_SECOND);
     lan.hear(declaration);
     lan.take("m");
@@ -83,7 +83,7 @@ fn a_leader_that_hears_another_one_probed_declares_once() {
 
 #[test]
 fn best_follower_probes_for_all() {
-    let mut lan = Lan::stable(&["a", "b", "c", "d", "e"], &Params::default());
+    let mut lan = Lan::stable(&["a", "b", "c", "d", "e"], &every_second());
     lan.crash("a");
     for name in ["b", "c", "d", "e"] {
         lan.take(name);
@@ -98,7 +98,7 @@ fn best_follower_probes_for_all() {
 
 #[test]
 fn next_follower_probes_and_leads_if_the_best_one_has_failed_too() {
-    let mut lan = Lan::stable(&["a", "b", "c"], &Params::default());
+    let mut lan = Lan::stable(&["a", "b", "c"], &every_second());
     lan.crash("a");
     lan.crash("b");
     lan.take("c");
@@ -135,7 +135,7 @@ fn paused_follower_gives_up_a_leader_that_does_not_answer() {
 #[test]
 fn leader_has_time_to_answer_the_third_probe() {
     let mut leader = Peer::leading("z", 4);
-    let observer = Params { candidate: false, ..Params::default() };
+    let observer = Params { candidate: false, ..every_second() };
     let mut lan = Lan::following("m", observer, &mut leader);
     let mut other = Peer::new("y");
     for round in 0..500 {
@@ -254,7 +254,7 @@ fn probe_of_another_node_gets_no_reply() {
 #[test]
 fn heartbeats_are_rarer_and_patience_is_longer_in_a_larger_group() {
     let mut leader = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", Params::default(), &mut leader);
+    let mut lan = Lan::following("m", every_second(), &mut leader);
     let reports = |interval_us| Body::Heartbeat {
         interval_us,
         leader: Some(id("z")),

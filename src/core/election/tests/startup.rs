@@ -134,7 +134,7 @@ fn best_of_the_nodes_that_start_together_leads_even_if_it_starts_last() {
 #[test]
 fn starting_node_sends_heartbeats_at_the_first_samples_in_any_group() {
     let mut lan = Lan::new();
-    lan.start("m", Params::default());
+    lan.start("m", every_second());
     for number in 0..400 {
         let mut other = Peer { role: Role::Starting, ..Peer::new(&format!("a{number}")) };
         lan.hear(other.sends(Body::Heartbeat {

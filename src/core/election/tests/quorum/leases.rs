@@ -300,10 +300,10 @@ fn leader_without_a_majority_repeats_its_declaration_soon() {
     assert_eq!(lan.take("b").declarations().len(), 1);
 }
 
-/// Three voters at the defaults, with a lease of two intervals.
+/// Three voters with a lease of two intervals.
 fn three_with_short_leases() -> (Lan, Params) {
-    let interval = Params::default().heartbeat_interval;
-    let leader_alive_threshold = Params::quorum_alive_threshold(interval);
+    let interval = every_second().heartbeat_interval;
+    let leader_alive_threshold = interval * 2;
     let params = Params { leader_alive_threshold, ..quorum(&THREE) };
     let mut lan = Lan::stable(&THREE, &params);
     assert_eq!(lan.leaders(), ["a"]);
