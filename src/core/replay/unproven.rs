@@ -21,7 +21,8 @@ use crate::wire::message::Message;
 /// A node is reported after this many challenges without an answer.
 const REPORT_AFTER: u32 = 4;
 
-/// For each id, the newest datagrams of the lives heard last are kept, up to this many.
+/// For each id, the newest datagrams of so many lives are kept: the latest one's, and those of the
+/// lives heard last.
 const LIVES_KEPT: usize = 4;
 
 /// How long a challenged node has to answer before the next challenge. Doubles from `least` to
@@ -46,7 +47,9 @@ impl Patience {
 
 #[derive(Debug, Clone, Hash)]
 struct UnprovenNode {
-    /// The newest datagrams of several lives, at least of one; the life heard last comes first.
+    /// The newest datagrams of several lives, at least of one; the life heard last comes first. The
+    /// latest life stays as long as the node: challenges name it, and the running daemon answers
+    /// for no earlier one.
     heard: ArrayVec<DatagramId, LIVES_KEPT>,
     last_heard: Time,
     /// How often it was challenged, by any node.
@@ -206,7 +209,12 @@ impl UnprovenNode {
     fn note_heard(&mut self, id: DatagramId) {
         let newest = self.newest_of(id.incarnation).map_or(id, |newest| newest.max(id));
         self.forget(id.incarnation);
-        self.heard.truncate(LIVES_KEPT - 1);
+        if self.heard.is_full() {
+            let latest = self.latest();
+            if let Some(at) = self.heard.iter().rposition(|kept| Some(*kept) != latest) {
+                self.heard.remove(at);
+            }
+        }
         self.heard.insert(0, newest);
     }
 
@@ -328,6 +336,16 @@ mod tests {
             assert_eq!(asked(&mut unproven, now), [name("a", latest)]);
             now += PATIENCE.most;
         }
+    }
+
+    #[test]
+    fn latest_life_is_named_however_many_earlier_ones_are_heard_after_it() {
+        let mut unproven = UnprovenNodes::default();
+        unproven.hear(at(0), &said("a", 99, 1));
+        for life in 1..=20 {
+            unproven.hear(at(0), &said("a", life, 1));
+        }
+        assert_eq!(asked(&mut unproven, at(0)), [name("a", 99)]);
     }
 
     #[test]
