@@ -578,7 +578,6 @@ fn a_second_pause_right_after_the_first_is_noticed_too() {
 }
 
 /// The caller may ask for a proof before the first input after a pause.
-/// The caller may ask for a proof before the first input after a pause.
 #[test]
 fn after_a_pause_no_datagram_is_proven_before_all_members_are_doubted() {
     let lan = Lan::stable(&["a", "b"], &keyed());
