@@ -306,9 +306,9 @@ fn decode(codec: &Codec, datagram: &[u8]) -> Result<Message, Reject> {
 fn an_extension_is_skipped_and_authenticated() {
     let message = from_web1(Role::Follower, Body::Claim);
     let extended = [encode(&open(), &message), b"later".to_vec()].concat();
-    let decoded = Decoded { message, is_extended: true };
-    assert_eq!(open().decode(SOURCE, &extended), Ok(decoded));
-    assert_eq!(sealed().decode(SOURCE, &seal(&extended)), Ok(decoded));
+    let decoded = |is_sealed| Decoded { message, is_extended: true, is_sealed };
+    assert_eq!(open().decode(SOURCE, &extended), Ok(decoded(false)));
+    assert_eq!(sealed().decode(SOURCE, &seal(&extended)), Ok(decoded(true)));
     let after_the_tag = [encode(&sealed(), &message), vec![0]].concat();
     assert_eq!(decode(&sealed(), &after_the_tag), Err(Reject::Forged));
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use lanelect::types::GroupName;
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, Decoded, EXTENDED_MAX, Reject};
-use lanelect::wire::message::{Body, Message};
+use lanelect::wire::message::Body;
 
 /// Where every datagram comes from.
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -22,20 +22,22 @@ pub fn run(bytes: &[u8]) {
 
 fn check(keyring: Option<Keyring>, datagram: &[u8]) {
     let codec = Codec::new(group("web"), keyring);
-    let Ok(Decoded { message, is_extended }) = codec.decode(SOURCE, datagram) else { return };
+    let Ok(decoded) = codec.decode(SOURCE, datagram) else { return };
+    let Decoded { message, .. } = decoded;
     assert!(datagram.len() <= EXTENDED_MAX, "{} bytes", datagram.len());
     if message.body != Body::Unknown {
-        check_known(&codec, datagram, &message, is_extended);
+        check_known(&codec, datagram, &decoded);
     }
     let another = Codec::new(group("elsewhere"), None);
     assert_eq!(another.decode(SOURCE, datagram), Err(Reject::ForeignGroup));
 }
 
-fn check_known(codec: &Codec, datagram: &[u8], message: &Message, is_extended: bool) {
+fn check_known(codec: &Codec, datagram: &[u8], known: &Decoded) {
+    let Decoded { message, is_extended, .. } = known;
     let mut again = Vec::new();
     codec.encode(SOURCE, message, &mut again).expect("what was decoded encodes");
     let decoded = codec.decode(SOURCE, &again).expect("what was encoded decodes");
-    assert_eq!(decoded, Decoded { message: *message, is_extended: false });
+    assert_eq!(decoded, Decoded { is_extended: false, ..*known });
     // Numbers may come in more bytes than they need, never in fewer.
     assert!(again.len() <= datagram.len().min(DATAGRAM_MAX), "{} bytes", again.len());
     let mark = codec.mark(message.life()).expect("a life encodes");

@@ -64,6 +64,8 @@ pub(crate) struct Member {
     known_at: Sequence,
     /// Its newest datagram.
     newest: DatagramId,
+    /// Whether its newest datagram was open.
+    is_open: bool,
     /// Which of them are recent.
     recent: Recent,
     /// Whether it must prove again that it is alive.
@@ -108,6 +110,7 @@ impl Member {
             since: now,
             known_at: Sequence::default(),
             newest: message.id(),
+            is_open: false,
             recent: Recent::since(message.sequence),
             doubted: false,
             newcomer: None,
@@ -164,6 +167,11 @@ impl Member {
     /// Its newest datagram.
     pub(crate) const fn newest(&self) -> DatagramId {
         self.newest
+    }
+
+    /// Its newest datagram, unless that was open.
+    pub(crate) fn newest_sealed(&self) -> Option<DatagramId> {
+        (!self.is_open).then_some(self.newest)
     }
 
     /// Whether it is known to be alive, as of the last sweep. Then a higher number proves that a
@@ -293,6 +301,17 @@ impl Member {
         self.doubted = true;
     }
 
+    /// Notes that this datagram was open.
+    pub(crate) fn note_open(&mut self, datagram: DatagramId) {
+        self.is_open |= self.newest == datagram;
+    }
+
+    /// Any number of its present life is newer than the known ones.
+    pub(crate) const fn forget_numbers(&mut self) {
+        self.newest.sequence = Sequence(0);
+        self.seen_by_others = Sequence(0);
+    }
+
     /// Notes that its datagrams up to `newest` were received and ignored.
     pub(crate) fn note_heard(&mut self, newest: Sequence) {
         self.newest.sequence = self.newest.sequence.max(newest);
@@ -364,13 +383,13 @@ impl Member {
     }
 
     /// Whether an earlier life under this id replaces the known one: because the known one is
-    /// silent, or because the holder of the id objects to it.
+    /// silent or must prove again that it is alive, or because the holder of the id objects to it.
     fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
         let another = message.incarnation < self.newest.incarnation;
         let objects = matches!(
             message.body,
             Body::Objection { newcomer } if newcomer == self.newest.incarnation
         );
-        another && (!was_visible || objects)
+        another && (!was_visible || self.doubted || objects)
     }
 }

@@ -70,6 +70,11 @@ impl Members {
         self.table.get(node_id).map(Member::newest)
     }
 
+    /// The member's newest datagram, unless that was open.
+    pub(crate) fn newest_sealed(&self, node_id: &NodeId) -> Option<DatagramId> {
+        self.table.get(node_id).and_then(Member::newest_sealed)
+    }
+
     /// Whether this life is known to be alive, as of the last sweep. Then a higher number proves
     /// that a datagram is new.
     pub(crate) fn knows(&self, life: Life) -> bool {
@@ -112,6 +117,19 @@ impl Members {
     /// Every member must prove again that it is alive.
     pub(crate) fn doubt_all(&mut self) {
         self.table.values_mut().for_each(Member::doubt);
+    }
+
+    /// Notes that the datagram which was just received is open.
+    pub(crate) fn note_open(&mut self, message: &Message) {
+        if let Some(member) = self.table.get_mut(&message.sender) {
+            member.note_open(message.id());
+        }
+    }
+
+    /// The numbers that members have sent so far do not count any more: any node may have forged
+    /// them.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.table.values_mut().for_each(Member::forget_numbers);
     }
 
     /// Every member with its state, ordered by id.

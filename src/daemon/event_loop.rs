@@ -179,12 +179,16 @@ impl Daemon {
             // begin before the datagram was sent.
             let now = clock::now();
             match read(&self.codec, &received) {
-                Ok(Decoded { message, is_extended }) => {
+                Ok(Decoded { message, is_extended, is_sealed }) => {
                     let is_own = message.sender == self.config.node_id;
                     self.received += u64::from(!is_own);
                     self.extended += u64::from(!is_own && is_extended);
                     let refused = self.election.ignored().absurd_term;
-                    self.election.handle_datagram(now, received.source, &message);
+                    if is_sealed {
+                        self.election.handle_datagram(now, received.source, &message);
+                    } else {
+                        self.election.handle_open_datagram(now, received.source, &message);
+                    }
                     if self.election.ignored().absurd_term > refused {
                         self.rejections.note(now, Cause::AbsurdTerm(&message), received.source);
                     }

@@ -153,7 +153,7 @@ impl Codec {
         if datagram.len() > EXTENDED_MAX {
             return Err(Reject::Malformed);
         }
-        Decoded::from(self.open(source, datagram, *seal, rest)?)
+        Decoded::from(self.open(source, datagram, *seal, rest)?, *seal == SEAL_HMAC)
     }
 
     /// Checks the seal of `datagram` and removes the authenticator from `rest`, its tail.
@@ -186,10 +186,12 @@ pub struct Decoded {
     pub message: Message,
     /// Whether a later release has extended it: its kind is unknown, or something is appended.
     pub is_extended: bool,
+    /// Whether its authenticator was checked, and is right.
+    pub is_sealed: bool,
 }
 
 impl Decoded {
-    fn from(bytes: &[u8]) -> Result<Self, Reject> {
+    fn from(bytes: &[u8], is_sealed: bool) -> Result<Self, Reject> {
         let (header, bytes) = take::<Header>(bytes)?;
         let (kind, after_kind) = take::<u32>(bytes)?;
         let is_known = kind < Body::KINDS;
@@ -202,7 +204,7 @@ impl Decoded {
             return Err(Reject::TooNew);
         }
         let message = Message { sender, incarnation, sequence, term, standing, echoes, body };
-        Ok(Decoded { message, is_extended })
+        Ok(Decoded { message, is_extended, is_sealed })
     }
 }
 

@@ -37,12 +37,15 @@ impl Election {
     }
 
     /// The use of keys has changed. A node that was believed without a key is not believed with
-    /// one.
+    /// one. Nor are the numbers that an attacker may have forged until now.
     pub(super) fn begin_anew(&mut self) {
         let own = Recent::after(self.sent.newest);
         self.replay = ReplayProtection::new(self.life, &self.params, own);
         self.duplicates.forget_doubt();
-        self.members.doubt_all();
+        if self.params.demands_proof() {
+            self.members.doubt_all();
+            self.members.forget_numbers();
+        }
     }
 
     /// Keeps the datagrams received while there is no leader, to echo them later.
@@ -184,7 +187,7 @@ impl Election {
     /// What the next datagram echoes.
     pub(super) fn take_echoes(&mut self) -> Echoes {
         let newest = |leader: NodeId| {
-            Some(Echo { node_id: leader, datagram: self.members.newest(&leader)? })
+            Some(Echo { node_id: leader, datagram: self.members.newest_sealed(&leader)? })
         };
         self.replay.take_echoes(self.leader.is_some(), self.leader.and_then(newest))
     }

@@ -40,6 +40,9 @@ impl Election {
         let heard = self.members.hear(now, from, message);
         if heard != Heard::Stale {
             self.overhear(message);
+            if self.replay.is_receiving_open() {
+                self.members.note_open(message);
+            }
         }
         match heard {
             Heard::Stale => self.outbox.ignored.stale += 1,

@@ -286,6 +286,16 @@ impl Election {
         self.act(now, |election| election.receive(now, from, message));
     }
 
+    /// A datagram without an authenticator arrived from `from`. A node with keys, too, must pass it
+    /// here if its [`KeyMode`](crate::types::KeyMode) accepts it. This node never echoes it.
+    pub fn handle_open_datagram(&mut self, now: Time, from: IpAddr, message: &Message) {
+        self.act(now, |election| {
+            election.replay.set_receiving_open(true);
+            election.receive(now, from, message);
+            election.replay.set_receiving_open(false);
+        });
+    }
+
     /// Time has passed. Handles at most one expiry of each [`Timer`];
     /// [`poll_timeout`](Self::poll_timeout) then shows what is still due.
     pub fn handle_timeout(&mut self, now: Time) {

@@ -47,6 +47,9 @@ pub(crate) struct ReplayProtection {
     demands_proof: bool,
     /// Whether this node proves that it is alive.
     gives_proof: bool,
+    /// Whether the datagram that is being received is an open one. It may be forged, under a number
+    /// that its sender has not used yet. An echo of it would be a proof for ever.
+    receiving_open: bool,
     unproven: UnprovenNodes,
     /// Which of its own datagrams are recent.
     own: Recent,
@@ -67,6 +70,7 @@ impl ReplayProtection {
             life,
             demands_proof: params.demands_proof(),
             gives_proof: params.gives_proof(),
+            receiving_open: false,
             unproven: UnprovenNodes::default(),
             own,
             overheard: Echoes::NONE,
@@ -107,6 +111,20 @@ impl ReplayProtection {
         known_at.is_some_and(|known_at| own.is_none_or(|own| own <= known_at))
     }
 
+    /// Notes whether an open datagram is being received.
+    pub(crate) const fn set_receiving_open(&mut self, is_open: bool) {
+        self.receiving_open = is_open;
+    }
+
+    pub(crate) const fn is_receiving_open(&self) -> bool {
+        self.receiving_open
+    }
+
+    /// Whether this node may echo the datagram that is being received.
+    const fn may_echo(&self) -> bool {
+        self.gives_proof && !self.receiving_open
+    }
+
     /// Notes when this daemon should wake at the latest.
     pub(crate) fn expect_to_wake(&mut self, by: Time) {
         self.wakes_by = self.demands_proof.then_some(by);
@@ -133,7 +151,7 @@ impl ReplayProtection {
     /// sender.
     pub(crate) fn overhear(&mut self, message: &Message, members: &Members) {
         let may_live = || self.unproven.may_live(&message.sender);
-        if self.gives_proof && (members.knows(message.life()) || may_live()) {
+        if self.may_echo() && (members.knows(message.life()) || may_live()) {
             self.overheard.put_first(message.echo());
         }
     }
@@ -194,7 +212,7 @@ impl ReplayProtection {
 
     /// The next datagram of this node must echo `message`.
     pub(crate) fn owe_echo(&mut self, message: &Message) {
-        if self.gives_proof {
+        if self.may_echo() {
             self.unanswered.put_first(message.echo());
         }
     }

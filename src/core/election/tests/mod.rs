@@ -12,6 +12,7 @@ mod eligibility;
 mod following;
 mod handover;
 mod identity;
+mod key_modes;
 mod probing;
 mod quorum;
 mod quorum_model_regressions;

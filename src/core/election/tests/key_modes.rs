@@ -1,0 +1,110 @@
+//! Nodes that accept open datagrams, next to nodes that require a key, and after they did.
+
+use super::replay_protection::keyed;
+use super::*;
+use crate::core::status::MemberState;
+use crate::types::{DatagramId, KeyMode};
+use crate::wire::echo::Echo;
+
+/// A sequence number that no node reaches.
+const FAR: Sequence = Sequence(1 << 60);
+
+fn mode(key_mode: Option<KeyMode>) -> Params {
+    Params { key_mode, ..patient() }
+}
+
+fn heartbeat(interval: Duration) -> Body {
+    let interval_us = interval.as_micros() as u32;
+    Body::Heartbeat { interval_us, leader: None, conceded: None, acknowledged: None }
+}
+
+impl Lan {
+    /// An open datagram arrives at one host.
+    fn hear_open(&mut self, name: &str, message: &Message) {
+        self.on(name, |election, now| {
+            election.handle_open_datagram(now, address(message.sender), message);
+        });
+    }
+
+    /// What an attacker sends in the name of `name`, in its present life.
+    fn forger(&self, name: &str) -> Peer {
+        let incarnation = self.at(name).life.incarnation;
+        Peer { incarnation, sequence: FAR, ..Peer::new(name) }
+    }
+
+    fn set_key_mode(&mut self, names: &[&str], key_mode: KeyMode) {
+        for name in names {
+            let params = mode(Some(key_mode));
+            self.on(name, |election, now| election.reconfigure(now, params));
+        }
+    }
+}
+
+/// Such an echo would prove for ever that its sender is alive, as long as the echoed life runs.
+#[test]
+fn open_datagram_is_never_echoed() {
+    let mut lan = Lan::stable(&["a", "b", "c"], &mode(Some(KeyMode::Prefer)));
+    let a = lan.at("a");
+    let datagram = DatagramId { incarnation: a.life.incarnation, sequence: a.sent.newest };
+    let echoes = [Echo { node_id: id("a"), datagram }].into_iter().collect();
+    let challenge = Message { echoes, ..lan.forger("c").sends(Body::Challenge) };
+    lan.hear_open("a", &challenge);
+    let mut leader = Peer { role: Role::Leader, term: Term(1), ..lan.forger("a") };
+    lan.hear_open("b", &leader.sends(EVERY_SECOND));
+    lan.pass(secs(5));
+    // Without a leader, nodes echo what they hear.
+    lan.crash("a");
+    lan.pass(secs(2));
+    let mut stranger = Peer { sequence: FAR, ..Peer::new("z") };
+    for _ in 0..20 {
+        lan.hear_open("b", &lan.forger("c").sends(heartbeat(secs(1))));
+        lan.hear_open("b", &stranger.sends(heartbeat(secs(1))));
+        lan.pass(ms(100));
+    }
+    for name in ["a", "b", "c"] {
+        let sent: Vec<_> = lan.take(name).sent().map(|(_, message)| message).collect();
+        let echoes = sent.iter().any(|message| !message.echoes.is_empty());
+        assert!(echoes || name != "c", "it hears sealed datagrams only");
+        for message in sent {
+            let forged = message.echoes.iter().any(|echo| echo.datagram.sequence > FAR);
+            assert!(!forged, "{message:?}");
+        }
+    }
+}
+
+/// An attacker without the key forges a number, or a later life with a long interval, of a node
+/// that seals, before all nodes require a key.
+#[test]
+fn forged_number_does_not_shut_a_node_out_once_keys_are_required() {
+    let modes = [None, Some(KeyMode::Accept), Some(KeyMode::Prefer)];
+    for (key_mode, later) in modes.into_iter().flat_map(|mode| [(mode, 0), (mode, 1)]) {
+        let mut lan = Lan::stable(&["a", "b"], &mode(key_mode));
+        assert_eq!(lan.leaders(), ["a"]);
+        let mut forger = lan.forger("a");
+        forger.incarnation.0 += later;
+        lan.hear_open("b", &forger.sends(heartbeat(secs(600))));
+        lan.set_key_mode(&["a", "b"], KeyMode::Require);
+        lan.pass(secs(20));
+        assert_eq!(lan.leaders(), ["a"], "{key_mode:?} {later}");
+        assert_eq!(lan.sees("b", "a"), Some(MemberState::Alive), "{key_mode:?} {later}");
+    }
+}
+
+/// The numbers that a node has learned from sealed datagrams need no protection: each node must
+/// prove itself again.
+#[test]
+fn recording_changes_nothing_after_keys_are_required() {
+    let mut lan = Lan::stable(&["a", "b"], &mode(Some(KeyMode::Prefer)));
+    lan.pass(secs(10));
+    let recorded: Vec<_> = lan.take("b").sent().map(|(_, message)| message).collect();
+    lan.set_key_mode(&["a", "b"], KeyMode::Require);
+    lan.crash("b");
+    lan.pass(secs(60));
+    for message in recorded {
+        lan.hear(message);
+        assert_eq!(lan.sees("a", "b"), Some(MemberState::Gone));
+    }
+    lan.start("b", keyed());
+    lan.pass(secs(20));
+    assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
+}
