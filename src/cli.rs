@@ -61,12 +61,15 @@ Examples:
   lanelect status --group web --json";
 
 const IS_LEADER_HELP: &str = "\
-Prints nothing.
+Prints nothing. With --ready, a leader whose hook has not succeeded for elected, or has failed for
+the last reaffirmed, prints that on stderr. Without a hook, every leader is ready.
 
-Exit status: 0 if this node leads, 1 if it does not, 3 if the daemon cannot be reached, or refuses.
+Exit status: 0 if this node leads, 1 if it does not or is not ready, 3 if the daemon cannot be
+reached, or refuses.
 
-Example:
-  lanelect is-leader --group web && systemctl start nightly-backup";
+Examples:
+  lanelect is-leader --group web && systemctl start nightly-backup
+  lanelect is-leader --ready --group web && curl http://10.0.0.100/warm-up";
 
 const WATCH_HELP: &str = "\
 Exit status: 0 when interrupted; 3 if the daemon cannot be reached, or refuses, or stops.
@@ -153,7 +156,14 @@ pub enum Command {
     Status(QueryArgs),
     /// Exits with status 0 if this node leads
     #[command(after_help = IS_LEADER_HELP)]
-    IsLeader(DaemonArgs),
+    IsLeader {
+        /// Exit with 0 only if this node leads and its hook has succeeded for elected
+        #[arg(long)]
+        ready: bool,
+        /// The daemon.
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
     /// Prints a line for each change of leader or role, until interrupted
     #[command(after_help = WATCH_HELP)]
     Watch(QueryArgs),
@@ -405,7 +415,7 @@ mod tests {
     #[test]
     fn the_daemon_is_found_by_socket_or_group() {
         let path = |line: &[&str]| match parse(line).unwrap().command {
-            Command::IsLeader(daemon) => daemon.socket_path(),
+            Command::IsLeader { daemon, .. } => daemon.socket_path(),
             other => panic!("not is-leader: {other:?}"),
         };
         assert_eq!(path(&["is-leader"]), PathBuf::from("/run/lanelect/default.sock"));

@@ -37,6 +37,8 @@ pub enum Request {
     Status,
     /// Whether this node leads; cheaper than the status.
     IsLeader,
+    /// Whether this node leads and its hook has taken over.
+    IsReady,
     /// One line per transition from now on.
     Watch,
     /// Hand the leadership over.
@@ -59,6 +61,7 @@ impl Request {
         match self {
             Request::Status => "status",
             Request::IsLeader => "is-leader",
+            Request::IsReady => "is-leader --ready",
             Request::Watch => "watch",
             Request::Yield => "yield",
             Request::Maintenance { on: true } => "maintenance on",
@@ -75,10 +78,27 @@ pub enum Response {
     Status(Box<StatusReport>),
     /// Whether this node leads.
     Leader(bool),
+    /// Whether this node leads and its hook has taken over.
+    Readiness(Readiness),
     /// The command was done, or transitions follow.
     Ok(Done),
     /// The command was not done.
     Refused(Refusal),
+}
+
+/// Whether a node does what its leader is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Readiness {
+    /// It leads, and its hook has succeeded for `elected`, and for the last `reaffirmed`. Without a
+    /// hook: it leads.
+    Ready,
+    /// It does not lead.
+    NotLeader,
+    /// It leads, and its hook runs for `elected`, or has not started yet.
+    HookPending,
+    /// It leads, and its hook failed for `elected`, or for the last `reaffirmed`.
+    HookFailed,
 }
 
 /// What was done.
@@ -142,6 +162,9 @@ pub struct StatusReport {
     pub node_id: NodeId,
     /// What this node does.
     pub role: Role,
+    /// Whether it leads and its hook has taken over: [`Readiness::Ready`].
+    #[serde(default)]
+    pub ready: bool,
     /// Whether it is eligible to lead.
     pub eligible: bool,
     /// Why it is not eligible.

@@ -39,7 +39,8 @@ fn main() -> ExitCode {
             asked(commands::status(&target(&daemon), json, &mut out))
         }
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
-        Command::IsLeader(daemon) => asked(commands::is_leader(&target(&daemon))),
+        Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
+        Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),
         Command::Yield(daemon) => asked(commands::yield_leadership(&target(&daemon), &mut out)),
         Command::Maintenance { switch, daemon } => {
             asked(commands::maintenance(&target(&daemon), switch == Switch::On, &mut out))

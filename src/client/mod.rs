@@ -40,7 +40,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 pub use error::ClientError;
 
 use crate::control_api::{
-    Done, RESPONSE_MAX, Request, Response, StatusReport, Transition, default_socket,
+    Done, RESPONSE_MAX, Readiness, Request, Response, StatusReport, Transition, default_socket,
 };
 use crate::types::GroupName;
 
@@ -90,6 +90,19 @@ impl Target {
     pub fn is_leader(&self) -> Result<bool, ClientError> {
         match self.ask(Request::IsLeader)? {
             Response::Leader(leads) => Ok(leads),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Whether this daemon's node leads and its hook has taken over, and if not, why. Waits for at
+    /// most [`TIMEOUT`] at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] where there is no answer.
+    pub fn readiness(&self) -> Result<Readiness, ClientError> {
+        match self.ask(Request::IsReady)? {
+            Response::Readiness(readiness) => Ok(readiness),
             other => Err(self.unexpected(&other)),
         }
     }

@@ -12,20 +12,28 @@ pub enum CommandError {
     /// There is no answer.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// This node leads, but its hook has not taken over yet.
+    #[error("this node leads, but is not ready: its hook has not succeeded for elected yet")]
+    HookPending,
+    /// This node leads, but its hook could not take over.
+    #[error("this node leads, but is not ready: its hook failed; `lanelect status` shows the run")]
+    HookFailed,
     /// The answer could not be printed.
     #[error("cannot print the answer: {0}")]
     Output(#[from] io::Error),
 }
 
 impl CommandError {
-    /// The exit status. An error is no answer, with one exception: the daemon rejects `yield`
-    /// because the node does not lead, or leads by `static_role`.
+    /// The exit status. An error is no answer, with two exceptions: the daemon rejects `yield`
+    /// because the node does not lead, or leads by `static_role`; or a leader is not ready.
     pub fn exit(&self) -> Exit {
         match self {
             CommandError::Client(ClientError::Refused(Refusal {
                 kind: RefusalKind::NotLeader | RefusalKind::StaticRole,
                 ..
-            })) => Exit::NotLeader,
+            }))
+            | CommandError::HookPending
+            | CommandError::HookFailed => Exit::NotLeader,
             _ => Exit::NoAnswer,
         }
     }

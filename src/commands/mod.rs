@@ -14,7 +14,7 @@ pub use self::error::CommandError;
 pub use self::status::render;
 pub use self::transition::render_transition;
 use crate::client::Target;
-use crate::control_api::{Done, Request, Response};
+use crate::control_api::{Done, Readiness, Request, Response};
 use crate::printable::printable;
 
 /// How a client command ends the process.
@@ -22,7 +22,7 @@ use crate::printable::printable;
 pub enum Exit {
     /// Done, or yes.
     Success = 0,
-    /// No: this node does not lead, or has no leadership that it could give up.
+    /// No: this node does not lead, is not ready, or has no leadership that it could give up.
     NotLeader = 1,
     /// There is no answer.
     NoAnswer = 3,
@@ -50,6 +50,20 @@ pub fn status(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit,
 /// [`CommandError`] where there is no answer.
 pub fn is_leader(target: &Target) -> Result<Exit, CommandError> {
     Ok(if target.is_leader()? { Exit::Success } else { Exit::NotLeader })
+}
+
+/// `lanelect is-leader --ready`: as [`is_leader`], and this node's hook must have taken over.
+///
+/// # Errors
+///
+/// [`CommandError`] where there is no answer, or where this node leads and is not ready.
+pub fn is_ready(target: &Target) -> Result<Exit, CommandError> {
+    match target.readiness()? {
+        Readiness::Ready => Ok(Exit::Success),
+        Readiness::NotLeader => Ok(Exit::NotLeader),
+        Readiness::HookPending => Err(CommandError::HookPending),
+        Readiness::HookFailed => Err(CommandError::HookFailed),
+    }
 }
 
 /// `lanelect watch`: one line per transition until the process is interrupted, the reader of `out`

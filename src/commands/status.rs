@@ -335,6 +335,7 @@ mod tests {
             group: "default".parse().unwrap(),
             node_id: "web1".parse().unwrap(),
             role: Role::Follower,
+            ready: false,
             eligible: true,
             ineligible_reason: None,
             handing_over: None,

@@ -22,6 +22,7 @@ pub mod group;
 mod journal;
 pub mod listener;
 pub mod process;
+mod progress;
 pub mod protocol;
 mod record;
 pub mod run;
@@ -43,6 +44,7 @@ use self::agreement::Agreement;
 pub use self::client::{Door, HookClient};
 pub use self::digest::Digest;
 pub use self::process::{HookProcess, HookSettings};
+pub use self::progress::Progress;
 use self::protocol::{Request, RunRequest};
 pub use self::run::{Forced, HookFinished, Lane, Lanes, Task};
 pub use self::server::HookServer;
@@ -80,7 +82,7 @@ pub struct Hooks {
     own: Option<Box<HookServer>>,
     /// If another process serves them: whether it has the same configuration.
     agreement: Option<Box<Agreement>>,
-    report: HookReport,
+    progress: Progress,
     /// The result of a fence run without a fence command.
     not_fenced: Option<HookFinished>,
 }
@@ -149,14 +151,19 @@ impl Hooks {
             settings,
             own: None,
             agreement: None,
-            report: HookReport::default(),
+            progress: Progress::default(),
             not_fenced: None,
         }
     }
 
     /// What `status` reports about the hook.
     pub const fn report(&self) -> &HookReport {
-        &self.report
+        self.progress.report()
+    }
+
+    /// How far the hook has come.
+    pub const fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// Starts `task`. Call it only after [`poll_finished`](Self::poll_finished) has returned the
@@ -164,10 +171,9 @@ impl Hooks {
     /// another hook starts, by force after `orphan_grace`.
     pub fn start(&mut self, task: Task, orphan_grace: Duration, now: Time) {
         match task {
-            Task::Hook(run) if self.may_have_hook() => {
-                self.report.running = true;
-                self.report.last_event = Some(run.event);
-                self.report.last_reason = Some(run.reason);
+            Task::Hook(run) => {
+                let is_shown = self.may_have_hook();
+                self.progress.note_started(&run, is_shown);
             }
             Task::Fence { term } if self.settings.fence.is_none() => {
                 log::error!(
@@ -180,7 +186,7 @@ impl Hooks {
             Task::Fence { term } => {
                 log::error!("FENCING THIS NODE: the fence command runs for term {term}");
             }
-            Task::Hook(_) | Task::Check { .. } => {}
+            Task::Check { .. } => {}
         }
         let (node, settings) = (self.node.clone(), self.digest());
         let request = RunRequest { task, node, settings, orphan_grace };
@@ -206,18 +212,15 @@ impl Hooks {
         }
         let finished = self.clients[lane].poll_finished()?;
         match lane {
-            Lane::Hook if self.report.running => {
-                self.report.running = false;
-                self.report.last_exit = finished.exit;
-                self.report.last_ms = u64::try_from(finished.took.as_millis()).ok();
-            }
+            Lane::Hook => self.progress.note_finished(&finished),
             Lane::Fence if finished.outcome == HookOutcome::Succeeded => {
+                self.progress.note_fenced();
                 log::warn!("the fence command succeeded: this node is cut off");
             }
             Lane::Fence => log::error!(
                 "THE FENCE COMMAND DID NOT SUCCEED: two nodes may hold the leader's resources"
             ),
-            Lane::Hook | Lane::Check => {}
+            Lane::Check => {}
         }
         Some(finished)
     }

@@ -93,6 +93,8 @@ fn each_command_gets_its_answer() {
 
     assert_eq!(commands::is_leader(&target).unwrap(), Exit::Success);
     daemon.has_answered(Request::IsLeader);
+    assert_eq!(commands::is_ready(&target).unwrap(), Exit::Success);
+    daemon.has_answered(Request::IsReady);
 
     let yielded = printed(|out| commands::yield_leadership(&target, out));
     daemon.has_answered(Request::Yield);
@@ -162,6 +164,28 @@ fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
     for kind in ["not-leader", "static-role"] {
         let (exit, message) = refused_yield(kind);
         assert_eq!((exit, message.as_str()), (Exit::NotLeader, "no, because"), "{kind}");
+    }
+}
+
+#[test]
+fn leader_that_is_not_ready_exits_with_1_and_says_why() {
+    for (answer, message) in [
+        ("not-leader", None),
+        ("hook-pending", Some("its hook has not succeeded for elected yet")),
+        ("hook-failed", Some("its hook failed")),
+    ] {
+        let (_home, socket) = home();
+        let daemon = fake(&socket, format!("{{\"readiness\":\"{answer}\"}}\n"));
+        let outcome = commands::is_ready(&Target::at(&socket));
+        daemon.join().unwrap();
+        match (outcome, message) {
+            (Ok(exit), None) => assert_eq!(exit, Exit::NotLeader),
+            (Err(error), Some(message)) => {
+                assert_eq!(error.exit(), Exit::NotLeader);
+                assert!(error.to_string().contains(message), "{error}");
+            }
+            (outcome, _) => panic!("{answer}: {outcome:?}"),
+        }
     }
 }
 

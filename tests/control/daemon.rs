@@ -12,7 +12,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lanelect::control_api::{
-    ConfigReport, Counters, Done, HookReport, Request, Response, StatusReport, Transition,
+    ConfigReport, Counters, Done, HookReport, Readiness, Request, Response, StatusReport,
+    Transition,
 };
 use lanelect::core::hook::Reason;
 use lanelect::core::params::Mode;
@@ -108,6 +109,7 @@ fn answer(request: Request) -> Response {
     match request {
         Request::Status => Response::Status(Box::new(report())),
         Request::IsLeader => Response::Leader(true),
+        Request::IsReady => Response::Readiness(Readiness::Ready),
         Request::Watch => Response::Ok(Done::Watching),
         Request::Yield => Response::Ok(Done::Yielding),
         Request::Maintenance { on: true } => Response::Ok(Done::MaintenanceOn),
@@ -122,6 +124,7 @@ pub(crate) fn report() -> StatusReport {
         group: "default".parse().unwrap(),
         node_id: "web1".parse().unwrap(),
         role: Role::Leader,
+        ready: true,
         eligible: true,
         ineligible_reason: None,
         handing_over: None,

@@ -63,6 +63,26 @@ fn is_leader_answers_by_its_exit_status() {
 }
 
 #[test]
+fn leader_is_ready_once_its_hook_has_succeeded() {
+    scenario(|lan, [h1, h2]| {
+        h1.fail_hook_on("elected");
+        lan.start_led_by_first(&[h1, h2], "on_elected_failure = \"ignore\"");
+        wait_until("h1's hook has failed", || h1.status()["hook"]["last_exit"] == 1);
+        let asked = h1.ask(&["is-leader", "--ready"]);
+        assert_eq!(asked.status.code(), Some(1));
+        let said = String::from_utf8(asked.stderr).unwrap();
+        assert!(said.contains("leads, but is not ready: its hook failed"), "{said}");
+        let asked = h2.ask(&["is-leader", "--ready"]);
+        assert_eq!((asked.status.code(), asked.stderr.as_slice()), (Some(1), &b""[..]));
+
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        lan.wait_for_leader(h2);
+        wait_until("h2 is ready", || h2.command(&["is-leader", "--ready"]) == Some(0));
+        assert_eq!((&h1.status()["ready"], &h2.status()["ready"]), (&false.into(), &true.into()));
+    });
+}
+
+#[test]
 fn watch_tells_every_transition() {
     scenario(|lan, [h1, h2]| {
         lan.start_led_by_first(&[h1, h2], "");

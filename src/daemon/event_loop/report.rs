@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Daemon;
 use crate::control_api::{
-    Counters, HookReport, LeaderReport, MemberReport, PledgeReport, QuorumReport, Rejected,
-    StatusReport, Transition, VoterReport,
+    Counters, HookReport, LeaderReport, MemberReport, PledgeReport, QuorumReport, Readiness,
+    Rejected, StatusReport, Transition, VoterReport,
 };
 use crate::core::output;
 use crate::core::status::{QuorumStatus, VoterStanding, VoterStatus};
@@ -24,6 +24,11 @@ impl Daemon {
                 return status;
             }
         }
+    }
+
+    /// Whether this node leads now and its hook has taken over.
+    pub(super) fn readiness(&self) -> Readiness {
+        self.hooks.progress().readiness(self.election.is_leader_at(clock::now()))
     }
 
     fn status_at(&self, now: Time) -> StatusReport {
@@ -53,6 +58,7 @@ impl Daemon {
             group: self.config.group,
             node_id: status.node_id,
             role: status.role,
+            ready: self.hooks.progress().readiness(status.role == Role::Leader) == Readiness::Ready,
             eligible: status.ineligible.is_none(),
             ineligible_reason: status.ineligible,
             handing_over: status.handing_over,

@@ -92,6 +92,7 @@ impl Daemon {
         Some(match incoming.request {
             Request::Status => Response::Status(Box::new(self.status())),
             Request::IsLeader => Response::Leader(self.election.is_leader_at(clock::now())),
+            Request::IsReady => Response::Readiness(self.readiness()),
             Request::Watch => Response::Ok(Done::Watching),
             Request::Yield => self.yield_leadership(),
             Request::Maintenance { on } => return self.set_maintenance(incoming.client, on),

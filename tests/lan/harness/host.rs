@@ -515,7 +515,7 @@ impl Host {
         (status.code(), fs::read_to_string(log).unwrap())
     }
 
-    fn ask(&self, words: &[&str]) -> Output {
+    pub(crate) fn ask(&self, words: &[&str]) -> Output {
         let mut command = Command::new(LANELECT);
         command.args(words).arg("--socket").arg(self.path("control.sock"));
         command.stdin(Stdio::null()).output().unwrap()
