@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand,
 use toml::Value;
 
 use crate::config::{self, ConfigSource, Kind, Overrides, SETTINGS, Setting};
-use crate::types::GroupName;
+use crate::types::{GroupName, NodeId};
 
 /// Elects one leader among the hosts of a LAN and runs a hook when leadership changes.
 #[derive(Debug, Parser)]
@@ -81,11 +81,16 @@ const YIELD_HELP: &str = "\
 Afterwards this node is not eligible to lead until another node leads. If no other node leads
 within 6 x leader_alive_threshold, this node is eligible again.
 
-Exit status: 0 if the node hands over, or was already doing so; 1 if it does not lead, or leads by
-static_role; 3 if the daemon cannot be reached, or refuses.
+With --to, NODE must be another member that is alive and eligible to lead, in quorum mode a voter.
+If NODE fails before it has taken over, another node leads. If a better node than NODE has preempt,
+it takes over from NODE afterwards.
 
-Example:
-  lanelect yield --group web";
+Exit status: 0 if the node hands over, or was already doing so; 1 if it does not lead, leads by
+static_role, or cannot hand over to NODE; 3 if the daemon cannot be reached, or refuses.
+
+Examples:
+  lanelect yield --group web
+  lanelect yield --to web2 --group web";
 
 const MAINTENANCE_HELP: &str = "\
 If this node leads, it hands over first. A node in maintenance is not eligible to lead until
@@ -169,7 +174,14 @@ pub enum Command {
     Watch(QueryArgs),
     /// Hands the leadership of this node over to another node
     #[command(after_help = YIELD_HELP)]
-    Yield(DaemonArgs),
+    Yield {
+        /// Member that takes over, instead of the best eligible one
+        #[arg(long, value_name = "NODE")]
+        to: Option<NodeId>,
+        /// The daemon.
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
     /// Takes this node out of service, or puts it back
     #[command(after_help = MAINTENANCE_HELP)]
     Maintenance {

@@ -4,6 +4,7 @@
 //! [`Response`] as a line of JSON. After `watch` the daemon first answers `{"ok":"watching"}`, then
 //! sends one [`Transition`] a line until the client closes the connection. Lines end with `\n`.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,11 @@ pub enum Request {
     /// One line per transition from now on.
     Watch,
     /// Hand the leadership over.
-    Yield,
+    Yield {
+        /// The member to hand it over to; null for the best one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<NodeId>,
+    },
     /// Take the node out of service, or back in.
     Maintenance {
         /// Out of service, or back in.
@@ -53,20 +58,23 @@ pub enum Request {
 impl Request {
     /// Whether this changes anything. If so, the client needs permission to command.
     pub const fn is_command(self) -> bool {
-        matches!(self, Request::Yield | Request::Maintenance { .. })
+        matches!(self, Request::Yield { .. } | Request::Maintenance { .. })
     }
+}
 
-    /// The command that sends it, for people.
-    pub const fn name(self) -> &'static str {
-        match self {
+/// The command that sends it, for people.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Request::Status => "status",
             Request::IsLeader => "is-leader",
             Request::IsReady => "is-leader --ready",
             Request::Watch => "watch",
-            Request::Yield => "yield",
+            Request::Yield { to: None } => "yield",
+            Request::Yield { to: Some(successor) } => return write!(f, "yield --to {successor}"),
             Request::Maintenance { on: true } => "maintenance on",
             Request::Maintenance { on: false } => "maintenance off",
-        }
+        })
     }
 }
 
@@ -145,6 +153,8 @@ pub enum RefusalKind {
     NotLeader,
     /// The role is fixed by `static_role`.
     StaticRole,
+    /// The named successor cannot take over.
+    NotSuccessor,
     /// The daemon serves the maximum number of clients.
     Busy,
     /// The daemon tried and failed.

@@ -216,7 +216,7 @@ impl Demo {
         let what = format!("asks {name} to yield: its hook ends before the next begins");
         let begun = self.tell("demo", what)?;
         let target = Target::at(self.file(name, "sock"));
-        let asked = commands::yield_leadership(&target, &mut io::sink());
+        let asked = commands::yield_leadership(&target, None, &mut io::sink());
         asked.map_err(cannot(format!("make {name} yield")))?;
         let (third, handover) = self.await_leader("others", begun)?;
 

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
         Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),
-        Command::Yield(daemon) => asked(commands::yield_leadership(&target(&daemon), &mut out)),
+        Command::Yield { to, daemon } => {
+            asked(commands::yield_leadership(&target(&daemon), to, &mut out))
+        }
         Command::Maintenance { switch, daemon } => {
             asked(commands::maintenance(&target(&daemon), switch == Switch::On, &mut out))
         }

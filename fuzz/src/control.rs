@@ -44,7 +44,6 @@ pub enum Step<'a> {
 pub enum Asked {
     Status,
     IsLeader,
-    IsReady,
     Watch,
     Yield,
     Maintain(bool),
@@ -216,9 +215,8 @@ impl Asked {
         match self {
             Asked::Status => Request::Status,
             Asked::IsLeader => Request::IsLeader,
-            Asked::IsReady => Request::IsReady,
             Asked::Watch => Request::Watch,
-            Asked::Yield => Request::Yield,
+            Asked::Yield => Request::Yield { to: None },
             Asked::Maintain(on) => Request::Maintenance { on },
         }
     }

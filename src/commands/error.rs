@@ -25,11 +25,12 @@ pub enum CommandError {
 
 impl CommandError {
     /// The exit status. An error is no answer, with two exceptions: the daemon rejects `yield`
-    /// because the node does not lead, or leads by `static_role`; or a leader is not ready.
+    /// because the node does not lead, leads by `static_role`, or cannot hand over to the named
+    /// node; or a leader is not ready.
     pub fn exit(&self) -> Exit {
         match self {
             CommandError::Client(ClientError::Refused(Refusal {
-                kind: RefusalKind::NotLeader | RefusalKind::StaticRole,
+                kind: RefusalKind::NotLeader | RefusalKind::StaticRole | RefusalKind::NotSuccessor,
                 ..
             }))
             | CommandError::HookPending

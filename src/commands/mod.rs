@@ -16,6 +16,7 @@ pub use self::transition::render_transition;
 use crate::client::Target;
 use crate::control_api::{Done, Readiness, Request, Response};
 use crate::printable::printable;
+use crate::types::NodeId;
 
 /// How a client command ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,18 +88,24 @@ pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, 
     }
 }
 
-/// `lanelect yield`: the leader gives its leadership up.
+/// `lanelect yield`: the leader gives its leadership up, to the member `to` if that is named.
 ///
 /// # Errors
 ///
-/// [`CommandError`] where it does not, also because it does not lead, or leads by `static_role`.
-pub fn yield_leadership(target: &Target, out: &mut impl Write) -> Result<Exit, CommandError> {
-    let text = match target.ask(Request::Yield)? {
-        Response::Ok(Done::Yielding) => "this node hands over its leadership\n",
-        Response::Ok(Done::AlreadyYielding) => "this node is already handing over its leadership\n",
+/// [`CommandError`] where it does not, also because it does not lead, leads by `static_role`, or
+/// `to` cannot take over.
+pub fn yield_leadership(
+    target: &Target,
+    to: Option<NodeId>,
+    out: &mut impl Write,
+) -> Result<Exit, CommandError> {
+    let doing = match target.ask(Request::Yield { to })? {
+        Response::Ok(Done::Yielding) => "hands over",
+        Response::Ok(Done::AlreadyYielding) => "is already handing over",
         other => return Err(target.unexpected(&other).into()),
     };
-    finish(out, text)
+    let receiver = to.map_or(String::new(), |to| format!(" to {to}"));
+    finish(out, &format!("this node {doing} its leadership{receiver}\n"))
 }
 
 /// `lanelect maintenance on|off`: takes the node out of service, or back in.

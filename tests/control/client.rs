@@ -96,9 +96,13 @@ fn each_command_gets_its_answer() {
     assert_eq!(commands::is_ready(&target).unwrap(), Exit::Success);
     daemon.has_answered(Request::IsReady);
 
-    let yielded = printed(|out| commands::yield_leadership(&target, out));
-    daemon.has_answered(Request::Yield);
+    let yielded = printed(|out| commands::yield_leadership(&target, None, out));
+    daemon.has_answered(Request::Yield { to: None });
     assert_eq!(yielded, "this node hands over its leadership\n");
+    let to = "web2".parse().ok();
+    let yielded = printed(|out| commands::yield_leadership(&target, to, out));
+    daemon.has_answered(Request::Yield { to });
+    assert_eq!(yielded, "this node hands over its leadership to web2\n");
 
     let on = printed(|out| commands::maintenance(&target, true, out));
     daemon.has_answered(Request::Maintenance { on: true });
@@ -161,7 +165,7 @@ fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
     daemon.join().unwrap();
 
     // There is nothing to give up, for either reason.
-    for kind in ["not-leader", "static-role"] {
+    for kind in ["not-leader", "static-role", "not-successor"] {
         let (exit, message) = refused_yield(kind);
         assert_eq!((exit, message.as_str()), (Exit::NotLeader, "no, because"), "{kind}");
     }
@@ -201,7 +205,8 @@ fn refused_yield(kind: &str) -> (Exit, String) {
     let (_home, socket) = home();
     let refusal = serde_json::json!({"kind": kind, "message": "no, because"});
     let daemon = fake(&socket, format!("{}\n", serde_json::json!({"refused": refusal})));
-    let error = commands::yield_leadership(&Target::at(&socket), &mut Vec::new()).unwrap_err();
+    let error =
+        commands::yield_leadership(&Target::at(&socket), None, &mut Vec::new()).unwrap_err();
     daemon.join().unwrap();
     (error.exit(), error.to_string())
 }
@@ -210,7 +215,7 @@ fn refused_yield(kind: &str) -> (Exit, String) {
 fn yielding_twice_is_done_too() {
     let (_home, socket) = home();
     let daemon = fake(&socket, "{\"ok\":\"already-yielding\"}\n");
-    let text = printed(|out| commands::yield_leadership(&Target::at(&socket), out));
+    let text = printed(|out| commands::yield_leadership(&Target::at(&socket), None, out));
     daemon.join().unwrap();
     assert_eq!(text, "this node is already handing over its leadership\n");
 }

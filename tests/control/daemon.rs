@@ -111,7 +111,7 @@ fn answer(request: Request) -> Response {
         Request::IsLeader => Response::Leader(true),
         Request::IsReady => Response::Readiness(Readiness::Ready),
         Request::Watch => Response::Ok(Done::Watching),
-        Request::Yield => Response::Ok(Done::Yielding),
+        Request::Yield { .. } => Response::Ok(Done::Yielding),
         Request::Maintenance { on: true } => Response::Ok(Done::MaintenanceOn),
         Request::Maintenance { on: false } => Response::Ok(Done::MaintenanceOff),
     }

@@ -347,7 +347,7 @@ fn foreign_user() {
     let target = Target::at(socket);
     assert_eq!(commands::is_leader(&target).unwrap(), Exit::Success);
     for error in [
-        commands::yield_leadership(&target, &mut Vec::new()).unwrap_err(),
+        commands::yield_leadership(&target, None, &mut Vec::new()).unwrap_err(),
         commands::maintenance(&target, true, &mut Vec::new()).unwrap_err(),
     ] {
         assert_eq!(error.exit(), Exit::NoAnswer);

@@ -15,6 +15,33 @@ fn yield_moves_leadership_to_the_other() {
 }
 
 #[test]
+fn yield_hands_over_to_the_named_node_or_says_why_not() {
+    scenario(|lan, [h1, h2, h3]| {
+        lan.start_led_by_first(&[h1, h2, h3], "");
+        wait_until("h1 knows the others", || {
+            [h2, h3].iter().all(|host| h1.member(host)["state"] == "alive")
+        });
+        assert_eq!(h2.command(&["maintenance", "on"]), Some(0));
+        wait_until("h1 knows that", || h1.member(h2)["eligible"] == false);
+        for (to, why) in [
+            ("h1", "cannot yield to h1: it is this node"),
+            ("h9", "cannot yield to h9: it is not a member of the group"),
+            ("h2", "cannot yield to h2: it is not eligible to lead now"),
+        ] {
+            let refused = h1.ask(&["yield", "--to", to]);
+            assert_eq!(refused.status.code(), Some(1));
+            let said = String::from_utf8(refused.stderr).unwrap();
+            assert!(said.starts_with(why), "{said}");
+        }
+        assert!(h1.leads());
+        assert_eq!(h2.command(&["maintenance", "off"]), Some(0));
+        assert_eq!(h1.command(&["yield", "--to", "h3"]), Some(0));
+        lan.wait_for_leader(h3);
+        assert_eq!(h3.hooks().last().unwrap(), "elected handover");
+    });
+}
+
+#[test]
 fn a_lone_node_that_yields_gets_leadership_back() {
     scenario(|lan, [h1]| {
         h1.start("leader_alive_threshold = \"600ms\"");

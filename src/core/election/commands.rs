@@ -1,5 +1,6 @@
 //! Commands of the operator, and inputs from the host.
 
+use super::handover::NoSuccessor;
 use super::{Election, State};
 use crate::core::health::Health;
 use crate::core::hook::Reason;
@@ -7,6 +8,7 @@ use crate::core::output::StopCause;
 use crate::core::params::{Params, StaticRole};
 use crate::core::timers::Timer;
 use crate::time::Time;
+use crate::types::NodeId;
 
 /// A yield that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,14 @@ pub enum YieldError {
     /// This node leads by `static_role`.
     #[error("cannot yield: this node leads by static_role, and no other node can take over")]
     StaticRole,
+    /// The named successor cannot take over.
+    #[error("cannot yield to {successor}: {why}")]
+    Successor {
+        /// The node that was named.
+        successor: NodeId,
+        /// Why it cannot take over.
+        why: NoSuccessor,
+    },
 }
 
 impl Election {
@@ -36,25 +46,45 @@ impl Election {
     ///
     /// If this node does not lead, or leads by `static_role`.
     pub fn yield_leadership(&mut self, now: Time) -> Result<Yielding, YieldError> {
-        self.act(now, |election| election.begin_yielding(now))
+        self.act(now, |election| election.begin_yielding(now, None))
     }
 
-    fn begin_yielding(&mut self, now: Time) -> Result<Yielding, YieldError> {
-        if matches!(self.state, State::HandingOver { .. }) {
-            // The node stays out afterwards, whatever it hands over for.
-            self.exclusions.yielding = true;
+    /// Yields, and names `successor` in the resignation. If `successor` can no longer take over
+    /// when the hooks have released everything, the resignation names the best node.
+    ///
+    /// # Errors
+    ///
+    /// As [`yield_leadership`](Self::yield_leadership), and if `successor` cannot take over now.
+    pub fn yield_to(&mut self, now: Time, successor: NodeId) -> Result<Yielding, YieldError> {
+        self.act(now, |election| election.begin_yielding(now, Some(successor)))
+    }
+
+    fn begin_yielding(
+        &mut self,
+        now: Time,
+        successor: Option<NodeId>,
+    ) -> Result<Yielding, YieldError> {
+        let in_office = self.state.is_in_office();
+        if !in_office && self.exclusions.yielding && successor.is_none() {
             return Ok(Yielding::Already);
         }
-        if self.exclusions.yielding {
-            return Ok(Yielding::Already);
-        }
-        if self.state != State::Leading {
+        if !in_office {
             return Err(YieldError::NotLeader);
         }
-        if self.params.static_role == Some(StaticRole::Leader) {
+        if self.state == State::Leading && self.params.static_role == Some(StaticRole::Leader) {
             return Err(YieldError::StaticRole);
         }
-        self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = true);
+        if let Some(successor) = successor {
+            self.check_successor(now, successor)
+                .map_err(|why| YieldError::Successor { successor, why })?;
+        }
+        // The node stays out afterwards, whatever it hands over for.
+        self.exclusions.yielding = true;
+        if let State::HandingOver { successor: named, .. } = &mut self.state {
+            *named = successor.or(*named);
+            return Ok(Yielding::Already);
+        }
+        self.withdraw(now, Reason::Yield, successor);
         Ok(Yielding::Began)
     }
 

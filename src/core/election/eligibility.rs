@@ -117,7 +117,7 @@ impl Election {
         if eligible {
             self.rejoin_candidates(now);
         } else {
-            self.withdraw(now, reason);
+            self.withdraw(now, reason, None);
         }
         if was_following {
             // The other nodes rank this one, so they learn of it before the next heartbeat is due.
@@ -125,11 +125,12 @@ impl Election {
         }
     }
 
-    fn withdraw(&mut self, now: Time, reason: Reason) {
+    /// Withdraws from the election, or hands over, if the operator wants that to `successor`.
+    pub(super) fn withdraw(&mut self, now: Time, reason: Reason, successor: Option<NodeId>) {
         self.abandon_candidacy();
         self.timers.clear(Timer::Candidacy);
         self.timers.clear(Timer::Claim);
-        self.hand_over(now, reason, None);
+        self.hand_over(now, reason, successor);
     }
 
     fn rejoin_candidates(&mut self, now: Time) {

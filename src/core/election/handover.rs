@@ -4,11 +4,39 @@
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::output::{Event, StopCause};
+use crate::core::params::QuorumParams;
 use crate::core::rank::Rank;
+use crate::core::status::VoterStanding;
 use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::NodeId;
 use crate::wire::message::{Body, Message};
+
+/// Why a node cannot be named as the successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoSuccessor {
+    /// It is the leader itself.
+    #[error("it is this node")]
+    ThisNode,
+    /// No member has this id, or no longer.
+    #[error("it is not a member of the group, as far as this node hears")]
+    NotMember,
+    /// It is suspected.
+    #[error("it is silent")]
+    Silent,
+    /// It is not one of the voters (quorum mode).
+    #[error("it is not a voter, and only voters can lead")]
+    NotVoter,
+    /// Its vote does not count (quorum mode).
+    #[error("it is a voter that does not count; the status says why")]
+    DoesNotCount,
+    /// It has `candidate = false`.
+    #[error("it is an observer: candidate = false")]
+    Observer,
+    /// It is a candidate, and not eligible now.
+    #[error("it is not eligible to lead now; its own status says why")]
+    NotEligible,
+}
 
 impl Election {
     /// Begins to hand over. This node keeps declaring until the demote hook has ended, so that no
@@ -101,6 +129,37 @@ impl Election {
         asked_for_it
             .filter(|id| self.members.is_rival(now, id))
             .or_else(|| best().map(Rank::node_id))
+    }
+
+    /// Whether `node_id` could take over now.
+    pub(super) fn check_successor(&self, now: Time, node_id: NodeId) -> Result<(), NoSuccessor> {
+        if node_id == self.life.node_id {
+            return Err(NoSuccessor::ThisNode);
+        }
+        let known = self.members.iter(now).find(|(id, ..)| **id == node_id);
+        let (_, member, _) =
+            known.filter(|(.., state)| state.is_visible()).ok_or(NoSuccessor::NotMember)?;
+        if !self.may_be_elected(&node_id) {
+            return Err(NoSuccessor::NotVoter);
+        }
+        if !member.is_candidate() {
+            return Err(NoSuccessor::Observer);
+        }
+        if !member.is_eligible() {
+            return Err(NoSuccessor::NotEligible);
+        }
+        if !self.members.is_rival(now, &node_id) {
+            return Err(NoSuccessor::Silent);
+        }
+        match &self.params.quorum {
+            Some(QuorumParams { voters, .. })
+                if self.members.voter_standing(now, &node_id, voters.digest())
+                    != VoterStanding::Counts =>
+            {
+                Err(NoSuccessor::DoesNotCount)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A node has resigned in favour of `successor`.

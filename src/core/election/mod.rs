@@ -69,6 +69,7 @@ use available::Conflicts;
 pub use commands::{YieldError, Yielding};
 use duplicates::Duplicates;
 use eligibility::Exclusions;
+pub use handover::NoSuccessor;
 use hook_runs::HookRuns;
 use outbox::{Chance, Outbox};
 use probing::Probing;

@@ -16,6 +16,7 @@ use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
 use crate::daemon::store::Ticket;
 use crate::os::clock;
 use crate::time::Time;
+use crate::types::NodeId;
 
 /// How long a client waits for the disk before it gets an error. Short enough that the client has
 /// not timed out by then.
@@ -87,20 +88,24 @@ impl Daemon {
     /// None if the answer has to wait.
     fn answer(&mut self, incoming: &Incoming) -> Option<Response> {
         if incoming.request.is_command() {
-            log::info!("received `{}` from {}", incoming.request.name(), incoming.peer);
+            log::info!("received `{}` from {}", incoming.request, incoming.peer);
         }
         Some(match incoming.request {
             Request::Status => Response::Status(Box::new(self.status())),
             Request::IsLeader => Response::Leader(self.election.is_leader_at(clock::now())),
             Request::IsReady => Response::Readiness(self.readiness()),
             Request::Watch => Response::Ok(Done::Watching),
-            Request::Yield => self.yield_leadership(),
+            Request::Yield { to } => self.yield_leadership(to),
             Request::Maintenance { on } => return self.set_maintenance(incoming.client, on),
         })
     }
 
-    fn yield_leadership(&mut self) -> Response {
-        let outcome = self.election.yield_leadership(clock::now());
+    fn yield_leadership(&mut self, to: Option<NodeId>) -> Response {
+        let now = clock::now();
+        let outcome = match to {
+            Some(successor) => self.election.yield_to(now, successor),
+            None => self.election.yield_leadership(now),
+        };
         self.carry_out();
         match outcome {
             Ok(Yielding::Began) => Response::Ok(Done::Yielding),
@@ -109,6 +114,7 @@ impl Daemon {
                 let kind = match error {
                     YieldError::NotLeader => RefusalKind::NotLeader,
                     YieldError::StaticRole => RefusalKind::StaticRole,
+                    YieldError::Successor { .. } => RefusalKind::NotSuccessor,
                 };
                 Response::Refused(Refusal::new(kind, error.to_string()))
             }

@@ -184,9 +184,9 @@ impl Scenario {
             12 => self.world.network.weather = self.choose_weather(),
             13 => self.world.network.weather = Weather::CALM,
             14..=15 if !self.gentle => {
-                return self.world.command(host, "yields", |election, now| {
-                    let _ = election.yield_leadership(now);
-                });
+                // Every other time to a certain node.
+                let to = Some(self.rng.usize(0..hosts * 2)).filter(|to| *to < hosts);
+                return self.world.yield_leadership(host, to);
             }
             16 => {
                 let on = self.rng.bool();

@@ -175,9 +175,9 @@ impl Scenario {
             21..=22 => self.world.network.weather = self.choose_weather(),
             23 => self.world.network.weather = Weather::CALM,
             24..=25 if !self.settings.gentle => {
-                return self.world.command(host, "yields", |election, now| {
-                    let _ = election.yield_leadership(now);
-                });
+                // Every other time to a certain node.
+                let to = Some(self.rng.usize(0..hosts * 2)).filter(|to| *to < hosts);
+                return self.world.yield_leadership(host, to);
             }
             26 => {
                 let on = self.rng.bool();

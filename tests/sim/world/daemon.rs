@@ -17,7 +17,7 @@ use lanelect::wire::message::{Body, Message};
 
 use super::archive::Kept;
 use super::host::Held;
-use super::{Action, Came, Sabotage, World, address};
+use super::{Action, Came, Sabotage, World, address, node_id};
 use crate::watch::{Decided, Violation, Watch, refuse};
 
 /// Datagrams that wait in a held host's socket; more are dropped, the newest first.
@@ -172,6 +172,16 @@ impl<W: Watch> World<W> {
             election.handle_links(now, up);
         }
         self.drain(index)
+    }
+
+    /// The operator has a node yield, to a certain one or to the best.
+    pub fn yield_leadership(&mut self, index: usize, to: Option<usize>) -> Result<(), Violation> {
+        self.command(index, "yields", |election, now| {
+            let _ = match to {
+                Some(to) => election.yield_to(now, node_id(to)),
+                None => election.yield_leadership(now),
+            };
+        })
     }
 
     /// Does something to a running election, as the control socket or a signal would.

@@ -7,6 +7,7 @@
 mod absurd_terms;
 mod conflicts;
 mod crash_plan;
+mod directed_yield;
 mod elections;
 mod eligibility;
 mod following;
