@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{BoolValueParser, RangedI64ValueParser, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -85,21 +86,31 @@ With --to, NODE must be another member that is alive and eligible to lead, in qu
 If NODE fails before it has taken over, another node leads. If a better node than NODE has preempt,
 it takes over from NODE afterwards.
 
-Exit status: 0 if the node hands over, or was already doing so; 1 if it does not lead, leads by
-static_role, or cannot hand over to NODE; 3 if the daemon cannot be reached, or refuses.
+With --wait, the command returns when another node leads and the hook for demoted has ended on this
+one. Without DURATION it waits for at most 60s. If it gives up, the handover continues.
+
+Exit status: 0 if the node hands over, or was already doing so, with --wait if that is complete; 1
+if it does not lead, leads by static_role, or cannot hand over to NODE; 3 if the daemon cannot be
+reached, or refuses; 4 if the time limit of --wait expired, this node leads again, or another node
+than NODE leads.
 
 Examples:
   lanelect yield --group web
-  lanelect yield --to web2 --group web";
+  lanelect yield --to web2 --wait --group web";
 
 const MAINTENANCE_HELP: &str = "\
 If this node leads, it hands over first. A node in maintenance is not eligible to lead until
 maintenance is off, even after a restart.
 
-Exit status: 0; 3 if the daemon cannot be reached, or refuses.
+With --wait, `on` returns when this node leads nothing and its hook has ended, and `off` when this
+node is eligible. Without DURATION it waits for at most 60s. Maintenance stays on, or off, also if
+that fails.
+
+Exit status: 0; 3 if the daemon cannot be reached, or refuses; 4 if the time limit of --wait
+expired, or if the configuration never lets this node lead.
 
 Examples:
-  lanelect maintenance on --group web
+  lanelect maintenance on --wait --group web
   lanelect maintenance off --group web";
 
 const HOOK_RUNNER_HELP: &str = "\
@@ -178,6 +189,9 @@ pub enum Command {
         /// Member that takes over, instead of the best eligible one
         #[arg(long, value_name = "NODE")]
         to: Option<NodeId>,
+        /// Whether to wait.
+        #[command(flatten)]
+        wait: WaitArgs,
         /// The daemon.
         #[command(flatten)]
         daemon: DaemonArgs,
@@ -187,6 +201,9 @@ pub enum Command {
     Maintenance {
         /// Whether this node is out of service
         switch: Switch,
+        /// Whether to wait.
+        #[command(flatten)]
+        wait: WaitArgs,
         /// The daemon.
         #[command(flatten)]
         daemon: DaemonArgs,
@@ -280,6 +297,15 @@ impl DaemonArgs {
     pub fn socket_path(&self) -> PathBuf {
         self.socket.clone().unwrap_or_else(|| config::default_socket(&self.group))
     }
+}
+
+/// Whether to wait until the daemon has finished what was asked.
+#[derive(Debug, Args)]
+pub struct WaitArgs {
+    /// Return only when that is complete, or fail after DURATION
+    #[arg(long = "wait", value_name = "DURATION", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "60s", value_parser = config::parse_duration)]
+    pub limit: Option<Duration>,
 }
 
 /// On or off.
@@ -422,6 +448,20 @@ mod tests {
     fn error_for_a_wrong_value_names_the_flag() {
         let error = source(&["--node-id=n1", "--priority=-1"]).load().unwrap_err().to_string();
         assert!(error.starts_with("--priority: -1 is out of range"), "{error}");
+    }
+
+    #[test]
+    fn time_limit_of_a_wait_follows_an_equals_sign_and_is_a_minute_without() {
+        let limit = |line: &[&str]| match parse(line).unwrap().command {
+            Command::Yield { wait, .. } | Command::Maintenance { wait, .. } => wait.limit,
+            other => panic!("nothing to wait for: {other:?}"),
+        };
+        assert_eq!(limit(&["yield"]), None);
+        assert_eq!(limit(&["yield", "--wait"]), Some(Duration::from_secs(60)));
+        assert_eq!(limit(&["maintenance", "--wait", "on"]), Some(Duration::from_secs(60)));
+        assert_eq!(limit(&["yield", "--wait=1.5s"]), Some(Duration::from_millis(1500)));
+        assert!(parse(&["yield", "--wait", "5s"]).is_err());
+        assert!(parse(&["yield", "--wait=soon"]).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::Parser;
 use lanelect::cli::{CheckArgs, Cli, Command, DaemonArgs, QueryArgs, Switch};
@@ -17,6 +18,7 @@ use lanelect::daemon::preflight::{self, Findings};
 use lanelect::daemon::{self, RunError};
 use lanelect::hooks::runner::{self, HookRunnerError};
 use lanelect::printable::printable;
+use lanelect::types::NodeId;
 use lanelect::{announce, demo, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -41,11 +43,11 @@ fn main() -> ExitCode {
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
         Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),
-        Command::Yield { to, daemon } => {
-            asked(commands::yield_leadership(&target(&daemon), to, &mut out))
+        Command::Yield { to, wait, daemon } => {
+            asked(yield_leadership(&target(&daemon), to, wait.limit, &mut out))
         }
-        Command::Maintenance { switch, daemon } => {
-            asked(commands::maintenance(&target(&daemon), switch == Switch::On, &mut out))
+        Command::Maintenance { switch, wait, daemon } => {
+            asked(maintenance(&target(&daemon), switch == Switch::On, wait.limit, &mut out))
         }
         Command::Announce { interface, addresses } => match announce::run(&interface, &addresses) {
             Ok(()) => ExitCode::SUCCESS,
@@ -82,6 +84,26 @@ fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
         }
     }
     asked(commands::watch(target, json, out))
+}
+
+fn yield_leadership(
+    target: &Target,
+    to: Option<NodeId>,
+    limit: Option<Duration>,
+    out: &mut io::Stdout,
+) -> Result<Exit, CommandError> {
+    let exit = commands::yield_leadership(target, to, out)?;
+    limit.map_or(Ok(exit), |limit| commands::await_successor(target, to, limit, out))
+}
+
+fn maintenance(
+    target: &Target,
+    on: bool,
+    limit: Option<Duration>,
+    out: &mut io::Stdout,
+) -> Result<Exit, CommandError> {
+    let exit = commands::maintenance(target, on, out)?;
+    limit.map_or(Ok(exit), |limit| commands::await_maintenance(target, on, limit, out))
 }
 
 /// The daemon of a command.

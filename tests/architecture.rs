@@ -27,7 +27,17 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("client", &["types", "control_api"]),
     (
         "commands",
-        &["types", "core::params::Mode", "core::status", "control_api", "client", "printable"],
+        &[
+            "types",
+            "core::hook",
+            "core::params::Mode",
+            "core::status",
+            "control_api",
+            "client",
+            "printable",
+            // A command that waits has a time limit.
+            "os",
+        ],
     ),
     ("printable", &["types"]),
     ("logging", &["printable"]),
@@ -58,6 +68,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "hooks",
             "logging",
             "printable",
+            "types",
         ],
     ),
 ];
@@ -104,7 +115,7 @@ const COLUMNS: usize = 100;
 
 /// Those that may sleep, and have no event loop: the demonstration waits for what its daemons show,
 /// announcements are repeated after a pause.
-const SLEEPERS: [&str; 2] = ["announce", "demo"];
+const SLEEPERS: [&str; 3] = ["announce", "commands", "demo"];
 
 /// One line of code, without comments.
 struct Line {

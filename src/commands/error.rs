@@ -18,15 +18,18 @@ pub enum CommandError {
     /// This node leads, but its hook could not take over.
     #[error("this node leads, but is not ready: its hook failed; `lanelect status` shows the run")]
     HookFailed,
+    /// What the command waited for did not happen.
+    #[error("{0}")]
+    Incomplete(String),
     /// The answer could not be printed.
     #[error("cannot print the answer: {0}")]
     Output(#[from] io::Error),
 }
 
 impl CommandError {
-    /// The exit status. An error is no answer, with two exceptions: the daemon rejects `yield`
+    /// The exit status. An error is no answer, with three exceptions: the daemon rejects `yield`
     /// because the node does not lead, leads by `static_role`, or cannot hand over to the named
-    /// node; or a leader is not ready.
+    /// node; a leader is not ready; or a change is not complete.
     pub fn exit(&self) -> Exit {
         match self {
             CommandError::Client(ClientError::Refused(Refusal {
@@ -35,6 +38,7 @@ impl CommandError {
             }))
             | CommandError::HookPending
             | CommandError::HookFailed => Exit::NotLeader,
+            CommandError::Incomplete(_) => Exit::Incomplete,
             _ => Exit::NoAnswer,
         }
     }

@@ -6,6 +6,7 @@
 mod error;
 mod status;
 mod transition;
+mod wait;
 
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
@@ -13,6 +14,7 @@ use std::ops::ControlFlow;
 pub use self::error::CommandError;
 pub use self::status::render;
 pub use self::transition::render_transition;
+pub use self::wait::{await_maintenance, await_successor};
 use crate::client::Target;
 use crate::control_api::{Done, Readiness, Request, Response};
 use crate::printable::printable;
@@ -27,6 +29,8 @@ pub enum Exit {
     NotLeader = 1,
     /// There is no answer.
     NoAnswer = 3,
+    /// What a command waited for did not happen in time, or cannot happen.
+    Incomplete = 4,
 }
 
 /// `lanelect status`: who leads, since when, and how fresh each member is; with `json`, the

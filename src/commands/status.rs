@@ -151,7 +151,7 @@ fn notes(report: &StatusReport) -> String {
     notes.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
 }
 
-fn ineligible(reason: Ineligible) -> &'static str {
+pub(super) fn ineligible(reason: Ineligible) -> &'static str {
     match reason {
         Ineligible::Observer => "observer: candidate = false",
         Ineligible::StaticFollower => "static_role = \"follower\"",
@@ -309,7 +309,7 @@ fn short(ms: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::control_api::{Counters, LeaderReport, Rejected};
     use crate::core::hook::{HookEvent, Reason};
@@ -329,7 +329,7 @@ mod tests {
     }
 
     /// web1 follows web0; web2 is suspected.
-    pub(super) fn follower() -> StatusReport {
+    pub(in crate::commands) fn follower() -> StatusReport {
         StatusReport {
             version: "0.1.0".to_owned(),
             group: "default".parse().unwrap(),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     /// A node that knows only itself.
-    pub(super) fn alone(role: Role) -> StatusReport {
+    pub(in crate::commands) fn alone(role: Role) -> StatusReport {
         StatusReport {
             role,
             leader: None,

@@ -21,7 +21,7 @@ const UNITS: [(u128, &str); 6] = [
 /// # Errors
 ///
 /// A text that says what is wrong.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     if text.len() > TEXT_MAX {
         return Err(format!(
             "{text:?} is not a duration: it is longer than {TEXT_MAX} bytes; give one such as \

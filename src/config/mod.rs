@@ -27,6 +27,7 @@ mod values;
 mod warnings;
 
 pub use crate::control_api::default_socket;
+pub use duration::parse as parse_duration;
 pub use error::{ConfigError, Place, Problem};
 pub use file::Overrides;
 pub use settings::{Kind, SETTINGS, Setting};

@@ -42,6 +42,41 @@ fn yield_hands_over_to_the_named_node_or_says_why_not() {
 }
 
 #[test]
+fn wait_returns_when_the_change_is_complete() {
+    scenario(|lan, [h1, h2]| {
+        h1.slow_hook_on("demoted", "1");
+        lan.start_led_by_first(&[h1, h2], "");
+        assert_eq!(h1.command(&["yield", "--wait"]), Some(0));
+        assert!(h1.follows(h2));
+        assert!(h1.hooks_match_role(), "its hook has ended");
+
+        assert_eq!(h2.command(&["maintenance", "on", "--wait=50s"]), Some(0));
+        assert!(!h2.leads() && h2.hooks_match_role());
+        assert_eq!(h2.command(&["maintenance", "off", "--wait"]), Some(0));
+        assert_eq!(h2.ineligible_reason(), "");
+    });
+}
+
+#[test]
+fn wait_fails_if_the_change_is_not_complete_in_time() {
+    scenario(|lan, [h1]| {
+        h1.start("check = \"false\"\non_elected_failure = \"ignore\"");
+        wait_until("its check fails", || h1.ineligible_reason() == "check-failed");
+        let asked = h1.ask(&["maintenance", "off", "--wait=200ms"]);
+        assert_eq!(asked.status.code(), Some(4));
+        let said = String::from_utf8(asked.stderr).unwrap();
+        assert!(said.contains("not complete within 200ms: this node is not eligible"), "{said}");
+
+        h1.start("leader_alive_threshold = \"600ms\"");
+        lan.wait_for_leader(h1);
+        let asked = h1.ask(&["yield", "--wait"]);
+        assert_eq!(asked.status.code(), Some(4));
+        let said = String::from_utf8(asked.stderr).unwrap();
+        assert_eq!(said, "no other node took over, and this node leads again\n");
+    });
+}
+
+#[test]
 fn a_lone_node_that_yields_gets_leadership_back() {
     scenario(|lan, [h1]| {
         h1.start("leader_alive_threshold = \"600ms\"");
