@@ -5,7 +5,7 @@
 //! sends one [`Transition`] a line until the client closes the connection. Lines end with `\n`.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -179,12 +179,18 @@ pub struct StatusReport {
     pub eligible: bool,
     /// Why it is not eligible.
     pub ineligible_reason: Option<Ineligible>,
+    /// Time until the holdoff after a failed hook ends; null without a holdoff.
+    #[serde(default)]
+    pub holdoff_ms: Option<u64>,
     /// Why it hands the leadership over; null if it does not.
     pub handing_over: Option<Reason>,
     /// The highest term it knows.
     pub term: Term,
     /// The leader it follows or is.
     pub leader: Option<LeaderReport>,
+    /// The leader that it followed or was before; null if it knows none.
+    #[serde(default)]
+    pub previous_leader: Option<NodeId>,
     /// The election mode.
     pub mode: Mode,
     /// The voters; null in available mode.
@@ -195,16 +201,25 @@ pub struct StatusReport {
     pub uptime_ms: u64,
     /// Every member, this node included, ordered by id.
     pub members: Vec<MemberReport>,
+    /// The multicast address and port of the group.
+    #[serde(default)]
+    pub multicast: Option<SocketAddr>,
     /// The interfaces to the group, also those that are down.
     pub interfaces: Vec<InterfaceReport>,
     /// The hook's last run.
     pub hook: HookReport,
+    /// The last run of the fence command; null if it has not run.
+    #[serde(default)]
+    pub fence: Option<RunReport>,
     /// The health check; null without one.
     #[serde(default)]
     pub check: Option<CheckReport>,
     /// How this node uses its keys; null without keys.
     #[serde(default)]
     pub key_mode: Option<KeyMode>,
+    /// A short hash of the key that signs, to compare it with other nodes; null without keys.
+    #[serde(default)]
+    pub key_fingerprint: Option<String>,
     /// Why the state could not be saved, as text; null if it was saved.
     #[serde(default)]
     pub state_failure: Option<String>,
@@ -316,6 +331,34 @@ pub struct HookReport {
     /// grace is over; null otherwise.
     #[serde(default)]
     pub overdue_term: Option<Term>,
+    /// The term of the last run that was started.
+    #[serde(default)]
+    pub last_term: Option<Term>,
+    /// When that run was started, in milliseconds since 1970.
+    #[serde(default)]
+    pub last_start_ms: Option<u64>,
+    /// Where its output goes, as text.
+    #[serde(default)]
+    pub output: Option<String>,
+    /// How often the hook failed for `elected`.
+    #[serde(default)]
+    pub elected_failures: u64,
+    /// The last run for `elected` that failed; null if none did.
+    #[serde(default)]
+    pub last_elected_failure: Option<RunReport>,
+}
+
+/// A run of the hook or the fence command, in a [`StatusReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// When it ended, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// How it exited: its status, or 128 and the signal that ended it; null if it did not run.
+    pub exit: Option<i32>,
+    /// How long it took.
+    pub took_ms: u64,
 }
 
 /// The health check in a [`StatusReport`].

@@ -1,10 +1,9 @@
 //! The status as text: the leader, since when, how fresh each member is, and what is wrong.
 
 mod quorum;
+mod runs;
 
-use crate::control_api::{
-    CheckReport, ConfigReport, HookReport, InterfaceReport, MemberReport, StatusReport,
-};
+use crate::control_api::{CheckReport, ConfigReport, InterfaceReport, MemberReport, StatusReport};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{KeyMode, NodeId, Role};
@@ -13,7 +12,7 @@ use crate::types::{KeyMode, NodeId, Role};
 /// and the mode, hook and check. `*` marks this node.
 ///
 /// ```text
-/// web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
+/// web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default at 239.255.76.69:7669
 ///
 ///   NODE  ROLE      ADDRESS    PRIORITY  STATE    HEARD
 ///   web0  leader    10.0.0.10       100  alive    0.2 s ago
@@ -29,12 +28,13 @@ pub fn render(report: &StatusReport) -> String {
 
 fn headline(report: &StatusReport) -> String {
     format!(
-        "{}: {} for {}, term {}, group {}",
+        "{}: {} for {}, term {}, group {}{}",
         report.node_id,
         standing(report),
         span(report.since_ms),
         report.term,
-        report.group
+        report.group,
+        report.multicast.map_or(String::new(), |address| format!(" at {address}"))
     )
 }
 
@@ -43,7 +43,10 @@ fn standing(report: &StatusReport) -> String {
     let Some(leader) = report.leader.as_ref().filter(|_| role != Role::Leader) else {
         return match role {
             Role::Leader => role.to_string(),
-            _ => format!("{role}, no leader known,"),
+            _ => match report.previous_leader {
+                Some(last) => format!("{role}, no leader known (last leader {last}),"),
+                None => format!("{role}, no leader known,"),
+            },
         };
     };
     match leader.address {
@@ -96,7 +99,9 @@ fn aligned(row: &Row, widths: [usize; COLUMNS]) -> String {
 }
 
 fn role(member: &MemberReport) -> String {
+    let is_lost = matches!(member.state, MemberState::Gone | MemberState::Left);
     match member.role {
+        Role::Leader if is_lost => "was leader".to_owned(),
         Role::Follower if !member.candidate => "observer".to_owned(),
         role => role.to_string(),
     }
@@ -112,13 +117,16 @@ fn state(member: &MemberReport) -> &'static str {
     }
 }
 
-/// What a step on the way to keys, or away from them, leaves open; none if a key is required.
-const fn key_mode(mode: KeyMode) -> Option<&'static str> {
-    match mode {
-        KeyMode::Accept => Some("accepted, not sent and not required: the group is not protected"),
-        KeyMode::Prefer => Some("sent, not required: the group is not protected"),
-        KeyMode::Require => None,
-    }
+/// The key that signs, and what a step on the way to keys, or away from them, leaves open.
+fn keys(report: &StatusReport) -> Option<String> {
+    let key = report.key_fingerprint.as_deref().unwrap_or("of an unknown fingerprint");
+    Some(match report.key_mode? {
+        KeyMode::Accept => {
+            format!("{key} accepted, not sent and not required: the group is not protected")
+        }
+        KeyMode::Prefer => format!("{key} sent, not required: the group is not protected"),
+        KeyMode::Require => format!("{key} signs"),
+    })
 }
 
 /// Lines, each with a label and a text.
@@ -127,7 +135,8 @@ type Notes = Vec<(&'static str, String)>;
 fn notes(report: &StatusReport) -> String {
     let mut notes = Notes::new();
     if let Some(reason) = report.ineligible_reason {
-        notes.push(("not eligible", ineligible(reason).to_owned()));
+        let left = report.holdoff_ms.map(|ms| format!(", {} left", short(ms)));
+        notes.push(("not eligible", ineligible(reason).to_owned() + &left.unwrap_or_default()));
     }
     if let Some(reason) = report.handing_over {
         notes.push(("handing over", format!("this node gives up its leadership ({reason})")));
@@ -138,10 +147,12 @@ fn notes(report: &StatusReport) -> String {
         notes.push(("send errors", text));
     }
     notes.extend(report.state_failure.iter().map(|why| ("not saved", why.clone())));
-    notes.extend(report.key_mode.and_then(key_mode).map(|text| ("keys", text.to_owned())));
+    notes.extend(keys(report).map(|text| ("key", text)));
     config(&mut notes, &report.config);
     notes.extend(rejected(report).map(|text| ("rejected", text)));
-    notes.extend(hook(&report.hook).map(|text| ("hook", text)));
+    notes.extend(runs::hook(&report.hook).map(|text| ("hook", text)));
+    notes.extend(runs::elected_failures(&report.hook).map(|text| ("failed", text)));
+    notes.extend(runs::fence(report).map(|text| ("fence", text)));
     notes.extend(report.check.as_ref().map(|report| ("check", check(report))));
     if let Some(quorum) = &report.quorum {
         quorum::note(&mut notes, report, quorum);
@@ -219,16 +230,6 @@ fn rejected(report: &StatusReport) -> Option<String> {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-fn hook(hook: &HookReport) -> Option<String> {
-    let event = hook.last_event?;
-    let ending = match hook.running {
-        true => "running now".to_owned(),
-        false => ending(hook.last_exit, hook.last_ms),
-    };
-    let overdue = hook.overdue_term.map(|term| format!(", HAS NOT RELEASED term {term}"));
-    Some(format!("{event}, {ending}{}", overdue.unwrap_or_default()))
 }
 
 fn check(check: &CheckReport) -> String {
@@ -311,7 +312,7 @@ fn short(ms: u64) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::control_api::{Counters, LeaderReport, Rejected};
+    use crate::control_api::{Counters, HookReport, LeaderReport, Rejected};
     use crate::core::hook::{HookEvent, Reason};
     use crate::types::{Priority, Term};
 
@@ -339,12 +340,14 @@ pub(super) mod tests {
             eligible: true,
             ineligible_reason: None,
             handing_over: None,
+            holdoff_ms: None,
             term: Term(7),
             leader: Some(LeaderReport {
                 node_id: "web0".parse().unwrap(),
                 address: Some("10.0.0.10".parse().unwrap()),
                 last_heard_ms: 212,
             }),
+            previous_leader: None,
             mode: Mode::Available,
             quorum: None,
             since_ms: 83_211,
@@ -362,6 +365,7 @@ pub(super) mod tests {
                     ..member("web2", Some("10.0.0.12"), Role::Follower)
                 },
             ],
+            multicast: "239.255.76.69:7669".parse().ok(),
             interfaces: vec![InterfaceReport {
                 name: "eth0".to_owned(),
                 address: Some("10.0.0.11".parse().unwrap()),
@@ -374,10 +378,12 @@ pub(super) mod tests {
                 last_reason: Some(Reason::Startup),
                 last_exit: Some(0),
                 last_ms: Some(3),
-                overdue_term: None,
+                ..HookReport::default()
             },
+            fence: None,
             check: None,
             key_mode: None,
+            key_fingerprint: None,
             state_failure: None,
             config: ConfigReport::default(),
             counters: Counters::default(),
@@ -424,7 +430,7 @@ hook          started";
         assert_eq!(
             render(&follower()),
             "\
-web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
+web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default at 239.255.76.69:7669
 
   NODE  ROLE      ADDRESS    PRIORITY  STATE    HEARD
   web0  leader    10.0.0.10       100  alive    0.2 s ago
@@ -456,15 +462,53 @@ mode  available: each side of a network partition has a leader
         assert_eq!(
             render(&report),
             "\
-web1: leader for 2 h 5 min, term 7, group default
+web1: leader for 2 h 5 min, term 7, group default at 239.255.76.69:7669
 
   NODE  ROLE    ADDRESS  PRIORITY  STATE  HEARD
 * web1  leader  -             100  alive  -
 
-hook  elected, running now
+hook  elected, running
 mode  available: each side of a network partition has a leader
 "
         );
+    }
+
+    #[test]
+    fn leader_that_is_lost_is_shown_as_the_last_one() {
+        let mut report = StatusReport { leader: None, ..follower() };
+        report.previous_leader = "web0".parse().ok();
+        report.members[0].state = MemberState::Gone;
+        let text = render(&report);
+        let headline = "web1: follower, no leader known (last leader web0), for 1 min 23 s";
+        assert!(text.starts_with(headline), "{text}");
+        assert!(text.contains("  web0  was leader  10.0.0.10       100  gone"), "{text}");
+    }
+
+    #[test]
+    fn rest_of_the_holdoff_is_shown() {
+        let report = StatusReport {
+            ineligible_reason: Some(Ineligible::HookFailed),
+            holdoff_ms: Some(61_200),
+            ..follower()
+        };
+        assert!(render(&report).contains("end of the hold-off time, 1 min 1 s left\n"));
+    }
+
+    #[test]
+    fn key_is_shown_by_its_fingerprint() {
+        let key_fingerprint = Some("5f3a91c2".to_owned());
+        for (mode, line) in [
+            (KeyMode::Require, "key   5f3a91c2 signs\n"),
+            (KeyMode::Prefer, "key   5f3a91c2 sent, not required: the group is not protected\n"),
+        ] {
+            let key_mode = Some(mode);
+            let text = render(&StatusReport {
+                key_mode,
+                key_fingerprint: key_fingerprint.clone(),
+                ..follower()
+            });
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]
@@ -473,7 +517,7 @@ mode  available: each side of a network partition has a leader
         assert_eq!(
             render(&report),
             "\
-web1: candidate, no leader known, for 0 s, term 7, group default
+web1: candidate, no leader known, for 0 s, term 7, group default at 239.255.76.69:7669
 
   NODE  ROLE       ADDRESS  PRIORITY  STATE  HEARD
 * web1  candidate  -             100  alive  -
@@ -489,7 +533,7 @@ mode  available: each side of a network partition has a leader
         assert_eq!(
             render(&report),
             "\
-web1: starting, no leader known, for 1 min 23 s, term 7, group default
+web1: starting, no leader known, for 1 min 23 s, term 7, group default at 239.255.76.69:7669
 
   NODE  ROLE  ADDRESS  PRIORITY  STATE  HEARD
 
@@ -511,7 +555,7 @@ mode  available: each side of a network partition has a leader
         assert_eq!(
             render(&report),
             "\
-web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default
+web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default at 239.255.76.69:7669
 
   NODE  ROLE      ADDRESS    PRIORITY  STATE                HEARD
   web0  leader    10.0.0.10       100  alive                0.2 s ago
@@ -542,11 +586,12 @@ mode          available: each side of a network partition has a leader
             last_exit: Some(137),
             last_ms: Some(35_021),
             overdue_term: Some(Term(7)),
+            ..HookReport::default()
         };
         assert_eq!(
             render(&report),
             "\
-web1: leader for 1 min 23 s, term 7, group default
+web1: leader for 1 min 23 s, term 7, group default at 239.255.76.69:7669
 
   NODE  ROLE    ADDRESS  PRIORITY  STATE  HEARD
 * web1  leader  -             100  alive  -

@@ -1,5 +1,7 @@
 //! A transition as a line of text.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use crate::control_api::Transition;
 use crate::types::Role;
 
@@ -32,6 +34,15 @@ fn story(transition: &Transition) -> String {
         (Some(before), None) => format!("lost the leader {before}"),
         (None, None) => "no leader known".to_owned(),
     }
+}
+
+/// The last time that can be shown.
+const END_OF_9999_MS: u64 = 253_402_300_799_000;
+
+/// The date and the time of day in UTC, as `2026-03-14 09:41:07Z`.
+pub(super) fn date_and_time(since_1970_ms: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_millis(since_1970_ms.min(END_OF_9999_MS));
+    humantime::format_rfc3339_seconds(time).to_string().replace('T', " ")
 }
 
 /// The time of day in UTC, with milliseconds.

@@ -119,6 +119,10 @@ pub struct Status {
     pub term: Term,
     /// The leader it follows or is.
     pub leader: Option<LeaderStatus>,
+    /// The leader that it followed or was before; none if this life knows none.
+    pub previous_leader: Option<NodeId>,
+    /// The time until the holdoff after a failed hook ends; none without a holdoff.
+    pub holdoff: Option<Duration>,
     /// The time since its role or its leader last changed.
     pub since: Duration,
     /// Why it hands the leadership over; none if it does not.

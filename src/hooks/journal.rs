@@ -45,8 +45,7 @@ impl Output {
         if !logging::goes_to_journal() {
             return Output::Stderr;
         }
-        let identifier = format!("lanelect-{}", task.event());
-        match journal(Path::new(JOURNAL), &identifier, &own_unit()) {
+        match journal(Path::new(JOURNAL), &identifier(task), &own_unit()) {
             Ok(stream) => Output::Journal(stream),
             Err(error) => {
                 log::debug!(
@@ -68,6 +67,11 @@ impl Output {
                 .map_or_else(|_| Stdio::from(io::stderr()), |stream| OwnedFd::from(stream).into()),
         }
     }
+}
+
+/// The mark of a run's lines in the journal.
+pub(super) fn identifier(task: &Task) -> String {
+    format!("lanelect-{}", task.event())
 }
 
 /// A stream into the journal. Never waits: a journal that is too busy to accept it is an error.

@@ -51,6 +51,7 @@ pub use self::server::HookServer;
 use crate::config::{self, Config};
 use crate::control_api::HookReport;
 use crate::core::hook::HookOutcome;
+use crate::logging;
 use crate::time::Time;
 use crate::types::{GroupName, NodeId};
 
@@ -172,8 +173,8 @@ impl Hooks {
     pub fn start(&mut self, task: Task, orphan_grace: Duration, now: Time) {
         match task {
             Task::Hook(run) => {
-                let is_shown = self.may_have_hook();
-                self.progress.note_started(&run, is_shown);
+                let output = self.may_have_hook().then(|| self.output_of(&task));
+                self.progress.note_started(&run, output);
             }
             Task::Fence { term } if self.settings.fence.is_none() => {
                 log::error!(
@@ -213,13 +214,10 @@ impl Hooks {
         let finished = self.clients[lane].poll_finished()?;
         match lane {
             Lane::Hook => self.progress.note_finished(&finished),
-            Lane::Fence if finished.outcome == HookOutcome::Succeeded => {
-                self.progress.note_fenced();
-                log::warn!("the fence command succeeded: this node is cut off");
+            Lane::Fence => {
+                self.progress.note_fenced(&finished);
+                tell_fence(finished.outcome);
             }
-            Lane::Fence => log::error!(
-                "THE FENCE COMMAND DID NOT SUCCEED: two nodes may hold the leader's resources"
-            ),
             Lane::Check => {}
         }
         Some(finished)
@@ -332,10 +330,29 @@ impl Hooks {
         }
     }
 
+    /// Where the output of a run goes, for people.
+    fn output_of(&self, task: &Task) -> String {
+        if logging::goes_to_journal() {
+            format!("journalctl -t {}", journal::identifier(task))
+        } else if self.own.is_some() {
+            "the log of the daemon".to_owned()
+        } else {
+            "the log of the hook-runner".to_owned()
+        }
+    }
+
     /// Whether a hook run has anything to do. If another process runs the commands, only that
     /// process knows.
     const fn may_have_hook(&self) -> bool {
         self.own.is_none() || self.settings.command.is_some()
+    }
+}
+
+fn tell_fence(outcome: HookOutcome) {
+    if outcome == HookOutcome::Succeeded {
+        log::warn!("the fence command succeeded: this node is cut off");
+    } else {
+        log::error!("THE FENCE COMMAND DID NOT SUCCEED: two nodes may hold the leader's resources");
     }
 }
 
@@ -468,13 +485,20 @@ mod tests {
             running: true,
             last_event: Some(HookEvent::Elected),
             last_reason: Some(Reason::Election),
+            last_term: Some(Term(7)),
+            last_start_ms: hooks.report().last_start_ms,
+            output: Some("the log of the daemon".to_owned()),
             ..HookReport::default()
         };
+        assert!(under_way.last_start_ms.is_some());
         assert_eq!(*hooks.report(), under_way);
 
         wait(&mut hooks, NOW + Duration::from_millis(12));
         let ended =
             HookReport { running: false, last_exit: Some(4), last_ms: Some(12), ..under_way };
+        let failure = hooks.report().last_elected_failure;
+        assert_eq!(failure.map(|run| (run.exit, run.took_ms)), Some((Some(4), 12)));
+        let ended = HookReport { elected_failures: 1, last_elected_failure: failure, ..ended };
         assert_eq!(*hooks.report(), ended);
         assert_eq!(hooks.poll_finished(Lane::Hook), None);
     }

@@ -1,7 +1,8 @@
 //! How far the hook has come: what the status reports of its runs, and whether it has taken over.
 
-use crate::control_api::{HookReport, Readiness};
+use crate::control_api::{HookReport, Readiness, RunReport};
 use crate::core::hook::{HookEvent, HookOutcome, HookRun};
+use crate::os::clock;
 
 use super::HookFinished;
 
@@ -13,12 +14,19 @@ pub struct Progress {
     running: Option<HookEvent>,
     /// The result of the last run that takes over; none since a run that releases.
     took_over: Option<bool>,
+    /// The last run of the fence command.
+    fence: Option<RunReport>,
 }
 
 impl Progress {
     /// What `status` reports about the hook.
     pub const fn report(&self) -> &HookReport {
         &self.report
+    }
+
+    /// The last run of the fence command; none if it has not run.
+    pub const fn fence(&self) -> Option<RunReport> {
+        self.fence
     }
 
     /// Whether the node is ready, if it `leads` or not.
@@ -31,26 +39,34 @@ impl Progress {
         }
     }
 
-    /// `run` starts. It `is_shown` in the report unless no hook is configured.
-    pub(super) fn note_started(&mut self, run: &HookRun, is_shown: bool) {
+    /// `run` starts. Its output goes to `output`; none if no hook is configured, and nothing is
+    /// reported.
+    pub(super) fn note_started(&mut self, run: &HookRun, output: Option<String>) {
         self.running = Some(run.event);
         // While `reaffirmed` runs, the node holds what `elected` took over.
         if run.event != HookEvent::Reaffirmed {
             self.took_over = None;
         }
-        if is_shown {
+        if output.is_some() {
             self.report.running = true;
             self.report.last_event = Some(run.event);
             self.report.last_reason = Some(run.reason);
+            self.report.last_term = Some(run.term);
+            self.report.last_start_ms = Some(clock::wall_ms());
+            self.report.output = output;
         }
     }
 
     /// The run has ended.
     pub(super) fn note_finished(&mut self, finished: &HookFinished) {
         let succeeded = finished.outcome == HookOutcome::Succeeded;
-        match self.running.take() {
-            Some(HookEvent::Elected | HookEvent::Reaffirmed) => self.took_over = Some(succeeded),
-            Some(HookEvent::Started | HookEvent::Demoted) | None => {}
+        let event = self.running.take();
+        if let Some(HookEvent::Elected | HookEvent::Reaffirmed) = event {
+            self.took_over = Some(succeeded);
+        }
+        if event == Some(HookEvent::Elected) && !succeeded {
+            self.report.elected_failures += 1;
+            self.report.last_elected_failure = Some(run_report(finished));
         }
         if self.report.running {
             self.report.running = false;
@@ -59,9 +75,22 @@ impl Progress {
         }
     }
 
-    /// The fence command has succeeded, so the hook holds nothing.
-    pub(super) const fn note_fenced(&mut self) {
-        self.took_over = None;
+    /// The fence command has ended. If it succeeded, the hook holds nothing.
+    pub(super) fn note_fenced(&mut self, finished: &HookFinished) {
+        self.fence = Some(run_report(finished));
+        if finished.outcome == HookOutcome::Succeeded {
+            self.took_over = None;
+        }
+    }
+}
+
+/// A run that has just ended.
+fn run_report(finished: &HookFinished) -> RunReport {
+    RunReport {
+        time_ms: clock::wall_ms(),
+        succeeded: finished.outcome == HookOutcome::Succeeded,
+        exit: finished.exit,
+        took_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
     }
 }
 
@@ -74,7 +103,7 @@ mod tests {
 
     /// How a run ended that began for this event.
     fn after(progress: &mut Progress, run: HookRun, outcome: HookOutcome) -> Readiness {
-        progress.note_started(&run, false);
+        progress.note_started(&run, None);
         let not_run = HookFinished::not_run(Duration::ZERO);
         progress.note_finished(&HookFinished { outcome, ..not_run });
         progress.readiness(true)
@@ -84,7 +113,7 @@ mod tests {
     fn leader_is_ready_once_its_hook_has_succeeded_for_elected() {
         let mut progress = Progress::default();
         assert_eq!(progress.readiness(true), Readiness::HookPending);
-        progress.note_started(&elected(7), true);
+        progress.note_started(&elected(7), None);
         assert_eq!(progress.readiness(true), Readiness::HookPending);
         let succeeded = after(&mut progress, elected(7), HookOutcome::Succeeded);
         assert_eq!(succeeded, Readiness::Ready);
@@ -100,7 +129,7 @@ mod tests {
         let mut progress = Progress::default();
         after(&mut progress, elected(7), HookOutcome::Succeeded);
         let reaffirmed = HookRun { event: HookEvent::Reaffirmed, ..elected(8) };
-        progress.note_started(&reaffirmed, true);
+        progress.note_started(&reaffirmed, None);
         assert_eq!(progress.readiness(true), Readiness::Ready);
         let failed = after(&mut progress, reaffirmed, HookOutcome::Failed);
         assert_eq!(failed, Readiness::HookFailed);
@@ -110,7 +139,25 @@ mod tests {
     fn fenced_hook_has_not_taken_over() {
         let mut progress = Progress::default();
         after(&mut progress, elected(7), HookOutcome::Succeeded);
-        progress.note_fenced();
+        let not_run = HookFinished::not_run(Duration::ZERO);
+        progress.note_fenced(&not_run);
+        assert!(progress.fence().is_some_and(|run| !run.succeeded && run.exit.is_none()));
+        assert_eq!(progress.readiness(true), Readiness::Ready);
+        let succeeded = HookOutcome::Succeeded;
+        progress.note_fenced(&HookFinished { outcome: succeeded, exit: Some(0), ..not_run });
+        assert!(progress.fence().is_some_and(|run| run.succeeded));
         assert_eq!(progress.readiness(true), Readiness::HookPending);
+    }
+
+    #[test]
+    fn failed_run_for_elected_stays_in_the_report() {
+        let mut progress = Progress::default();
+        after(&mut progress, elected(7), HookOutcome::Failed);
+        after(&mut progress, demoted(7), HookOutcome::Failed);
+        let report = progress.report();
+        assert_eq!(report.elected_failures, 1);
+        assert!(report.last_elected_failure.is_some_and(|run| !run.succeeded));
+        after(&mut progress, elected(8), HookOutcome::Succeeded);
+        assert_eq!(progress.report().elected_failures, 1);
     }
 }

@@ -22,6 +22,12 @@ pub const TAG_LEN: usize = 16;
 /// Most keys in a [`Keyring`]. Changing keys needs two; a forged datagram costs one HMAC for each.
 pub const KEYS_MAX: usize = 8;
 
+/// What a key is applied to for its fingerprint. No datagram begins like this, whatever its source.
+const FINGERPRINT: &[u8] = b"fingerprint of a lanelect key";
+
+/// Bytes of a fingerprint: two keys that differ hardly ever share one.
+const FINGERPRINT_LEN: usize = 4;
+
 /// One shared key. Wiped from memory when dropped, and never printed by `Debug`.
 #[derive(Clone)]
 pub struct Key([u8; KEY_LEN]);
@@ -155,6 +161,13 @@ impl Keyring {
         self.mode
     }
 
+    /// A short hash of the key that signs, in hexadecimal digits: for people who compare hosts. It
+    /// is an HMAC of a fixed text, and shows nothing of the key.
+    pub fn fingerprint(&self) -> String {
+        let hashed = self.signing.clone().chain_update(FINGERPRINT).finalize().into_bytes();
+        hashed.iter().take(FINGERPRINT_LEN).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// The tag that proves that a holder of the first key sent `bytes` from `source`.
     pub fn tag(&self, source: IpAddr, bytes: &[u8]) -> [u8; TAG_LEN] {
         let hashed = self.signing.clone().chain_update(octets(source)).chain_update(bytes);
@@ -215,6 +228,16 @@ mod tests {
     fn ring(fills: &[u8]) -> Keyring {
         let text: Vec<_> = fills.iter().map(|&fill| key(fill).to_hex().to_string()).collect();
         Keyring::parse(&text.join("\n")).unwrap()
+    }
+
+    #[test]
+    fn fingerprint_depends_on_the_key_that_signs_alone() {
+        let (one, two) = (Key::new([1; KEY_LEN]), Key::new([2; KEY_LEN]));
+        let fingerprint =
+            |signing: &Key, others: &[Key]| Keyring::new(signing, others).unwrap().fingerprint();
+        assert_eq!(fingerprint(&one, &[]).len(), 8);
+        assert_eq!(fingerprint(&one, &[]), fingerprint(&one, std::slice::from_ref(&two)));
+        assert_ne!(fingerprint(&one, &[]), fingerprint(&two, &[]));
     }
 
     #[test]

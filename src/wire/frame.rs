@@ -107,6 +107,11 @@ impl Codec {
         Ok(Mark { at: MARK_AT, bytes })
     }
 
+    /// The keys.
+    pub const fn keyring(&self) -> Option<&Keyring> {
+        self.keyring.as_ref()
+    }
+
     /// Replaces the keys.
     pub fn set_keyring(&mut self, keyring: Option<Keyring>) {
         self.keyring = keyring;

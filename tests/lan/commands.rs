@@ -176,6 +176,9 @@ fn status_tells_what_hooks_rely_on() {
         assert_eq!(status["leader"]["node_id"], "h1");
         assert_eq!(status["leader"]["address"], "10.77.0.1");
         assert_eq!(status["mode"], "available");
+        assert_eq!(status["multicast"], "239.255.76.69:7669");
+        assert_eq!(status["hook"]["output"], "the log of the daemon");
+        assert!(status["key_fingerprint"].is_null() && status["fence"].is_null());
         assert!(status["quorum"].is_null());
         assert_eq!(status["hook"]["last_event"], "started");
         assert_eq!(status["hook"]["last_exit"], 0);

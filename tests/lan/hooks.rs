@@ -32,6 +32,11 @@ fn a_host_whose_hook_fails_for_elected_gives_up() {
         h2.start("");
         lan.wait_for_leader(h2);
         assert!(h1.hooks().contains(&"demoted hook-failed".to_owned()), "{:?}", h1.hooks());
+        let status = h1.status();
+        assert_eq!(status["hook"]["last_event"], "demoted");
+        assert_eq!(status["hook"]["elected_failures"], 1);
+        assert_eq!(status["hook"]["last_elected_failure"]["exit"], 1);
+        assert!(status["holdoff_ms"].as_u64().is_some_and(|left| left <= 300_000), "{status}");
     });
 }
 

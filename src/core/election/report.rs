@@ -8,6 +8,7 @@ use crate::core::status::{
     Headline, Ineligible, LeaderStatus, MemberState, MemberStatus, QuorumStatus, Status,
     VoterStanding, VoterStatus,
 };
+use crate::core::timers::Timer;
 use crate::time::Time;
 use crate::types::NodeId;
 
@@ -31,6 +32,8 @@ impl Election {
             health: self.health(),
             term,
             leader,
+            previous_leader: self.outbox.previous_leader,
+            holdoff: self.timers.get(Timer::HoldoffEnd).map(|end| end.since(now)),
             since: now.since(self.outbox.since),
             handing_over: match self.state {
                 State::HandingOver { reason, .. } => Some(reason),

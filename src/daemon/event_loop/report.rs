@@ -12,6 +12,7 @@ use crate::core::status::{QuorumStatus, VoterStanding, VoterStatus};
 use crate::os::clock;
 use crate::time::Time;
 use crate::types::Role;
+use crate::wire::auth::Keyring;
 
 impl Daemon {
     /// The status, after the election has processed the current time. Creating it takes a while. If
@@ -61,21 +62,26 @@ impl Daemon {
             ready: self.hooks.progress().readiness(status.role == Role::Leader) == Readiness::Ready,
             eligible: status.ineligible.is_none(),
             ineligible_reason: status.ineligible,
+            holdoff_ms: status.holdoff.map(millis),
             handing_over: status.handing_over,
             term: status.term,
             leader,
+            previous_leader: status.previous_leader,
             mode: self.config.election.mode(),
             quorum: status.quorum.map(quorum),
             since_ms: millis(status.since),
             uptime_ms: millis(now.since(self.started_at)),
             members: members.collect(),
+            multicast: Some(self.config.multicast),
             interfaces: self.transport.reports(),
             hook: HookReport {
                 overdue_term: self.election.overdue_term(),
                 ..self.hooks.report().clone()
             },
+            fence: self.hooks.progress().fence(),
             check: self.check_report(),
             key_mode: self.config.election.key_mode,
+            key_fingerprint: self.codec.keyring().map(Keyring::fingerprint),
             state_failure: self.writer.failure().map(str::to_owned),
             config: self.not_applied.clone(),
             counters: self.counters(),
