@@ -382,7 +382,11 @@ fn flag(setting: &'static Setting) -> Arg {
         Kind::Text => flag.value_name("TEXT").value_parser(text()),
         Kind::Path => flag.value_name("PATH").value_parser(text()),
         Kind::Duration => flag.value_name("DURATION").value_parser(text()),
-        Kind::Names => flag.value_name("NAME").value_parser(text()).action(ArgAction::Append),
+        Kind::Names => flag
+            .value_name("NAME")
+            .value_parser(text())
+            .value_delimiter(',')
+            .action(ArgAction::Append),
         Kind::Boolean => {
             flag.value_name("BOOLEAN").value_parser(BoolValueParser::new().map(Value::from))
         }
@@ -437,11 +441,14 @@ mod tests {
     }
 
     #[test]
-    fn voters_are_flags_that_are_repeated() {
-        let line = ["--node-id=a", "--mode=quorum", "--voters=b", "--voters=a", "--voters=c"];
-        let config = source(&line).load().unwrap();
-        let voters = config.election.quorum.unwrap().voters;
-        assert_eq!(voters.ids(), ["a", "b", "c"].map(|id| id.parse().unwrap()));
+    fn names_are_flags_that_are_repeated_or_have_commas() {
+        for names in [&["--voters=b", "--voters=a", "--voters=c"][..], &["--voters", "b,a,c"]] {
+            let line = [&["--node-id=a", "--mode=quorum", "--interface=x,y"], names].concat();
+            let config = source(&line).load().unwrap();
+            let voters = config.election.quorum.unwrap().voters;
+            assert_eq!(voters.ids(), ["a", "b", "c"].map(|id| id.parse().unwrap()));
+            assert_eq!(config.interfaces, ["x", "y"]);
+        }
     }
 
     #[test]

@@ -209,8 +209,8 @@ fn config(notes: &mut Notes, config: &ConfigReport) {
     }
 }
 
-/// With several interfaces each datagram arrives several times, and repeated ones are normal. So are
-/// datagrams of other groups that share address and port: only the JSON status counts them.
+/// With several interfaces each datagram arrives several times, and repeated ones are normal. So
+/// are datagrams of other groups that share address and port: only the JSON status counts them.
 fn rejected(report: &StatusReport) -> Option<String> {
     let rejected = &report.counters.rejected;
     let replayed = if report.interfaces.len() > 1 { 0 } else { rejected.replayed };

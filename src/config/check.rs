@@ -204,6 +204,7 @@ impl Checker<'_> {
     ) -> Option<T> {
         self.read(key, |value| {
             let names = match value {
+                Value::String(name) if name.contains(',') => return Err(one_name(name)),
                 Value::String(name) => Some(vec![name.clone()]),
                 Value::Array(names) => {
                     names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
@@ -343,6 +344,12 @@ const fn secs(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
+/// The error for names that are written as one string.
+fn one_name(text: &str) -> String {
+    let names: Vec<_> = text.split(',').map(str::trim).collect();
+    format!("{text:?} is a single name; write an array: {names:?}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,6 +383,13 @@ mod tests {
         assert_eq!((config.check, config.election.check), (None, None));
         assert_eq!((config.check_interval, config.check_timeout), (secs(1), secs(1)));
         assert_eq!(config.check_thresholds, Thresholds { fall: 3, rise: 2 });
+    }
+
+    #[test]
+    fn names_in_one_string_are_rejected_with_the_array() {
+        let problems = load("interface = \"eth0, eth1\"").unwrap_err();
+        let advice = r#""eth0, eth1" is a single name; write an array: ["eth0", "eth1"]"#;
+        assert_eq!(problems.iter().map(|problem| &*problem.message).collect::<Vec<_>>(), [advice]);
     }
 
     #[test]

@@ -54,9 +54,9 @@ pub const SETTINGS: &[Setting] = settings! {
         "Whether this node may lead; false: it only follows, and votes if it is one of the voters \
          [default: true]";
     "interface" "interface" Names
-        "Network interface to send and receive on; repeat the flag for each, at most 16. A \
-         datagram that arrives on several counts once [default: the interface of the kernel's \
-         route]";
+        "Network interface to send and receive on; repeat the flag for each, or separate them by \
+         commas, at most 16. A datagram that arrives on several counts once [default: the \
+         interface of the kernel's route]";
     "multicast" "multicast" Text
         "Multicast address and port, the same on every node: 239.255.76.69:7669 or \
          [ff02::4c45]:7669 [default: 239.255.76.69:7669]";
@@ -86,8 +86,9 @@ pub const SETTINGS: &[Setting] = settings! {
          network; \"quorum\": never two leaders, and none without a majority of the voters \
          [default: available]";
     "voters" "voters" Names
-        "The node_id of every voter, the same on every node; repeat the flag for each, at most 31. \
-         Nodes that are not voters only follow [required in quorum mode]";
+        "The node_id of every voter, the same on every node; repeat the flag for each, or separate \
+         them by commas, at most 31. Nodes that are not voters only follow [required in \
+         quorum mode]";
     "min_candidates" "min-candidates" Integer
         "Minimum number of visible candidates, this node included, 1 to 1000; with fewer, no node \
          leads (available mode) [default: 1]";
