@@ -1,4 +1,5 @@
-//! The log on stderr: `<priority>message` for the journal, `level message` for people.
+//! The log on stderr: `<priority>message` for the journal, `level message` for people, and on a
+//! terminal `time level message`.
 //!
 //! Logging never blocks. A thread writes the lines from `queue`; a stderr that is not read cannot
 //! stop an election.
@@ -6,7 +7,7 @@
 mod queue;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::panic;
@@ -17,7 +18,8 @@ use env_logger::{Builder, Target};
 use log::Level;
 
 use self::queue::Queue;
-use crate::printable::printable;
+use crate::os::clock;
+use crate::printable::{printable, time_of_day};
 
 /// Variables with the log filter, such as `debug` or `info,lanelect::daemon=trace`. The first one
 /// that is set is used.
@@ -29,19 +31,42 @@ pub const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 /// The log queue of this process.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
+/// How a line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With a priority; the journal adds the time.
+    Journal,
+    /// With the level. A supervisor that collects the lines adds the time.
+    File,
+    /// With the time and the level.
+    Terminal,
+}
+
+impl Form {
+    fn of_stderr() -> Self {
+        if goes_to_journal() {
+            Form::Journal
+        } else if io::stderr().is_terminal() {
+            Form::Terminal
+        } else {
+            Form::File
+        }
+    }
+}
+
 /// Starts logging to stderr. A second call changes nothing.
 ///
 /// The lines of a process that ends are lost unless it calls [`flush`] first.
 pub fn init() {
     let filters = FILTER_VARIABLES.iter().find_map(|name| std::env::var(name).ok());
-    let journal = goes_to_journal();
+    let form = Form::of_stderr();
     let mut builder = Builder::new();
     builder.parse_filters(filters.as_deref().unwrap_or("info"));
     builder.format(move |out, record| {
-        write_message(out, record.level(), &record.args().to_string(), journal)
+        write_message(out, record.level(), &record.args().to_string(), form)
     });
     // If the system provides no thread, the logging thread writes the line itself.
-    if let Ok(queue) = Queue::start(io::stderr(), move |count| lines_lost(count, journal)) {
+    if let Ok(queue) = Queue::start(io::stderr(), move |count| lines_lost(count, form)) {
         let queue = QUEUE.get_or_init(|| queue);
         builder.target(Target::Pipe(Box::new(queue.clone())));
     }
@@ -68,11 +93,11 @@ fn flush_before_panics() {
 }
 
 /// The line that reports how many lines were dropped.
-fn lines_lost(count: u64, journal: bool) -> Vec<u8> {
+fn lines_lost(count: u64, form: Form) -> Vec<u8> {
     let mut line = Vec::new();
     let text = format!("{count} log lines were dropped: stderr was not read in time");
     // Writing to a vector cannot fail.
-    let _ = write_message(&mut line, Level::Warn, &text, journal);
+    let _ = write_message(&mut line, Level::Warn, &text, form);
     line
 }
 
@@ -82,19 +107,15 @@ pub fn goes_to_journal() -> bool {
 }
 
 /// Every line has the prefix: each is a message for the journal.
-fn write_message(
-    out: &mut impl Write,
-    level: Level,
-    message: &str,
-    journal: bool,
-) -> io::Result<()> {
+fn write_message(out: &mut impl Write, level: Level, message: &str, form: Form) -> io::Result<()> {
+    let word = level.as_str().to_ascii_lowercase();
+    let prefix = match form {
+        Form::Journal => format!("<{}>", priority(level)),
+        Form::File => format!("{word:<5} "),
+        Form::Terminal => format!("{} {word:<5} ", time_of_day(clock::wall_ms())),
+    };
     for line in message.lines().map(printable) {
-        if journal {
-            writeln!(out, "<{}>{line}", priority(level))?;
-        } else {
-            let level = level.as_str().to_ascii_lowercase();
-            writeln!(out, "{level:<5} {line}")?;
-        }
+        writeln!(out, "{prefix}{line}")?;
     }
     Ok(())
 }
@@ -122,23 +143,30 @@ fn is_stderr(stream: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn written(level: Level, message: &str, journal: bool) -> String {
+    fn written(level: Level, message: &str, form: Form) -> String {
         let mut out = Vec::new();
-        write_message(&mut out, level, message, journal).unwrap();
+        write_message(&mut out, level, message, form).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn the_journal_gets_a_priority_on_every_line_and_people_the_level() {
-        assert_eq!(written(Level::Warn, "a\nb", true), "<4>a\n<4>b\n");
-        assert_eq!(written(Level::Info, "a", false), "info  a\n");
+        assert_eq!(written(Level::Warn, "a\nb", Form::Journal), "<4>a\n<4>b\n");
+        assert_eq!(written(Level::Info, "a", Form::File), "info  a\n");
+    }
+
+    #[test]
+    fn lines_on_a_terminal_have_the_time() {
+        let line = written(Level::Info, "a", Form::Terminal);
+        assert_eq!(line.len(), "09:41:07.212Z info  a\n".len(), "{line}");
+        assert!(line.ends_with("Z info  a\n"), "{line}");
     }
 
     #[test]
     fn control_characters_are_escaped() {
         for (message, line) in [("a\u{1b}[2Jb", r"a\u001b[2Jb"), ("a\rb", r"a\u000db")] {
-            assert_eq!(written(Level::Warn, message, false), format!("warn  {line}\n"));
-            assert_eq!(written(Level::Warn, message, true), format!("<4>{line}\n"));
+            assert_eq!(written(Level::Warn, message, Form::File), format!("warn  {line}\n"));
+            assert_eq!(written(Level::Warn, message, Form::Journal), format!("<4>{line}\n"));
         }
     }
 

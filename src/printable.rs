@@ -1,4 +1,4 @@
-//! Escapes untrusted text for a terminal and a log.
+//! Text for a terminal and a log: escapes untrusted text, and writes times.
 //!
 //! Node ids and group names are validated on input. Other untrusted text is in errors about a
 //! peer's data, in answers over a socket, and in paths. Its control characters could move the
@@ -27,6 +27,14 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     shown.into()
+}
+
+/// The time of day in UTC, with milliseconds.
+pub fn time_of_day(since_1970_ms: u64) -> String {
+    let (seconds, millis) = (since_1970_ms / 1000, since_1970_ms % 1000);
+    let (minutes, second) = (seconds / 60, seconds % 60);
+    let (hour, minute) = (minutes / 60 % 24, minutes % 60);
+    format!("{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 fn is_hidden(c: char) -> bool {
@@ -58,5 +66,13 @@ mod tests {
         let shown = printable(&json);
         assert!(!shown.contains(is_hidden), "{shown}");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
+
+    #[test]
+    fn a_time_of_day_is_in_utc_and_never_out_of_range() {
+        assert_eq!(time_of_day(0), "00:00:00.000Z");
+        assert_eq!(time_of_day(86_399_999), "23:59:59.999Z");
+        assert_eq!(time_of_day(86_400_000), "00:00:00.000Z");
+        assert_eq!(time_of_day(u64::MAX), "14:25:51.615Z");
     }
 }

@@ -40,7 +40,8 @@ const MAY_USE: [(&str, &[&str]); 17] = [
         ],
     ),
     ("printable", &["types"]),
-    ("logging", &["printable"]),
+    // Lines on a terminal have the time.
+    ("logging", &["printable", "os"]),
     // The service manager is told who leads.
     ("os", &["types", "time", "core::status"]),
     // What hooks print goes where the log goes. A report of theirs is a part of the status.

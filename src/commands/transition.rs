@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::control_api::Transition;
+use crate::printable::time_of_day;
 use crate::types::Role;
 
 /// The transition as one line with its line feed. The time is the time of day in UTC:
@@ -43,14 +44,6 @@ const END_OF_9999_MS: u64 = 253_402_300_799_000;
 pub(super) fn date_and_time(since_1970_ms: u64) -> String {
     let time = UNIX_EPOCH + Duration::from_millis(since_1970_ms.min(END_OF_9999_MS));
     humantime::format_rfc3339_seconds(time).to_string().replace('T', " ")
-}
-
-/// The time of day in UTC, with milliseconds.
-fn time_of_day(since_1970_ms: u64) -> String {
-    let (seconds, millis) = (since_1970_ms / 1000, since_1970_ms % 1000);
-    let (minutes, second) = (seconds / 60, seconds % 60);
-    let (hour, minute) = (minutes / 60 % 24, minutes % 60);
-    format!("{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 #[cfg(test)]
@@ -111,13 +104,5 @@ mod tests {
             line((Starting, "web0"), (Follower, "web0"), None),
             "09:41:07.212Z  follower   term 8  web0 leads\n"
         );
-    }
-
-    #[test]
-    fn a_time_of_day_is_in_utc_and_never_out_of_range() {
-        assert_eq!(time_of_day(0), "00:00:00.000Z");
-        assert_eq!(time_of_day(86_399_999), "23:59:59.999Z");
-        assert_eq!(time_of_day(86_400_000), "00:00:00.000Z");
-        assert_eq!(time_of_day(u64::MAX), "14:25:51.615Z");
     }
 }
