@@ -22,12 +22,21 @@ pub const REQUEST_MAX: usize = 1024;
 /// Longest response line that a client accepts, in bytes: room for a status with every member.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
+/// The group that is meant if none is named.
+pub const DEFAULT_GROUP: &str = "default";
+
 /// Where control sockets are by default, one for each group.
 const SOCKET_DIR: &str = "/run/lanelect";
 
 /// The control socket of a group whose `socket` is not set.
 pub fn default_socket(group: &GroupName) -> PathBuf {
     Path::new(SOCKET_DIR).join(format!("{group}.sock"))
+}
+
+/// The group whose default socket this is; none if it is another path.
+pub fn group_of_socket(socket: &Path) -> Option<GroupName> {
+    let name = socket.file_name()?.to_str()?.strip_suffix(".sock")?;
+    name.parse().ok().filter(|group| default_socket(group) == socket)
 }
 
 /// What a client asks.

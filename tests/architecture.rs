@@ -20,7 +20,14 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     // Who votes is a setting whose rules are the core's.
     (
         "config",
-        &["types", "core::params", "core::quorum", "wire::auth", "control_api::default_socket"],
+        &[
+            "types",
+            "core::params",
+            "core::quorum",
+            "wire::auth",
+            "control_api::DEFAULT_GROUP",
+            "control_api::default_socket",
+        ],
     ),
     // Of the settings, the mode is what a status tells.
     ("control_api", &["types", "core::hook", "core::params::Mode", "core::status"]),

@@ -6,7 +6,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::TIMEOUT;
-use crate::control_api::{Refusal, RefusalKind};
+use crate::control_api::{Refusal, RefusalKind, group_of_socket};
+use crate::types::GroupName;
 
 /// Maximum number of other sockets that the error for a missing socket names.
 const NEIGHBOURS_MAX: usize = 8;
@@ -23,9 +24,12 @@ const ENTRIES_MAX: usize = 1000;
 pub enum ClientError {
     /// There is no socket.
     #[error(
-        "cannot reach the daemon at {socket}: there is no such socket; start the daemon \
-         (`systemctl start lanelect@GROUP`, or `lanelect run` in the foreground){}",
-        list(.others)
+        "cannot reach the daemon at {socket}: there is no such socket; start the daemon{start}{near}",
+        start = by_unit(.socket, |group| format!(
+            " (`systemctl start lanelect@{group}`, or \
+             `lanelect run --config /etc/lanelect/{group}.toml` in the foreground)"
+        )),
+        near = list(.others)
     )]
     Missing {
         /// The socket that was asked for.
@@ -41,9 +45,11 @@ pub enum ClientError {
     NotASocket(PathBuf),
     /// No process listens on the socket.
     #[error(
-        "cannot reach the daemon at {0}: it died and left its socket; start it again \
-         (`systemctl start lanelect@GROUP`), and see its log for the cause \
-         (`journalctl -u lanelect@GROUP`)"
+        "cannot reach the daemon at {path}: it died and left its socket; start it again{start}, and see \
+         its log for the cause{log}",
+        path = .0.display(),
+        start = by_unit(.0, |group| format!(" (`systemctl start lanelect@{group}`)")),
+        log = by_unit(.0, |group| format!(" (`journalctl -u lanelect@{group}`)"))
     )]
     Stale(PathBuf),
     /// This user has no permission for the socket or its directory.
@@ -54,9 +60,11 @@ pub enum ClientError {
     NotPermitted(PathBuf),
     /// No answer within [`TIMEOUT`].
     #[error(
-        "the daemon at {0} did not answer within {seconds} s: it is stopped, hangs or is \
-         overloaded; check it with `systemctl status lanelect@GROUP`, and restart it if that lasts",
-        seconds = TIMEOUT.as_secs()
+        "the daemon at {path} did not answer within {seconds} s: it is stopped, hangs or is \
+         overloaded; check it{unit}, and restart it if that lasts",
+        path = .0.display(),
+        seconds = TIMEOUT.as_secs(),
+        unit = by_unit(.0, |group| format!(" with `systemctl status lanelect@{group}`"))
     )]
     TimedOut(PathBuf),
     /// The daemon closed the connection before the answer was complete.
@@ -151,6 +159,11 @@ impl ClientError {
         let socket = socket.to_owned();
         ClientError::Incomprehensible { socket, daemon, what: what.to_string() }
     }
+}
+
+/// The commands for the unit of the daemon at this socket; nothing where it may have no unit.
+fn by_unit(socket: &Path, commands: impl FnOnce(GroupName) -> String) -> String {
+    group_of_socket(socket).map_or(String::new(), commands)
 }
 
 /// The end of a message, with the sockets that exist.

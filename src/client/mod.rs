@@ -40,7 +40,8 @@ use socket2::{Domain, SockAddr, Socket, Type};
 pub use error::ClientError;
 
 use crate::control_api::{
-    Done, RESPONSE_MAX, Readiness, Request, Response, StatusReport, Transition, default_socket,
+    DEFAULT_GROUP, Done, RESPONSE_MAX, Readiness, Request, Response, StatusReport, Transition,
+    default_socket, group_of_socket,
 };
 use crate::types::GroupName;
 
@@ -67,6 +68,15 @@ impl Target {
     /// The socket's path.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// What a command needs to reach this daemon: nothing, ` --group NAME` or ` --socket PATH`.
+    pub fn options(&self) -> String {
+        match group_of_socket(&self.socket) {
+            Some(group) if group.as_str() == DEFAULT_GROUP => String::new(),
+            Some(group) => format!(" --group {}", quoted(group.as_str())),
+            None => format!(" --socket {}", quoted(&self.socket.to_string_lossy())),
+        }
     }
 
     /// Who leads, since when, and who the members are. Waits for at most [`TIMEOUT`] at a time.
@@ -229,6 +239,15 @@ impl Conversation {
     }
 }
 
+/// The text as one word for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-@:+,=%".contains(c);
+    match text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// Connects within [`TIMEOUT`], which then limits each read and write: the write time-out of a Unix
 /// socket also limits `connect`.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
@@ -238,4 +257,19 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.connect(&address)?;
     Ok(stream.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_reach_the_same_daemon() {
+        let options = |socket: &str| Target::at(socket).options();
+        assert_eq!(options("/run/lanelect/default.sock"), "");
+        assert_eq!(options("/run/lanelect/web.sock"), " --group web");
+        assert_eq!(options("/run/lanelect/a b.sock"), " --socket '/run/lanelect/a b.sock'");
+        assert_eq!(options("/tmp/it's.sock"), r" --socket '/tmp/it'\''s.sock'");
+        assert_eq!(options("/tmp/web.sock"), " --socket /tmp/web.sock");
+    }
 }

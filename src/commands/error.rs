@@ -16,8 +16,13 @@ pub enum CommandError {
     #[error("this node leads, but is not ready: its hook has not succeeded for elected yet")]
     HookPending,
     /// This node leads, but its hook could not take over.
-    #[error("this node leads, but is not ready: its hook failed; `lanelect status` shows the run")]
-    HookFailed,
+    #[error(
+        "this node leads, but is not ready: its hook failed; `lanelect status{options}` shows the run"
+    )]
+    HookFailed {
+        /// What reaches the daemon.
+        options: String,
+    },
     /// What the command waited for did not happen.
     #[error("{0}")]
     Incomplete(String),
@@ -37,7 +42,7 @@ impl CommandError {
                 ..
             }))
             | CommandError::HookPending
-            | CommandError::HookFailed => Exit::NotLeader,
+            | CommandError::HookFailed { .. } => Exit::NotLeader,
             CommandError::Incomplete(_) => Exit::Incomplete,
             _ => Exit::NoAnswer,
         }

@@ -43,7 +43,7 @@ pub fn status(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit,
     let report = target.status()?;
     let text = match json {
         true => serde_json::to_string(&report).map_err(io::Error::from)? + "\n",
-        false => render(&report),
+        false => render(&report, target),
     };
     finish(out, &text)
 }
@@ -67,7 +67,7 @@ pub fn is_ready(target: &Target) -> Result<Exit, CommandError> {
         Readiness::Ready => Ok(Exit::Success),
         Readiness::NotLeader => Ok(Exit::NotLeader),
         Readiness::HookPending => Err(CommandError::HookPending),
-        Readiness::HookFailed => Err(CommandError::HookFailed),
+        Readiness::HookFailed => Err(CommandError::HookFailed { options: target.options() }),
     }
 }
 
@@ -119,16 +119,17 @@ pub fn yield_leadership(
 /// [`CommandError`] where that was not done.
 pub fn maintenance(target: &Target, on: bool, out: &mut impl Write) -> Result<Exit, CommandError> {
     let text = match target.ask(Request::Maintenance { on })? {
-        Response::Ok(Done::MaintenanceOn) if on => {
+        Response::Ok(Done::MaintenanceOn) if on => format!(
             "maintenance is on: this node is not eligible to lead until \
-             `lanelect maintenance off`\n"
-        }
+             `lanelect maintenance off{}`\n",
+            target.options()
+        ),
         Response::Ok(Done::MaintenanceOff) if !on => {
-            "maintenance is off: this node takes part in elections\n"
+            "maintenance is off: this node takes part in elections\n".to_owned()
         }
         other => return Err(target.unexpected(&other).into()),
     };
-    finish(out, text)
+    finish(out, &text)
 }
 
 /// Prints the whole answer of a command.

@@ -3,13 +3,14 @@
 mod quorum;
 mod runs;
 
+use crate::client::Target;
 use crate::control_api::{CheckReport, ConfigReport, InterfaceReport, MemberReport, StatusReport};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{KeyMode, NodeId, Role};
 
 /// The status as text that ends with a line feed. Besides the members, only problems get a line,
-/// and the mode, hook and check. `*` marks this node.
+/// and the mode, hook, check and key. `*` marks this node. The commands in it reach `target`.
 ///
 /// ```text
 /// web1: follower of web0 (10.0.0.10) for 1 min 23 s, term 7, group default at 239.255.76.69:7669
@@ -22,8 +23,9 @@ use crate::types::{KeyMode, NodeId, Role};
 /// hook  started, exit 0, 3 ms
 /// mode  available: each side of a network partition has a leader
 /// ```
-pub fn render(report: &StatusReport) -> String {
-    format!("{}\n\n{}\n{}", headline(report), members(report), notes(report))
+pub fn render(report: &StatusReport, target: &Target) -> String {
+    let notes = notes(report, &target.options());
+    format!("{}\n\n{}\n{notes}", headline(report), members(report))
 }
 
 fn headline(report: &StatusReport) -> String {
@@ -132,11 +134,11 @@ fn keys(report: &StatusReport) -> Option<String> {
 /// Lines, each with a label and a text.
 type Notes = Vec<(&'static str, String)>;
 
-fn notes(report: &StatusReport) -> String {
+fn notes(report: &StatusReport, options: &str) -> String {
     let mut notes = Notes::new();
     if let Some(reason) = report.ineligible_reason {
         let left = report.holdoff_ms.map(|ms| format!(", {} left", short(ms)));
-        notes.push(("not eligible", ineligible(reason).to_owned() + &left.unwrap_or_default()));
+        notes.push(("not eligible", ineligible(reason, options) + &left.unwrap_or_default()));
     }
     if let Some(reason) = report.handing_over {
         notes.push(("handing over", format!("this node gives up its leadership ({reason})")));
@@ -162,12 +164,15 @@ fn notes(report: &StatusReport) -> String {
     notes.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
 }
 
-pub(super) fn ineligible(reason: Ineligible) -> &'static str {
-    match reason {
+/// Why a node is not eligible. `options` are what reaches its daemon.
+pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
+    let text = match reason {
         Ineligible::Observer => "observer: candidate = false",
         Ineligible::StaticFollower => "static_role = \"follower\"",
         Ineligible::Stopping => "the daemon is stopping",
-        Ineligible::Maintenance => "maintenance is on, until `lanelect maintenance off`",
+        Ineligible::Maintenance => {
+            return format!("maintenance is on, until `lanelect maintenance off{options}`");
+        }
         Ineligible::InterfaceDown => "no interface can reach the group",
         Ineligible::NoHookRunner => {
             "the hook-runner has not confirmed the configuration of this node; see the log"
@@ -183,7 +188,8 @@ pub(super) fn ineligible(reason: Ineligible) -> &'static str {
             "it has no saved votes (first start, or lost state); voter recovery is not finished"
         }
         Ineligible::TooFewCandidates => "fewer than min_candidates candidates are visible",
-    }
+    };
+    text.to_owned()
 }
 
 fn interface(interface: &InterfaceReport) -> Option<String> {
@@ -315,6 +321,11 @@ pub(super) mod tests {
     use crate::control_api::{Counters, HookReport, LeaderReport, Rejected};
     use crate::core::hook::{HookEvent, Reason};
     use crate::types::{Priority, Term};
+
+    /// The status of the daemon of the default group.
+    pub(in crate::commands) fn render(report: &StatusReport) -> String {
+        super::render(report, &Target::of_group(&report.group))
+    }
 
     fn member(id: &str, address: Option<&str>, role: Role) -> MemberReport {
         MemberReport {
@@ -540,6 +551,14 @@ web1: starting, no leader known, for 1 min 23 s, term 7, group default at 239.25
 mode  available: each side of a network partition has a leader
 "
         );
+    }
+
+    #[test]
+    fn commands_reach_the_daemon_that_was_asked() {
+        let report =
+            StatusReport { ineligible_reason: Some(Ineligible::Maintenance), ..follower() };
+        let text = super::render(&report, &Target::at("/run/lanelect/web.sock"));
+        assert!(text.contains("until `lanelect maintenance off --group web`\n"), "{text}");
     }
 
     #[test]

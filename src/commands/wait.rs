@@ -54,7 +54,11 @@ pub fn await_maintenance(
     limit: Duration,
     out: &mut impl Write,
 ) -> Result<Exit, CommandError> {
-    wait(target, limit, out, if on { release } else { return_to_service })
+    let options = target.options();
+    wait(target, limit, out, |report| match on {
+        true => release(report),
+        false => return_to_service(report, &options),
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a command waits for a daemon and for nothing else")]
@@ -123,11 +127,12 @@ fn release(report: &StatusReport) -> Progress {
 }
 
 /// Whether this node may lead again.
-fn return_to_service(report: &StatusReport) -> Progress {
+fn return_to_service(report: &StatusReport, options: &str) -> Progress {
     let Some(reason) = report.ineligible_reason else {
         return Progress::Done("this node is eligible to lead".to_owned());
     };
-    let why = format!("this node is not eligible to lead: {}", super::status::ineligible(reason));
+    let why = super::status::ineligible(reason, options);
+    let why = format!("this node is not eligible to lead: {why}");
     match reason {
         Ineligible::Observer
         | Ineligible::NotVoter
@@ -186,10 +191,10 @@ mod tests {
     #[test]
     fn node_is_back_in_service_when_it_is_eligible() {
         let mut report = follower();
-        assert!(matches!(return_to_service(&report), Progress::Done(_)));
+        assert!(matches!(return_to_service(&report, ""), Progress::Done(_)));
         report.ineligible_reason = Some(Ineligible::CheckPending);
-        assert!(missing(&return_to_service(&report), "no result yet"));
+        assert!(missing(&return_to_service(&report, ""), "no result yet"));
         report.ineligible_reason = Some(Ineligible::Observer);
-        assert!(matches!(return_to_service(&report), Progress::Failed(_)));
+        assert!(matches!(return_to_service(&report, ""), Progress::Failed(_)));
     }
 }

@@ -26,6 +26,7 @@ mod trust;
 mod values;
 mod warnings;
 
+pub use crate::control_api::DEFAULT_GROUP;
 pub use crate::control_api::default_socket;
 pub use duration::parse as parse_duration;
 pub use error::{ConfigError, Place, Problem};
@@ -36,9 +37,6 @@ pub use values::{INTERFACES_MAX, group as parse_group};
 
 /// Longest config file, in bytes. The longest sensible one, with comments, is a tenth of that.
 pub const CONFIG_MAX: usize = 64 * 1024;
-
-/// The default group.
-pub const DEFAULT_GROUP: &str = "default";
 
 /// A checked configuration: every value is in its bounds and contradicts no other.
 #[derive(Debug, Clone, PartialEq, Eq)]

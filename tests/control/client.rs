@@ -84,7 +84,10 @@ fn each_command_gets_its_answer() {
     let daemon = Background::start(&socket);
     let target = Target::at(&socket);
 
-    assert_eq!(printed(|out| commands::status(&target, false, out)), commands::render(&report()));
+    assert_eq!(
+        printed(|out| commands::status(&target, false, out)),
+        commands::render(&report(), &target)
+    );
     daemon.has_answered(Request::Status);
     let json = printed(|out| commands::status(&target, true, out));
     daemon.has_answered(Request::Status);
@@ -139,6 +142,15 @@ fn program_gets_typed_answers() {
 fn group_without_a_socket_of_its_own_is_found_in_run() {
     let target = Target::of_group(&"web".parse().unwrap());
     assert_eq!(target.socket(), Path::new("/run/lanelect/web.sock"));
+}
+
+#[test]
+fn error_names_the_unit_of_the_group_and_no_unit_for_another_socket() {
+    let asked = |target: Target| target.is_leader().unwrap_err().to_string();
+    let error = asked(Target::of_group(&"no-such-group".parse().unwrap()));
+    assert!(error.contains("`systemctl start lanelect@no-such-group`"), "{error}");
+    let error = asked(Target::at("/no/such/directory/x.sock"));
+    assert!(error.contains("start the daemon") && !error.contains("systemctl"), "{error}");
 }
 
 #[test]
@@ -332,7 +344,7 @@ fn an_answer_with_fields_of_a_later_version_is_understood() {
     let daemon = fake(&socket, format!("{status}\n"));
     let text = printed(|out| commands::status(&Target::at(&socket), false, out));
     daemon.join().unwrap();
-    assert_eq!(text, commands::render(&report()));
+    assert_eq!(text, commands::render(&report(), &Target::at(&socket)));
 }
 
 #[test]
@@ -355,7 +367,7 @@ fn a_missing_socket_names_those_that_are_there() {
     let error = Target::at(&socket).is_leader().unwrap_err();
     let text = error.to_string();
     assert_eq!(exit(error), Exit::NoAnswer);
-    assert!(text.contains("systemctl start lanelect"), "{text}");
+    assert!(text.contains("start the daemon"), "{text}");
     assert!(text.ends_with(&format!("{}/blue.sock", home.path().display())), "{text}");
     assert!(!text.contains("notes.txt"), "{text}");
 

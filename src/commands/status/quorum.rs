@@ -56,8 +56,7 @@ fn pledge(report: &StatusReport, quorum: &QuorumReport) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::render;
-    use super::super::tests::{alone, follower};
+    use super::super::tests::{alone, follower, render};
     use super::*;
     use crate::control_api::PledgeReport;
     use crate::core::params::Mode;

@@ -52,8 +52,7 @@ fn times(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::render;
-    use super::super::tests::follower;
+    use super::super::tests::{follower, render};
     use super::*;
 
     /// At 2026-03-14T09:41:07.212Z.
