@@ -114,7 +114,7 @@ Examples:
   lanelect maintenance off --group web";
 
 const HOOK_RUNNER_HELP: &str = "\
-Listens on hook_socket and runs the commands of hook, check and fence. The daemon then needs no
+Listens on hook_socket and runs the commands of hook, checks and fence. The daemon then needs no
 privileges. If the daemon has another configuration, the hook-runner reads the file again.
 
 Exit status: 0 after SIGTERM or SIGINT, 2 for wrong usage or an invalid config, 1 for any other
@@ -208,7 +208,7 @@ pub enum Command {
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// Runs hook, check and fence for a daemon without privileges
+    /// Runs hook, checks and fence for a daemon without privileges
     #[command(after_help = HOOK_RUNNER_HELP)]
     HookRunner {
         /// Config file of the daemon; only root and the hook-runner's user may write it

@@ -223,6 +223,9 @@ pub struct StatusReport {
     /// The health check; null without one.
     #[serde(default)]
     pub check: Option<CheckReport>,
+    /// The health check of a leader, in this leadership or in the last one; null without one.
+    #[serde(default)]
+    pub check_leader: Option<CheckReport>,
     /// How this node uses its keys; null without keys.
     #[serde(default)]
     pub key_mode: Option<KeyMode>,
@@ -370,7 +373,7 @@ pub struct RunReport {
     pub took_ms: u64,
 }
 
-/// The health check in a [`StatusReport`].
+/// A health check in a [`StatusReport`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// The state that its results lead to.

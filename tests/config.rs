@@ -170,6 +170,7 @@ fn a_bad_value_is_refused_with_its_line_and_key() {
         ("on_elected_failure", "\"panic\"", "resign"),
         ("failure_holdoff", "\"0s\"", "out of range"),
         ("check", "\" \"", "empty"),
+        ("check_leader", "\" \"", "empty"),
         ("check_interval", "\"99ms\"", "100ms to 1h"),
         ("check_timeout", "\"0s\"", "100ms to 1h"),
         ("check_fall", "0", "1 to 1000"),

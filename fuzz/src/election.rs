@@ -107,7 +107,10 @@ impl Host {
             }
             Step::Maintain(on) => election.set_maintenance(now, on),
             Step::Plug(up) => election.handle_links(now, up),
-            Step::Check(passed) => election.handle_check(now, passed),
+            Step::Check(passed) => {
+                election.handle_check(now, passed);
+                election.handle_leader_check(now, passed);
+            }
             Step::Reconfigure(settings) => {
                 election.reconfigure(now, settings.params());
                 self.settings = settings.after(&mut self.settings);

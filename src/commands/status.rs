@@ -156,6 +156,7 @@ fn notes(report: &StatusReport, options: &str) -> String {
     notes.extend(runs::elected_failures(&report.hook).map(|text| ("failed", text)));
     notes.extend(runs::fence(report).map(|text| ("fence", text)));
     notes.extend(report.check.as_ref().map(|report| ("check", check(report))));
+    notes.extend(leader_check(report).map(|report| ("check_leader", check(report))));
     if let Some(quorum) = &report.quorum {
         quorum::note(&mut notes, report, quorum);
     }
@@ -177,7 +178,7 @@ pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
         Ineligible::NoHookRunner => {
             "the hook-runner has not confirmed the configuration of this node; see the log"
         }
-        Ineligible::CheckFailed => "the health check fails",
+        Ineligible::CheckFailed => "a health check failed",
         Ineligible::CheckPending => "the health check has no result yet",
         Ineligible::HookFailed => {
             "the hook failed for elected; waiting for the end of the hold-off time"
@@ -238,10 +239,17 @@ fn rejected(report: &StatusReport) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// The leader's check, if it says anything: on a leader, and after it failed.
+fn leader_check(report: &StatusReport) -> Option<&CheckReport> {
+    let check = report.check_leader.as_ref()?;
+    (report.role == Role::Leader || check.state == HealthState::Failing).then_some(check)
+}
+
 fn check(check: &CheckReport) -> String {
     let CheckReport { failures, fall, successes, rise, .. } = check;
     let state = match check.state {
-        HealthState::Pending => return "no result yet".to_owned(),
+        HealthState::Pending if check.last_ms.is_none() => return "no result yet".to_owned(),
+        HealthState::Pending => "not passed yet".to_owned(),
         HealthState::Healthy if *failures > 0 => format!("failed {failures} of {fall} times"),
         HealthState::Healthy => "passes".to_owned(),
         HealthState::Failing if *successes > 0 => {
@@ -393,6 +401,7 @@ pub(super) mod tests {
             },
             fence: None,
             check: None,
+            check_leader: None,
             key_mode: None,
             key_fingerprint: None,
             state_failure: None,
@@ -655,6 +664,32 @@ mode          available: each side of a network partition has a leader
             report.check = Some(check);
             let text = render(&report);
             assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn leaders_check_has_a_line_on_a_leader_and_after_it_failed() {
+        let check = CheckReport {
+            state: HealthState::Pending,
+            running: false,
+            failures: 2,
+            fall: 3,
+            successes: 0,
+            rise: 2,
+            last_exit: Some(7),
+            last_ms: Some(12),
+        };
+        let failing = CheckReport { state: HealthState::Failing, failures: 3, ..check };
+        for (role, check, line) in [
+            (Role::Leader, check, Some("check_leader  not passed yet, exit 7, 12 ms\n")),
+            (Role::Follower, check, None),
+            (Role::Follower, failing, Some("check_leader  fails, exit 7, 12 ms\n")),
+        ] {
+            let mut report = follower();
+            (report.role, report.check_leader) = (role, Some(check));
+            let text = render(&report);
+            assert!(text.contains(line.unwrap_or("hook")), "{text}");
+            assert_eq!(text.contains("check_leader"), line.is_some(), "{text}");
         }
     }
 

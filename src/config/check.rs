@@ -52,10 +52,12 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let hook_socket = checker.text("hook_socket", values::socket_path);
     let fence = checker.fence();
     let check = checker.text("check", values::command);
+    let check_leader = checker.text("check_leader", values::command);
     let check_interval = checker.duration("check_interval", CHECK);
     let check_timeout = checker.duration("check_timeout", CHECK);
     let check_thresholds = checker.check_thresholds();
     election.check = check.as_ref().map(|_| check_thresholds);
+    election.check_leader = check_leader.as_ref().map(|_| check_thresholds);
     let key_file = checker.text("key_file", values::path);
     let key_mode = checker.text("key_mode", values::choice(values::KEY_MODES));
     if key_mode.is_some() && key_file.is_none() {
@@ -83,6 +85,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
             hook_socket,
             fence,
             check,
+            check_leader,
             check_interval: check_interval.unwrap_or(DEFAULT_CHECK),
             check_timeout: check_timeout.unwrap_or(DEFAULT_CHECK),
             check_thresholds,

@@ -1,4 +1,4 @@
-//! Looks for the programs that the commands of hook, fence and check name.
+//! Looks for the programs that the commands of hook, fence and checks name.
 //!
 //! A command is a line for `/bin/sh -c`, and only the shell knows what it runs. But most begin with
 //! the path of a script. What is wrong with that is a warning, and no error. The daemon starts and
@@ -22,10 +22,15 @@ const SYNTAX: &[char] =
     &['$', '`', '\\', '"', '\'', '*', '?', '[', ']', '{', '}', '~', '#', '!', '='];
 
 impl Config {
-    /// What is wrong with the programs that hook, fence and check begin with, if this process runs
+    /// What is wrong with the programs that hook, fence and checks begin with, if this process runs
     /// them. Each warning begins with the key.
     pub fn program_warnings(&self) -> Vec<String> {
-        let commands = [("hook", &self.hook), ("fence", &self.fence), ("check", &self.check)];
+        let commands = [
+            ("hook", &self.hook),
+            ("fence", &self.fence),
+            ("check", &self.check),
+            ("check_leader", &self.check_leader),
+        ];
         let problems = commands.into_iter().filter_map(|(key, command)| {
             let problem = problem(program(command.as_ref()?)?)?;
             Some(format!("{key}: {problem}"))

@@ -58,6 +58,7 @@ impl Config {
             "demote_grace" => election.quorum.as_ref().and_then(|quorum| time(quorum.demote_grace)),
             "fence" => self.fence.as_deref().and_then(text),
             "check" => self.check.as_deref().and_then(text),
+            "check_leader" => self.check_leader.as_deref().and_then(text),
             "check_interval" => time(self.check_interval),
             "check_timeout" => time(self.check_timeout),
             "check_fall" => Some(Value::from(self.check_thresholds.fall)),
@@ -150,6 +151,7 @@ mod tests {
                 },
                 failure_holdoff: holdoff,
                 check: None,
+                check_leader: None,
                 key_mode: None,
                 quorum,
             }
@@ -167,13 +169,13 @@ mod tests {
         let rest = (prop::option::of("[a-z_]{1,9}"), duration(100), any::<bool>());
         let thresholds =
             (1..=1000_u32, 1..=1000_u32).prop_map(|(fall, rise)| Thresholds { fall, rise });
-        let commands = (command(), command(), command());
+        let commands = (command(), command(), command(), command());
         let check = (duration(100), duration(100), thresholds);
         (names, interfaces, commands, check, (paths, key_mode), rest, params()).prop_map(
             |(
                 names,
                 interfaces,
-                (hook, fence, check),
+                (hook, fence, check, check_leader),
                 timing,
                 (paths, key_mode),
                 rest,
@@ -189,10 +191,12 @@ mod tests {
                 fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
                 election: Params {
                     check: check.as_ref().map(|_| timing.2),
+                    check_leader: check_leader.as_ref().map(|_| timing.2),
                     key_mode: paths.1.as_ref().map(|_| key_mode),
                     ..election
                 },
                 check,
+                check_leader,
                 check_interval: timing.0,
                 check_timeout: timing.1,
                 check_thresholds: timing.2,

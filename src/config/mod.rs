@@ -60,11 +60,13 @@ pub struct Config {
     pub fence: Option<String>,
     /// The health check's command line for `/bin/sh -c`.
     pub check: Option<String>,
+    /// The command line for `/bin/sh -c` of the health check of a leader.
+    pub check_leader: Option<String>,
     /// The time from the start of one check run to the start of the next.
     pub check_interval: Duration,
     /// The time limit for one check run.
     pub check_timeout: Duration,
-    /// The thresholds for its results. The election has them if there is a check.
+    /// The thresholds for the results. The election has them for each check that there is.
     pub check_thresholds: Thresholds,
     /// The hook-runner's socket; `None` if the daemon runs the hook itself.
     pub hook_socket: Option<PathBuf>,
@@ -106,7 +108,7 @@ impl Config {
     }
 
     /// The keys that differ in `new` and change only when the daemon restarts. A reload applies all
-    /// other keys: those of hook, fence and check, and those of the election except mode and
+    /// other keys: those of hook, fence and checks, and those of the election except mode and
     /// voters.
     pub fn changes_needing_restart(&self, new: &Config) -> Vec<&'static str> {
         let voters = |config: &Config| {
@@ -136,8 +138,8 @@ impl Config {
     /// mode does.
     #[must_use]
     pub fn taking_over(&self, new: Config) -> Config {
-        let Config { hook, hook_timeout, check, check_interval, check_timeout, key_file, .. } = new;
-        let (checked, key_mode) = (new.election.check, new.election.key_mode);
+        let Config { hook, hook_timeout, check, check_leader, key_file, .. } = new;
+        let Params { check: checked, check_leader: leader_checked, key_mode, .. } = new.election;
         let (election, fence) = if self.election.mode() == new.election.mode() {
             (new.election, new.fence)
         } else {
@@ -146,13 +148,20 @@ impl Config {
         let quorum = self.election.quorum.as_ref().zip(election.quorum);
         let quorum = quorum.map(|(old, new)| QuorumParams { voters: old.voters.clone(), ..new });
         Config {
-            election: Params { quorum, key_mode, check: checked, ..election },
+            election: Params {
+                quorum,
+                key_mode,
+                check: checked,
+                check_leader: leader_checked,
+                ..election
+            },
             fence: fence.filter(|_| hook.is_some() || self.hook_socket.is_some()),
             hook,
             hook_timeout,
             check,
-            check_interval,
-            check_timeout,
+            check_leader,
+            check_interval: new.check_interval,
+            check_timeout: new.check_timeout,
             check_thresholds: new.check_thresholds,
             key_file,
             ..self.clone()
@@ -234,7 +243,8 @@ mod tests {
         let old = config("");
         assert_eq!(old.changes_needing_restart(&old), [""; 0]);
         let hot = "priority = 9\nhook = \"x\"\nhook_timeout = \"1s\"\npreempt = true\n\
-                   check = \"x\"\ncheck_interval = \"2s\"\ncheck_timeout = \"2s\"\ncheck_fall = 1";
+                   check = \"x\"\ncheck_interval = \"2s\"\ncheck_timeout = \"2s\"\ncheck_fall = 1\n\
+                   check_leader = \"x\"";
         assert_eq!(old.changes_needing_restart(&config(hot)), [""; 0]);
         for (text, keys) in [
             ("group = \"x\"", &["group", "socket"][..]),

@@ -102,14 +102,15 @@ pub const SETTINGS: &[Setting] = settings! {
         "Time limit for one hook run, 100ms to 1h. When it expires, the hook's process group gets \
          SIGTERM, and SIGKILL 5 s later [default: 30s]";
     "hook_socket" "hook-socket" Path
-        "Socket of `lanelect hook-runner`, which then runs hook, check and fence in place of the \
+        "Socket of `lanelect hook-runner`, which then runs hook, checks and fence in place of the \
          daemon [default: none, the daemon runs them]";
     "on_elected_failure" "on-elected-failure" Text
         "Reaction to a hook that fails for `elected`. \"resign\": this node hands over and is out \
          of service for failure_holdoff; \"ignore\": it continues to lead [default: resign]";
     "failure_holdoff" "failure-holdoff" Duration
-        "Hold-off time after the hook failed for `elected`, 1ms to 24h, in which this node is not \
-         eligible to lead; doubles with every failure in a row [default: 60s]";
+        "Hold-off time after the hook failed for `elected`, or check_leader failed, 1ms to 24h, in \
+         which this node is not eligible to lead; doubles with every failure in a row \
+         [default: 60s]";
     "demote_grace" "demote-grace" Duration
         "Time reserved for the hook for `demoted` after the leader has lost its majority, 0s to \
          10m. No other node leads earlier, and a failover takes that much longer (quorum mode) \
@@ -118,11 +119,16 @@ pub const SETTINGS: &[Setting] = settings! {
         "Command line for /bin/sh -c that cuts this host off by force, run if the hook for \
          `demoted` does not succeed within demote_grace (quorum mode) [default: none]";
     "check" "check" Text
-        "Health check: command line for /bin/sh -c. If it fails check_fall times in a row, this \
-         node is not eligible to lead [default: none]";
+        "Health check in every role: command line for /bin/sh -c. If it fails check_fall times in \
+         a row, this node is not eligible to lead [default: none]";
+    "check_leader" "check-leader" Text
+        "Health check of a leader whose hook for `elected` has ended: command line for /bin/sh -c. \
+         If it fails check_fall times in a row, the leader hands over and is out of service for \
+         failure_holdoff. Failures before the first success count only after hook_timeout \
+         [default: none]";
     "check_interval" "check-interval" Duration
-        "Time from the start of one check run to the start of the next, 100ms to 1h; the next run \
-         waits for one that still runs [default: 1s]";
+        "Time from the start of a check to the next start of the same check, 100ms to 1h; the next \
+         run waits for a run in progress [default: 1s]";
     "check_timeout" "check-timeout" Duration
         "Time limit for one check run, 100ms to 1h. When it expires, the check has failed, and its \
          process group gets SIGTERM, and SIGKILL 5 s later [default: 1s]";
@@ -130,8 +136,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Number of failed checks in a row after which this node hands over and is not eligible to \
          lead, 1 to 1000 [default: 3]";
     "check_rise" "check-rise" Integer
-        "Number of passed checks in a row after which this node is eligible again, 1 to 1000 \
-         [default: 2]";
+        "Number of passed checks in a row after which this node is eligible again, 1 to 1000; \
+         those of check_leader end the doubling of failure_holdoff [default: 2]";
     "key_file" "key-file" Path
         "File of shared keys from `lanelect keygen`, one a line. A node signs with the first and \
          accepts all. Only the owner may have access [default: none, datagrams are not \

@@ -16,12 +16,14 @@ pub enum HealthState {
     Failing,
 }
 
-/// The health of one node. The first result decides alone; later it takes several in a row to
-/// change the state.
+/// The health of one node, or of its leadership. It takes several results in a row to change the
+/// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Health {
     thresholds: Thresholds,
     state: HealthState,
+    /// Whether a single failure decides if it is the first result.
+    is_strict: bool,
     /// Since the last success.
     failures: u32,
     /// Since the last failure.
@@ -29,9 +31,16 @@ pub struct Health {
 }
 
 impl Health {
-    /// The health of a node that has just started.
+    /// The health of a node that has just started: the first result decides alone.
     pub const fn pending(thresholds: Thresholds) -> Self {
-        Health { thresholds, state: HealthState::Pending, failures: 0, successes: 0 }
+        let state = HealthState::Pending;
+        Health { thresholds, state, is_strict: true, failures: 0, successes: 0 }
+    }
+
+    /// The health of a leadership that has just begun: one success is enough, and it takes as many
+    /// failures as later.
+    pub const fn untested(thresholds: Thresholds) -> Self {
+        Health { is_strict: false, ..Health::pending(thresholds) }
     }
 
     /// The health of a node that gets its first check by a reload. It stays healthy until the check
@@ -56,8 +65,10 @@ impl Health {
         let Thresholds { fall, rise } = self.thresholds;
         self.state = match self.state {
             HealthState::Pending if passed => HealthState::Healthy,
-            HealthState::Pending => HealthState::Failing,
-            HealthState::Healthy if self.failures >= fall => HealthState::Failing,
+            HealthState::Pending if self.is_strict => HealthState::Failing,
+            HealthState::Pending | HealthState::Healthy if self.failures >= fall => {
+                HealthState::Failing
+            }
             HealthState::Failing if self.successes >= rise => HealthState::Healthy,
             unchanged => unchanged,
         };
@@ -130,6 +141,14 @@ mod tests {
         let started = Health::pending(FALL_3_RISE_2);
         assert_eq!(outcome(started, "-+"), HealthState::Failing);
         assert_eq!(outcome(started, "-++"), HealthState::Healthy);
+    }
+
+    #[test]
+    fn leadership_takes_one_success_to_be_healthy_and_failures_in_a_row_to_fail() {
+        let begun = Health::untested(FALL_3_RISE_2);
+        assert_eq!(outcome(begun, "--"), HealthState::Pending);
+        assert_eq!(outcome(begun, "---"), HealthState::Failing);
+        assert_eq!(outcome(begun, "--+--"), HealthState::Healthy);
     }
 
     #[test]

@@ -180,8 +180,10 @@ pub enum Event {
         /// When the run is repeated.
         retry_in: Duration,
     },
-    /// The `elected` hook failed, and this node stays out for a while.
+    /// The `elected` hook or the leader's health check failed, and this node stays out for a while.
     HeldOff {
+        /// Which of the two.
+        reason: Reason,
         /// For how long.
         holdoff: Duration,
     },

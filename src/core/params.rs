@@ -101,10 +101,13 @@ pub struct Params {
     pub preempt_delay: Duration,
     /// What to do when the `elected` hook fails.
     pub on_elected_failure: OnElectedFailure,
-    /// How long to stay out after that; doubles with every failure in a row.
+    /// How long to stay out after that, or after the leader's health check failed; doubles with
+    /// every failure in a row.
     pub failure_holdoff: Duration,
     /// How the results of the health check count; none without a check.
     pub check: Option<Thresholds>,
+    /// How the results of the leader's health check count; none without one.
+    pub check_leader: Option<Thresholds>,
     /// How datagrams are authenticated; none if this node has no keys. If keys are required, a
     /// sender must prove that it is alive before its datagrams count, because an attacker may
     /// replay them.
@@ -155,6 +158,7 @@ impl Params {
             on_elected_failure: OnElectedFailure::default(),
             failure_holdoff: Duration::from_secs(60),
             check: None,
+            check_leader: None,
             key_mode: None,
             quorum: None,
         }

@@ -47,7 +47,7 @@ pub enum Ineligible {
     InterfaceDown,
     /// The hook-runner has not confirmed that it uses the same configuration.
     NoHookRunner,
-    /// The health check fails.
+    /// The health check fails, or the leader's health check failed and the hold-off is not over.
     CheckFailed,
     /// The health check has no result yet.
     CheckPending,
@@ -115,6 +115,8 @@ pub struct Status {
     pub ineligible: Option<Ineligible>,
     /// The state of its health check; none without one.
     pub health: Option<Health>,
+    /// The state of its leader's health check; none without one.
+    pub leader_health: Option<Health>,
     /// The highest term it knows.
     pub term: Term,
     /// The leader it follows or is.

@@ -11,7 +11,7 @@
 //! that it reports. So a process that is stopped in between never dates an event too early.
 //!
 //! `setup` creates the daemon, `outputs` carries out what the election requests, `checks` runs the
-//! health check, `requests` answers clients, `report` makes the status and the transitions that
+//! health checks, `requests` answers clients, `report` makes the status and the transitions that
 //! they read, `reload` reads the configuration again.
 
 mod checks;
@@ -30,7 +30,7 @@ use mio::{Events, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGHUP};
 use signal_hook_mio::v1_0::Signals;
 
-use self::checks::Check;
+use self::checks::Checks;
 use self::reload::Reloads;
 use self::requests::Replies;
 use crate::config::{Config, ConfigSource};
@@ -65,12 +65,12 @@ const KEY_MODE_REMINDER: Duration = Duration::from_secs(3600);
 
 const ALARM: Token = Token(0);
 const SIGNALS: Token = Token(1);
-const HOOKS: Lanes<Token> = Lanes([Token(2), Token(3), Token(4)]);
+const HOOKS: Lanes<Token> = Lanes([Token(2), Token(3), Token(4), Token(5)]);
 /// The threads that write the state and read the configuration have something to report.
-const THREADS: Token = Token(5);
+const THREADS: Token = Token(6);
 /// Whether the hook-runner has the same configuration.
-const AGREEMENT: Token = Token(6);
-const TRANSPORT: Token = Token(7);
+const AGREEMENT: Token = Token(7);
+const TRANSPORT: Token = Token(8);
 const CONTROL: Token = Token(TRANSPORT.0 + transport::TOKENS);
 
 /// A running daemon.
@@ -92,7 +92,7 @@ pub(super) struct Daemon {
     transport: Transport,
     control: ControlServer,
     hooks: Hooks,
-    check: Check,
+    checks: Checks,
     notifier: Notifier,
     watchdog_due: Option<Time>,
     narration: Narration,
@@ -117,7 +117,8 @@ impl Daemon {
         self.notifier.ready();
         self.show_headline();
         loop {
-            if let Some(cause) = self.stopped.filter(|_| !self.hooks.is_running(Lane::Check)) {
+            let is_checking = Lane::CHECKS.iter().any(|lane| self.hooks.is_running(*lane));
+            if let Some(cause) = self.stopped.filter(|_| !is_checking) {
                 self.finish_saving();
                 return Ok(cause);
             }
@@ -159,7 +160,7 @@ impl Daemon {
         [
             self.election.poll_timeout().map(|deadline| deadline.at),
             self.hooks.poll_timeout(),
-            self.check.schedule.poll_timeout(),
+            self.checks.poll_timeout(),
             self.writer.poll_timeout(),
             self.control.poll_timeout(),
             self.replies.poll_timeout(),
@@ -247,7 +248,7 @@ impl Daemon {
         self.hooks.handle_timeout(clock::now());
         self.report_finished_hooks();
         self.take_agreement();
-        self.attend_to_check();
+        self.attend_to_checks();
         self.writer.handle_wake(clock::now());
         self.writer.handle_timeout(clock::now());
         self.note_settled();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use log::Level;
 
+use crate::core::hook::Reason;
 use crate::core::output::{Event, Transition};
 use crate::time::Time;
 use crate::types::{NodeId, Role};
@@ -175,7 +176,12 @@ fn tell_event(event: &Event) {
             "THE HOOK DID NOT RELEASE TERM {term}: its run for {event} did not succeed and is \
              repeated in {retry_in:?}; until it succeeds, this node neither resigns nor votes"
         ),
-        Event::HeldOff { holdoff } => {
+        Event::HeldOff { reason: Reason::CheckFailed, holdoff } => {
+            log::error!(
+                "this node is not eligible to lead for {holdoff:.1?}, because check_leader failed"
+            );
+        }
+        Event::HeldOff { holdoff, .. } => {
             log::error!(
                 "the hook failed for elected: this node is not eligible to lead for {holdoff:.1?}"
             );
@@ -186,7 +192,6 @@ fn tell_event(event: &Event) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::hook::Reason;
     use crate::types::Term;
 
     fn id(text: &str) -> NodeId {

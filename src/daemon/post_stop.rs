@@ -32,8 +32,8 @@ use crate::wire::message::Message;
 const DEMOTE_RETRY: Duration = Duration::from_secs(1);
 
 const SIGNALS: Token = Token(0);
-const HOOKS: Lanes<Token> = Lanes([Token(1), Token(2), Token(3)]);
-const TRANSPORT: Token = Token(4);
+const HOOKS: Lanes<Token> = Lanes([Token(1), Token(2), Token(3), Token(4)]);
+const TRANSPORT: Token = Token(5);
 
 /// Why a dead daemon was not, or not wholly, cleaned up after.
 #[derive(Debug, thiserror::Error)]

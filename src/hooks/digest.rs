@@ -17,13 +17,13 @@ pub struct Digest(u64);
 impl Digest {
     /// The digest of a node that runs these commands.
     pub fn new(settings: &HookSettings, group: GroupName, node_id: NodeId) -> Self {
-        let HookSettings { command, fence, check, timeout, check_timeout } = settings;
+        let HookSettings { command, fence, check, check_leader, timeout, check_timeout } = settings;
         let mut hash = Sha256::new();
         // Quoted, because different values could otherwise concatenate to the same text.
         let mut add = |part: &dyn Debug| hash.update(format!("{part:?};"));
         add(&group.to_string());
         add(&node_id.to_string());
-        [command, fence, check].into_iter().for_each(|command| add(command));
+        [command, fence, check, check_leader].into_iter().for_each(|command| add(command));
         [timeout, check_timeout].into_iter().for_each(|timeout| add(timeout));
         let hash: [u8; 32] = hash.finalize().into();
         Digest(hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -49,6 +49,7 @@ mod tests {
             "group = \"b\"",
             "hook = \"a\"",
             "check = \"a\"",
+            "check_leader = \"a\"",
             "hook_timeout = \"7s\"",
             "check_timeout = \"7s\"",
             "hook = \"b\"\nmode = \"quorum\"\nvoters = [\"web1\"]\nfence = \"a\"",

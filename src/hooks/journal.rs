@@ -18,7 +18,7 @@ use std::process::Stdio;
 use log::Level;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::run::{Lane, Task};
+use super::run::Task;
 use crate::logging;
 
 /// Where the journal accepts streams, see systemd-journald.service(8).
@@ -39,7 +39,7 @@ impl Output {
     /// A check prints every second, which would hide everything else in the log. Its output is kept
     /// only at log level debug.
     pub(super) fn of(task: &Task) -> Self {
-        if task.lane() == Lane::Check && !log::log_enabled!(Level::Debug) {
+        if task.lane().is_check() && !log::log_enabled!(Level::Debug) {
             return Output::Nothing;
         }
         if !logging::goes_to_journal() {

@@ -1,4 +1,4 @@
-//! Running hook, fence and check for the event loop.
+//! Running hook, fence and checks for the event loop.
 //!
 //! ```text
 //! Hooks ── client ── protocol ── server ── process ── /bin/sh -c COMMAND
@@ -8,8 +8,8 @@
 //! end of a socket pair. So every command runs the same way, in either process.
 //!
 //! The core decides on the hook runs and their order, and requests a run only after the end of the
-//! previous one. This module carries them out. Fence and check run the same way, each in its own
-//! lane; [`schedule`] says when the check is due.
+//! previous one. This module carries them out. Fence and checks run the same way, each in its own
+//! lane; [`schedule`] says when a check is due.
 //!
 //! [`Hooks::start`] passes a run to the client of its lane, which sends it to the server. When the
 //! turn of the run has come, the server confirms it and lets [`process`] start the command. [`run`]
@@ -187,7 +187,7 @@ impl Hooks {
             Task::Fence { term } => {
                 log::error!("FENCING THIS NODE: the fence command runs for term {term}");
             }
-            Task::Check { .. } => {}
+            Task::Check { .. } | Task::CheckLeader { .. } => {}
         }
         let (node, settings) = (self.node.clone(), self.digest());
         let request = RunRequest { task, node, settings, orphan_grace };
@@ -218,7 +218,7 @@ impl Hooks {
                 self.progress.note_fenced(&finished);
                 tell_fence(finished.outcome);
             }
-            Lane::Check => {}
+            Lane::Check | Lane::CheckLeader => {}
         }
         Some(finished)
     }
@@ -381,6 +381,7 @@ pub(crate) mod testing {
             command: command.map(str::to_owned),
             fence: None,
             check: None,
+            check_leader: None,
             timeout: Duration::from_secs(30),
             check_timeout: Duration::from_secs(1),
         }
@@ -442,7 +443,7 @@ mod tests {
     fn no_hook_runner_is_asked_for_a_fence_that_is_not_configured() {
         let dir = TempDir::new().unwrap();
         let poll = mio::Poll::new().unwrap();
-        let tokens = Lanes([Token(1), Token(2), Token(3)]);
+        let tokens = Lanes([Token(1), Token(2), Token(3), Token(4)]);
         let path = dir.path().join("nobody-listens");
         let mut hooks =
             Hooks::remote(&path, settings(None), node(), poll.registry(), tokens, None).unwrap();

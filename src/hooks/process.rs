@@ -1,4 +1,4 @@
-//! The processes of hook, fence and check: the runs of each lane, one at a time.
+//! The processes of hook, fence and checks: the runs of each lane, one at a time.
 //!
 //! A run that overruns its limit gets TERM, and [`KILL_GRACE`] later KILL, each sent to its whole
 //! process group. It is over only when nothing of the group is left: what a late child still does
@@ -36,9 +36,11 @@ pub struct HookSettings {
     pub fence: Option<String>,
     /// The same for the health check.
     pub check: Option<String>,
+    /// The same for the health check of a leader.
+    pub check_leader: Option<String>,
     /// How long a run of hook or fence may take before it is terminated.
     pub timeout: Duration,
-    /// The same for the check.
+    /// The same for a check.
     pub check_timeout: Duration,
 }
 
@@ -48,6 +50,7 @@ impl From<&Config> for HookSettings {
             command: config.hook.clone(),
             fence: config.fence.clone(),
             check: config.check.clone(),
+            check_leader: config.check_leader.clone(),
             timeout: config.hook_timeout,
             check_timeout: config.check_timeout,
         }
@@ -59,20 +62,22 @@ impl HookSettings {
     pub const fn timeout(&self, lane: Lane) -> Duration {
         match lane {
             Lane::Hook | Lane::Fence => self.timeout,
-            Lane::Check => self.check_timeout,
+            Lane::Check | Lane::CheckLeader => self.check_timeout,
         }
     }
 
-    fn command(&self, lane: Lane) -> Option<&str> {
+    /// The command of a lane.
+    pub fn command(&self, lane: Lane) -> Option<&str> {
         match lane {
             Lane::Hook => self.command.as_deref(),
             Lane::Fence => self.fence.as_deref(),
             Lane::Check => self.check.as_deref(),
+            Lane::CheckLeader => self.check_leader.as_deref(),
         }
     }
 }
 
-/// Runs hook, fence and check, one run at a time in each lane. Never blocks for longer than it
+/// Runs hook, fence and checks, one run at a time in each lane. Never blocks for longer than it
 /// takes to write a small file.
 ///
 /// After `start` and `cut_short`, call [`handle_child_signal`](Self::handle_child_signal) at every
@@ -491,6 +496,7 @@ mod tests {
             command: Some(command.to_owned()),
             fence: None,
             check: None,
+            check_leader: None,
             timeout: LIMIT,
             check_timeout: CHECK_LIMIT,
         }

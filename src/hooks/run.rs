@@ -26,6 +26,8 @@ pub enum Lane {
     Fence,
     /// The health check.
     Check,
+    /// The health check of a leader.
+    CheckLeader,
 }
 
 /// One value for each lane, in the order of [`Lane::ALL`].
@@ -51,11 +53,24 @@ pub enum Task {
         /// `LANELECT_TERM`.
         term: Term,
     },
+    /// Of the leader's health check.
+    CheckLeader {
+        /// `LANELECT_TERM`.
+        term: Term,
+    },
 }
 
 impl Lane {
     /// Every lane.
-    pub const ALL: [Lane; 3] = [Lane::Hook, Lane::Fence, Lane::Check];
+    pub const ALL: [Lane; 4] = [Lane::Hook, Lane::Fence, Lane::Check, Lane::CheckLeader];
+
+    /// The lanes of the health checks.
+    pub const CHECKS: [Lane; 2] = [Lane::Check, Lane::CheckLeader];
+
+    /// Whether this is a lane of a health check.
+    pub const fn is_check(self) -> bool {
+        matches!(self, Lane::Check | Lane::CheckLeader)
+    }
 
     /// The log level for a line that would be logged at `level`. A check runs every second, and its
     /// failures repeat as often. Only changes are logged at the usual level, by the module that
@@ -63,7 +78,7 @@ impl Lane {
     pub(super) fn loudness(self, level: Level) -> Level {
         match self {
             Lane::Hook | Lane::Fence => level,
-            Lane::Check => level.max(Level::Debug),
+            Lane::Check | Lane::CheckLeader => level.max(Level::Debug),
         }
     }
 }
@@ -74,6 +89,7 @@ impl fmt::Display for Lane {
             Lane::Hook => "hook",
             Lane::Fence => "fence",
             Lane::Check => "check",
+            Lane::CheckLeader => "check_leader",
         })
     }
 }
@@ -113,6 +129,7 @@ impl Task {
             Task::Hook(_) => Lane::Hook,
             Task::Fence { .. } => Lane::Fence,
             Task::Check { .. } => Lane::Check,
+            Task::CheckLeader { .. } => Lane::CheckLeader,
         }
     }
 
@@ -120,7 +137,7 @@ impl Task {
     pub const fn term(&self) -> Term {
         match self {
             Task::Hook(run) => run.term,
-            Task::Fence { term } | Task::Check { term, .. } => *term,
+            Task::Fence { term } | Task::Check { term, .. } | Task::CheckLeader { term } => *term,
         }
     }
 
@@ -128,7 +145,9 @@ impl Task {
     pub(super) fn event(&self) -> String {
         match self {
             Task::Hook(run) => run.event.to_string(),
-            Task::Fence { .. } | Task::Check { .. } => self.lane().to_string(),
+            Task::Fence { .. } | Task::Check { .. } | Task::CheckLeader { .. } => {
+                self.lane().to_string()
+            }
         }
     }
 
@@ -144,6 +163,7 @@ impl Task {
             ],
             Task::Fence { .. } => vec![("LANELECT_REASON", "grace-overrun".to_owned())],
             Task::Check { role, .. } => vec![("LANELECT_ROLE", role.to_string())],
+            Task::CheckLeader { .. } => vec![("LANELECT_ROLE", Role::Leader.to_string())],
         };
         variables.extend([
             ("LANELECT_EVENT", self.event()),
@@ -169,7 +189,7 @@ impl fmt::Display for Task {
                 write!(f, "hook for {event} ({reason}, term {term})")
             }
             Task::Fence { term } => write!(f, "fence command for term {term}"),
-            Task::Check { .. } => f.write_str("check"),
+            Task::Check { .. } | Task::CheckLeader { .. } => self.lane().fmt(f),
         }
     }
 }
@@ -261,7 +281,7 @@ mod tests {
             assert_eq!(lanes[lane], lane.to_string());
             lanes[lane].push('!');
         }
-        assert!(lanes.0.iter().eq(["hook!", "fence!", "check!"]));
+        assert!(lanes.0.iter().eq(["hook!", "fence!", "check!", "check_leader!"]));
         assert_eq!(lanes.lane_of(&"fence!".to_owned()), Some(Lane::Fence));
         assert_eq!(lanes.lane_of(&"fence".to_owned()), None);
     }
@@ -270,7 +290,7 @@ mod tests {
     fn only_of_the_check_the_log_is_told_in_a_whisper() {
         for level in [Level::Error, Level::Info] {
             assert_eq!(Lane::Hook.loudness(level), level);
-            assert_eq!(Lane::Check.loudness(level), Level::Debug);
+            Lane::CHECKS.iter().for_each(|lane| assert_eq!(lane.loudness(level), Level::Debug));
         }
         assert_eq!(Lane::Check.loudness(Level::Trace), Level::Trace);
     }

@@ -1,7 +1,7 @@
 //! `lanelect hook-runner`: the privileged half of the hooks.
 //!
 //! The daemon needs no privileges, but its hooks often do. This process has them. It does not use
-//! the network, and runs three commands only: hook, fence and check of its own configuration. The
+//! the network, and runs four commands only: hook, fence and checks of its own configuration. The
 //! daemon's requests say when they run, and give the variables of their environment as checked
 //! types.
 
@@ -19,9 +19,9 @@ use crate::os::clock;
 use crate::os::notify::Notifier;
 use crate::time::Time;
 
-/// Most connections at a time: the daemon's three, one for each lane, those of a restarted daemon
+/// Most connections at a time: the daemon's four, one for each lane, those of a restarted daemon
 /// whose predecessor's runs continue, and its `post-stop`. More wait to be accepted.
-pub const CLIENTS_MAX: usize = 8;
+pub const CLIENTS_MAX: usize = 10;
 
 /// Pause after an accept that failed for lack of resources.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
-//! When the health check is due, and which of its results count.
+//! When a health check is due, and which of its results count.
 
 use std::time::Duration;
 
-use super::HookFinished;
+use super::{HookFinished, HookSettings, Lane};
 use crate::config::Config;
 use crate::core::hook::HookOutcome;
 use crate::time::Time;
@@ -20,10 +20,10 @@ pub struct CheckSettings {
 }
 
 impl CheckSettings {
-    /// None if no check is configured.
-    pub fn new(config: &Config) -> Option<Self> {
+    /// None if the check of this lane is not configured.
+    pub fn new(config: &Config, lane: Lane) -> Option<Self> {
         Some(CheckSettings {
-            command: config.check.clone()?,
+            command: HookSettings::from(config).command(lane)?.to_owned(),
             interval: config.check_interval,
             timeout: config.check_timeout,
         })
@@ -39,6 +39,17 @@ pub enum Due {
     Overdue,
 }
 
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckResult {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+    /// It failed, and does not count: what it checks is being started.
+    NotUpYet,
+}
+
 /// The timetable of the check. It starts one interval after its last start, and after the end of
 /// the previous run. An overdue check counts as failed, and once more with each interval, until it
 /// has ended: a service that hangs is not healthy, and two checks never run at a time.
@@ -47,6 +58,10 @@ pub struct CheckSchedule {
     settings: Option<CheckSettings>,
     next_start: Time,
     under_way: Option<UnderWay>,
+    /// No check starts: what it would check is not there, or is being started.
+    is_paused: bool,
+    /// Until the first success, and at the longest until then, failures do not count.
+    starts_up_until: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -60,7 +75,13 @@ struct UnderWay {
 impl CheckSchedule {
     /// With the first check due at `now`, if there is one.
     pub const fn new(settings: Option<CheckSettings>, now: Time) -> Self {
-        CheckSchedule { settings, next_start: now, under_way: None }
+        CheckSchedule {
+            settings,
+            next_start: now,
+            under_way: None,
+            is_paused: false,
+            starts_up_until: None,
+        }
     }
 
     /// Applies other settings. Returns whether the caller must end the check in progress, because
@@ -76,6 +97,17 @@ impl CheckSchedule {
         is_another && self.disregard(now)
     }
 
+    /// Lets no check start, or lets checks start again. A check in progress continues.
+    pub fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    /// What is checked is being started: until the first success, but not after `until`, failures
+    /// do not count.
+    pub fn allow_start_up(&mut self, until: Time) {
+        self.starts_up_until = Some(until);
+    }
+
     /// Stops the checks. Returns whether the caller must end a check in progress.
     pub fn stop(&mut self, now: Time) -> bool {
         self.settings = None;
@@ -85,7 +117,10 @@ impl CheckSchedule {
     /// When [`poll_due`](Self::poll_due) next has something; none if there is no check.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.settings.as_ref()?;
-        Some(self.under_way.as_ref().map_or(self.next_start, |check| check.overdue_at))
+        match &self.under_way {
+            Some(check) => Some(check.overdue_at),
+            None => (!self.is_paused).then_some(self.next_start),
+        }
     }
 
     /// What is due at `now`, once.
@@ -94,7 +129,7 @@ impl CheckSchedule {
         let (Some(settings), Some(_)) = (&self.settings, at) else { return None };
         if let Some(check) = &mut self.under_way {
             *check = UnderWay { overdue_at: now + settings.interval, counts: false };
-            return Some(Due::Overdue);
+            return (!self.starts_up_at(now)).then_some(Due::Overdue);
         }
         let overdue_at = now + settings.timeout + PATIENCE;
         self.under_way = Some(UnderWay { overdue_at, counts: true });
@@ -102,10 +137,22 @@ impl CheckSchedule {
         Some(Due::Start)
     }
 
-    /// The check has ended. Returns whether it passed; none if the result no longer matters.
-    pub fn handle_finished(&mut self, finished: &HookFinished) -> Option<bool> {
-        let check = self.under_way.take()?;
-        check.counts.then_some(finished.outcome == HookOutcome::Succeeded)
+    /// The check has ended. Returns its result; none if it no longer matters.
+    pub fn handle_finished(&mut self, finished: &HookFinished, now: Time) -> Option<CheckResult> {
+        self.under_way.take().filter(|check| check.counts)?;
+        Some(match finished.outcome {
+            HookOutcome::Succeeded => {
+                self.starts_up_until = None;
+                CheckResult::Passed
+            }
+            _ if self.starts_up_at(now) => CheckResult::NotUpYet,
+            _ => CheckResult::Failed,
+        })
+    }
+
+    /// The check in progress is no longer needed. Returns whether the caller must end it.
+    pub fn give_up(&mut self, now: Time) -> bool {
+        self.under_way.as_ref().is_some_and(|check| check.counts) && self.disregard(now)
     }
 
     /// Makes the result of the check in progress not count, and gives it the usual time to end.
@@ -115,6 +162,10 @@ impl CheckSchedule {
         let Some(check) = &mut self.under_way else { return false };
         *check = UnderWay { overdue_at: now + timeout + PATIENCE, counts: false };
         true
+    }
+
+    fn starts_up_at(&self, now: Time) -> bool {
+        self.starts_up_until.is_some_and(|until| now < until)
     }
 }
 
@@ -151,21 +202,21 @@ mod tests {
         let mut schedule = schedule();
         assert_eq!(schedule.poll_due(START), Some(Due::Start));
         assert_eq!(schedule.poll_due(START), None);
-        assert_eq!(schedule.handle_finished(&PASSED), Some(true));
+        assert_eq!(schedule.handle_finished(&PASSED, START), Some(CheckResult::Passed));
         assert_eq!(schedule.poll_timeout(), Some(START + ms(1_000)));
         assert_eq!(schedule.poll_due(START + ms(999)), None);
         assert_eq!(schedule.poll_due(START + ms(1_000)), Some(Due::Start));
-        assert_eq!(schedule.handle_finished(&FAILED), Some(false));
+        assert_eq!(schedule.handle_finished(&FAILED, START), Some(CheckResult::Failed));
     }
 
     #[test]
     fn checks_that_were_missed_are_not_made_up_for() {
         let mut schedule = schedule();
         schedule.poll_due(START);
-        schedule.handle_finished(&PASSED);
+        schedule.handle_finished(&PASSED, START);
         let late = START + ms(60_500);
         assert_eq!(schedule.poll_due(late), Some(Due::Start));
-        schedule.handle_finished(&PASSED);
+        schedule.handle_finished(&PASSED, START);
         assert_eq!(schedule.poll_timeout(), Some(late + ms(1_000)));
     }
 
@@ -181,7 +232,7 @@ mod tests {
             now += ms(1_000);
         }
         now += ms(1);
-        assert_eq!(schedule.handle_finished(&FAILED), None, "it was counted");
+        assert_eq!(schedule.handle_finished(&FAILED, START), None, "it was counted");
         assert_eq!(schedule.poll_due(now), Some(Due::Start), "at once");
     }
 
@@ -199,9 +250,9 @@ mod tests {
         let now = START + ms(100);
         assert!(schedule.reconfigure(every_second("b"), now));
         assert_eq!(schedule.poll_timeout(), Some(now + ms(500) + PATIENCE), "it has time to end");
-        assert_eq!(schedule.handle_finished(&FAILED), None, "it was the other one");
+        assert_eq!(schedule.handle_finished(&FAILED, START), None, "it was the other one");
         assert_eq!(schedule.poll_due(now), Some(Due::Start));
-        assert_eq!(schedule.handle_finished(&PASSED), Some(true));
+        assert_eq!(schedule.handle_finished(&PASSED, START), Some(CheckResult::Passed));
     }
 
     #[test]
@@ -210,7 +261,7 @@ mod tests {
         schedule.poll_due(START);
         let quicker = CheckSettings { interval: ms(200), ..every_second("a").unwrap() };
         assert!(!schedule.reconfigure(Some(quicker), START + ms(100)));
-        assert_eq!(schedule.handle_finished(&PASSED), Some(true));
+        assert_eq!(schedule.handle_finished(&PASSED, START), Some(CheckResult::Passed));
         assert_eq!(schedule.poll_timeout(), Some(START + ms(300)));
     }
 
@@ -222,8 +273,60 @@ mod tests {
         assert_eq!(schedule.poll_timeout(), None);
         assert!(schedule.reconfigure(every_second("a"), START), "it is still being ended");
         assert_eq!(schedule.poll_due(START), None);
-        assert_eq!(schedule.handle_finished(&FAILED), None);
+        assert_eq!(schedule.handle_finished(&FAILED, START), None);
         assert_eq!(schedule.poll_due(START), Some(Due::Start));
+    }
+
+    #[test]
+    fn paused_check_starts_when_the_pause_is_over() {
+        let mut schedule = schedule();
+        schedule.poll_due(START);
+        schedule.pause(true);
+        assert_eq!(
+            schedule.handle_finished(&PASSED, START),
+            Some(CheckResult::Passed),
+            "it was under way"
+        );
+        assert_eq!(schedule.poll_timeout(), None);
+        assert_eq!(schedule.poll_due(START + ms(9_000)), None);
+        schedule.pause(false);
+        assert_eq!(schedule.poll_due(START + ms(9_000)), Some(Due::Start));
+    }
+
+    #[test]
+    fn failures_count_after_the_first_success_or_the_start_up_time() {
+        let results = |results: [HookFinished; 3], ends: [u64; 3]| {
+            let mut schedule = schedule();
+            schedule.allow_start_up(START + ms(5_000));
+            let mut finish = |result: &HookFinished, end| {
+                assert_eq!(schedule.poll_due(START + ms(end)), Some(Due::Start));
+                schedule.handle_finished(result, START + ms(end))
+            };
+            let ends = ends.into_iter();
+            results.iter().zip(ends).map(|(result, end)| finish(result, end)).collect::<Vec<_>>()
+        };
+        let starting = Some(CheckResult::NotUpYet);
+        let early = [0, 1_000, 2_000];
+        assert_eq!(results([FAILED, FAILED, FAILED], early), [starting; 3]);
+        assert_eq!(
+            results([FAILED, PASSED, FAILED], early),
+            [starting, Some(CheckResult::Passed), Some(CheckResult::Failed)]
+        );
+        let late = [4_000, 5_000, 6_000];
+        assert_eq!(
+            results([FAILED, FAILED, FAILED], late),
+            [starting, Some(CheckResult::Failed), Some(CheckResult::Failed)]
+        );
+    }
+
+    #[test]
+    fn check_that_hangs_during_the_start_up_time_does_not_count() {
+        let mut schedule = schedule();
+        schedule.allow_start_up(START + ms(2_000));
+        schedule.poll_due(START);
+        let overdue = START + ms(500) + PATIENCE;
+        assert_eq!(schedule.poll_due(overdue), None);
+        assert_eq!(schedule.poll_due(overdue + ms(1_000)), Some(Due::Overdue));
     }
 
     #[test]
@@ -231,7 +334,7 @@ mod tests {
         let mut schedule = schedule();
         schedule.poll_due(START);
         assert!(schedule.stop(START));
-        assert_eq!(schedule.handle_finished(&PASSED), None);
+        assert_eq!(schedule.handle_finished(&PASSED, START), None);
         assert_eq!(schedule.poll_timeout(), None);
         assert!(!schedule.stop(START));
     }

@@ -36,7 +36,7 @@ const TERM_STEP_MAX: u64 = 1 << 32;
 /// How long a client may take to send its request.
 pub const REQUEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Serves requests to run hook, fence and check of its own settings. Never blocks for longer than
+/// Serves requests to run hook, fence and checks of its own settings. Never blocks for longer than
 /// it takes to write a small file.
 ///
 /// Call [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout), and
@@ -202,11 +202,13 @@ impl HookServer {
         request_due.chain(self.process.poll_timeout()).min()
     }
 
-    /// Starts no more runs: queued runs are dropped. A check is ended, because its result is not
-    /// needed.
+    /// Starts no more runs: queued runs are dropped. Checks are ended, because their results are
+    /// not needed.
     pub fn stop(&mut self, now: Time) {
         self.is_stopping = true;
-        self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
+        for lane in Lane::CHECKS {
+            self.process.cut_short(lane, now + KILL_GRACE, now);
+        }
         self.drive(now);
     }
 
@@ -301,8 +303,8 @@ impl HookServer {
             return Ok(());
         }
         Err("the daemon has another configuration than the config file of this hook-runner; reload \
-             both with the daemon's unit; set hook, fence, check, their time limits, node_id and \
-             group in that file, not as flags of the daemon"
+             both with the daemon's unit; set hook, fence, the checks, their time limits, node_id \
+             and group in that file, not as flags of the daemon"
             .to_owned())
     }
 
@@ -358,7 +360,7 @@ impl HookServer {
     /// Ends this client's run, or withdraws its request if the run has not begun. The fence command
     /// is never cut short.
     fn cut_short(&mut self, token: Token, by: Time, now: Time) {
-        for lane in [Lane::Hook, Lane::Check] {
+        for lane in [Lane::Hook, Lane::Check, Lane::CheckLeader] {
             if self.queues[lane].asker == Some(token) {
                 self.process.cut_short(lane, by, now);
             } else if self.queues[lane].take_back(token) {
@@ -376,8 +378,8 @@ impl HookServer {
             if self.queues[lane].asker.take_if(|asker| *asker == token).is_none() {
                 continue;
             }
-            if lane == Lane::Check {
-                self.process.cut_short(Lane::Check, now + KILL_GRACE, now);
+            if lane.is_check() {
+                self.process.cut_short(lane, now + KILL_GRACE, now);
             } else {
                 log::warn!(
                     "the daemon closed the connection during a run of its {lane}; the {lane} \
@@ -435,7 +437,7 @@ const fn lets_go(task: &Task) -> bool {
     match task {
         Task::Hook(run) => matches!(run.event, HookEvent::Started | HookEvent::Demoted),
         Task::Fence { .. } => true,
-        Task::Check { .. } => false,
+        Task::Check { .. } | Task::CheckLeader { .. } => false,
     }
 }
 

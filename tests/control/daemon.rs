@@ -142,6 +142,7 @@ pub(crate) fn report() -> StatusReport {
         hook: HookReport::default(),
         fence: None,
         check: None,
+        check_leader: None,
         key_mode: None,
         key_fingerprint: None,
         state_failure: None,

@@ -28,6 +28,7 @@ mod duplicates;
 mod failures;
 mod hooks;
 mod interfaces;
+mod leader_checks;
 mod one_way;
 mod partition;
 mod quorum;

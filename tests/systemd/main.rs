@@ -21,6 +21,7 @@
 mod harness;
 mod hosts;
 
+mod checks;
 mod crashes;
 mod followers;
 mod hooks;

@@ -78,7 +78,7 @@ pub(super) enum Step {
     Yield,
     Maintain(bool),
     Plug(bool),
-    /// The check passes or fails.
+    /// The checks pass or fail.
     Check(bool),
     Reconfigure(Settings),
     Stop,
@@ -109,6 +109,11 @@ impl Settings {
         Settings { quorum: others.quorum.take(), ..self }
     }
 
+    fn thresholds(&self) -> Option<Thresholds> {
+        let (fall, rise) = self.check?;
+        Some(Thresholds { fall: fall.into(), rise: rise.into() })
+    }
+
     pub(super) fn params(&self) -> Params {
         let fixed = self.fixed.filter(|_| self.quorum.is_none());
         Params {
@@ -127,9 +132,8 @@ impl Settings {
                 false => OnElectedFailure::Resign,
             },
             key_mode: self.authenticated.then_some(KeyMode::Require),
-            check: self
-                .check
-                .map(|(fall, rise)| Thresholds { fall: fall.into(), rise: rise.into() }),
+            check: self.thresholds(),
+            check_leader: self.thresholds(),
             quorum: self.quorum.as_ref().map(|quorum| QuorumParams {
                 voters: quorum.voters(),
                 demote_grace: ms(quorum.grace_ms),

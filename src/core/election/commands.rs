@@ -2,7 +2,6 @@
 
 use super::handover::NoSuccessor;
 use super::{Election, State};
-use crate::core::health::Health;
 use crate::core::hook::Reason;
 use crate::core::output::StopCause;
 use crate::core::params::{Params, StaticRole};
@@ -116,20 +115,6 @@ impl Election {
         });
     }
 
-    /// The health check has passed or failed. Ignored without a health check.
-    pub fn handle_check(&mut self, now: Time, passed: bool) {
-        if self.exclusions.health.is_none() || self.state == State::Stopped {
-            return;
-        }
-        self.act(now, |election| {
-            election.change_exclusions(now, Reason::CheckFailed, |exclusions| {
-                if let Some(health) = &mut exclusions.health {
-                    health.note(passed);
-                }
-            });
-        });
-    }
-
     /// The hook-runner has reported whether it uses this node's configuration. Without a report,
     /// the election assumes that it does.
     pub fn handle_hook_runner(&mut self, now: Time, agrees: bool) {
@@ -186,15 +171,11 @@ impl Election {
         self.members.set_params(&self.params);
         let observer = !self.params.candidate;
         let static_follower = self.params.static_role == Some(StaticRole::Follower);
-        let check = self.params.check;
         self.change_exclusions(now, Reason::Reconfigured, |exclusions| {
             exclusions.observer = observer;
             exclusions.static_follower = static_follower;
-            let health = exclusions.health;
-            exclusions.health = check.map(|thresholds| {
-                health.map_or(Health::assumed(thresholds), |health| health.under(thresholds))
-            });
         });
+        self.take_check_params(now);
         self.apply_intervals(now);
     }
 

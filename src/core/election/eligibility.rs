@@ -24,7 +24,10 @@ pub(super) struct Exclusions {
     pub(super) no_hook_runner: bool,
     /// None without a health check.
     pub(super) health: Option<Health>,
-    pub(super) held_off: bool,
+    /// None without a leader's health check. It excludes this node only by a hold-off.
+    pub(super) leader_health: Option<Health>,
+    /// Why this node is held off: its hook or its leader's check failed.
+    pub(super) held_off: Option<Reason>,
     pub(super) yielding: bool,
     /// A better candidate that yielded makes no claim before this time.
     pub(super) no_claim_before: Time,
@@ -50,7 +53,8 @@ impl Exclusions {
             interface_down: !links_up,
             no_hook_runner: false,
             health: params.check.map(Health::pending),
-            held_off: false,
+            leader_health: params.check_leader.map(Health::untested),
+            held_off: None,
             yielding: false,
             no_claim_before: now,
             not_voter: params.quorum.as_ref().is_some_and(|quorum| !votes(quorum)),
@@ -69,13 +73,21 @@ impl Exclusions {
             self.interface_down.then_some(Ineligible::InterfaceDown),
             self.no_hook_runner.then_some(Ineligible::NoHookRunner),
             self.health.and_then(unhealthy),
-            self.held_off.then_some(Ineligible::HookFailed),
+            self.held_off.map(held_off),
             self.yielding.then_some(Ineligible::Yielding),
             self.unenrolled.then_some(Ineligible::Unenrolled),
         ]
         .into_iter()
         .flatten()
         .next()
+    }
+}
+
+/// What the status shows for a node that is held off.
+const fn held_off(reason: Reason) -> Ineligible {
+    match reason {
+        Reason::CheckFailed => Ineligible::CheckFailed,
+        _ => Ineligible::HookFailed,
     }
 }
 
@@ -92,11 +104,6 @@ impl Election {
     /// Whether this node may stand for leadership now.
     pub fn is_eligible(&self) -> bool {
         self.exclusions.first().is_none()
-    }
-
-    /// The state of the health check; none without one.
-    pub const fn health(&self) -> Option<Health> {
-        self.exclusions.health
     }
 
     /// Applies `change` to the exclusions. If this node is no longer eligible, a leader hands over
@@ -170,9 +177,5 @@ impl Election {
     pub(super) fn finish_yield(&mut self, now: Time) {
         self.timers.clear(Timer::YieldEnd);
         self.end_yield(now);
-    }
-
-    pub(super) fn end_holdoff(&mut self, now: Time) {
-        self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = false);
     }
 }

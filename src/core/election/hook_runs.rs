@@ -17,7 +17,7 @@ use crate::core::timers::Timer;
 use crate::time::{Time, doubled};
 use crate::types::{Role, Term};
 
-/// The holdoff after a failed `elected` hook doubles up to this, or to the configured one if
+/// The holdoff after a failed leadership doubles up to this, or to the configured one if
 /// longer.
 const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
 
@@ -33,7 +33,7 @@ pub(super) struct HookRuns {
     pub(super) schedule: HookSchedule,
     /// The announcement of this leadership, until its hook may run.
     unannounced: Option<(HookEvent, Reason)>,
-    /// `elected` hooks that failed since the last success.
+    /// Leaderships that failed since the last success: by the hook or the leader's check.
     failures_in_a_row: u32,
     /// Failed or lost runs that were repeated since the last success.
     repeated: u32,
@@ -47,6 +47,16 @@ impl HookRuns {
         if event == HookEvent::Elected || self.unannounced.is_none() {
             self.unannounced = Some((event, reason));
         }
+    }
+
+    /// Whether the hooks have run for all that has happened.
+    pub(super) fn are_settled(&self) -> bool {
+        self.unannounced.is_none() && self.schedule.is_idle()
+    }
+
+    /// This leadership works, so the next failure is the first one.
+    pub(super) fn end_failures(&mut self) {
+        self.failures_in_a_row = 0;
     }
 
     /// Whether the hooks hold nothing, and no fence command runs, which would also hit this node's
@@ -87,9 +97,9 @@ impl HookRuns {
         pause
     }
 
-    /// How long a leader whose `elected` hook failed stays out: `base`, doubled with each failure
-    /// in a row.
-    fn next_holdoff(&mut self, base: Duration) -> Duration {
+    /// How long a leader whose hook or check failed stays out: `base`, doubled with each failure in
+    /// a row.
+    pub(super) fn next_holdoff(&mut self, base: Duration) -> Duration {
         let holdoff = doubled(base, self.failures_in_a_row);
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
         holdoff.min(HOLDOFF_MAX.max(base))
@@ -182,20 +192,19 @@ impl Election {
         }
     }
 
-    /// A leader whose `elected` hook failed steps down and stays out, for longer each time.
+    /// A leader whose `elected` hook failed steps down and stays out, for longer each time. Whether
+    /// a leadership works is decided by the leader's check, if there is one.
     fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
         match outcome {
-            HookOutcome::Succeeded => self.hooks.failures_in_a_row = 0,
+            HookOutcome::Succeeded if self.exclusions.leader_health.is_none() => {
+                self.hooks.end_failures()
+            }
+            HookOutcome::Succeeded => {}
             HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun
                 if self.state == State::Leading
                     && self.params.on_elected_failure == OnElectedFailure::Resign =>
             {
-                let holdoff = self.hooks.next_holdoff(self.params.failure_holdoff);
-                self.notify(Event::HeldOff { holdoff });
-                self.timers.set(Timer::HoldoffEnd, now + holdoff);
-                self.change_exclusions(now, Reason::HookFailed, |exclusions| {
-                    exclusions.held_off = true;
-                });
+                self.hold_off(now, Reason::HookFailed);
             }
             HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => {}
         }

@@ -43,6 +43,7 @@ impl Election {
         self.probing.answers_owed = 0;
         self.outbox.cause = Some(reason);
         self.terms.current = self.terms.known;
+        self.forget_leader_health();
         self.hooks.announce(HookEvent::Elected, reason);
         self.open_leadership(now);
     }

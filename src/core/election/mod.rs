@@ -22,11 +22,13 @@
 //! `probing` is for a leader that is overdue. `datagrams` decides whether a datagram counts, by
 //! `challenges` (replay protection), `terms` and `duplicates` (of this node's id). `mode` then
 //! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
-//! host's, `eligibility` says whether this node may lead, and `hook_runs` when hooks run.
+//! host's, `eligibility` and `checks` say whether this node may lead, and `hook_runs` when hooks
+//! run.
 
 mod available;
 mod candidacy;
 mod challenges;
+mod checks;
 mod commands;
 pub mod crash_plan;
 mod datagrams;

@@ -30,6 +30,7 @@ impl Election {
             role,
             ineligible: self.ineligible(now),
             health: self.health(),
+            leader_health: self.leader_health(),
             term,
             leader,
             previous_leader: self.outbox.previous_leader,

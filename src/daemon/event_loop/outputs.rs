@@ -39,9 +39,7 @@ impl Daemon {
                 Output::Notify(event) => self.tell(&event),
                 Output::Stopped(cause) => {
                     self.stopped = Some(cause);
-                    if self.check.schedule.stop(clock::now()) {
-                        self.end_check();
-                    }
+                    self.stop_checks();
                 }
             }
         }
@@ -65,6 +63,7 @@ impl Daemon {
         while let Some(finished) = self.hooks.poll_finished(Lane::Fence) {
             self.election.handle_fence_finished(clock::now(), finished.outcome);
         }
+        self.pause_checks();
     }
 
     /// Shows the service manager the current leader.
@@ -119,6 +118,9 @@ impl Daemon {
             && took_over.is_some_and(|hook| *hook != self.config.hook)
         {
             self.keep_crash_plan_by(self.config.hook.clone());
+        }
+        if run.event == HookEvent::Elected {
+            self.checks.allow_start_up(now + self.config.hook_timeout);
         }
         self.hooks.start(Task::Hook(run), KILL_GRACE, now);
         self.report_finished_hooks();

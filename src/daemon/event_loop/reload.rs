@@ -13,7 +13,6 @@ use crate::daemon::RunError;
 use crate::daemon::control::Access;
 use crate::daemon::worker;
 use crate::hooks::HookSettings;
-use crate::hooks::schedule::CheckSettings;
 use crate::os::clock;
 use crate::wire::auth::Keyring;
 
@@ -137,9 +136,7 @@ impl Daemon {
         self.election.reconfigure(clock::now(), self.config.election.clone());
         self.carry_out();
         self.keep_crash_plan();
-        if self.check.schedule.reconfigure(CheckSettings::new(&self.config), clock::now()) {
-            self.end_check();
-        }
+        self.reconfigure_checks();
     }
 }
 

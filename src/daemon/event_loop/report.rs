@@ -80,6 +80,7 @@ impl Daemon {
             },
             fence: self.hooks.progress().fence(),
             check: self.check_report(),
+            check_leader: self.leader_check_report(),
             key_mode: self.config.election.key_mode,
             key_fingerprint: self.codec.keyring().map(Keyring::fingerprint),
             state_failure: self.writer.failure().map(str::to_owned),

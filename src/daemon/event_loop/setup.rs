@@ -8,7 +8,7 @@ use mio::{Interest, Poll, Waker};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use super::checks::Check;
+use super::checks::Checks;
 use super::reload::{Order, Reloads};
 use super::{
     AGREEMENT, ALARM, CONTROL, Daemon, HOOKS, KEY_MODE_REMINDER, SIGNALS, THREADS, TRANSPORT,
@@ -26,7 +26,6 @@ use crate::daemon::narration::Narration;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::store::{OnFailure, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
-use crate::hooks::schedule::{CheckSchedule, CheckSettings};
 use crate::hooks::{HookNode, Hooks};
 use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
@@ -84,7 +83,7 @@ impl Daemon {
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
             hooks,
-            check: Check::new(CheckSchedule::new(CheckSettings::new(&config), now)),
+            checks: Checks::new(&config, now),
             writer: writer(store, &config, &waker, on_disk)?,
             reloads: Reloads::start(Order::carry_out, waking(&waker))?,
             not_applied: ConfigReport::default(),

@@ -325,6 +325,11 @@ impl Host {
 
     // Its hooks.
 
+    /// The usual hook, which notes what it is told in the journal.
+    pub(crate) fn journal_hook(&self) -> String {
+        self.journal.hook(&self.name)
+    }
+
     /// The hook starts so far, as `event reason`.
     pub(crate) fn hooks(&self) -> Vec<String> {
         self.journal.starts(&self.name)

@@ -277,6 +277,9 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
             let mut params = shared.clone();
             params.priority = choose_priority(rng);
             params.check = choose_check(rng);
+            // A failure makes the host stay out, which a gentle world does without.
+            let is_checked = !gentle && params.check.is_none();
+            params.check_leader = is_checked.then(Thresholds::default);
             params.candidate = rng.u8(0..6) > 0;
             if static_group {
                 params.static_role = match rng.u8(0..4) {

@@ -441,6 +441,7 @@ impl<W: Watch> World<W> {
         election.handle_links(now, false);
         election.handle_links(now, true);
         election.handle_check(now, false);
+        election.handle_leader_check(now, false);
         election.handle_timeout(now);
         if election.poll_output().is_none() && election.poll_timeout().is_none() {
             return Ok(());

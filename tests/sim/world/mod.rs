@@ -228,7 +228,7 @@ impl<W: Watch> World<W> {
         self.command(index, what, |election, now| election.handle_links(now, up))
     }
 
-    /// The host's check fails, or passes, as often as it takes. While it is held nothing is
+    /// The host's checks fail, or pass, as often as it takes. While it is held nothing is
     /// checked.
     pub fn set_health(&mut self, index: usize, healthy: bool) -> Result<(), Violation> {
         if self.hosts[index].held.is_some() {
@@ -240,6 +240,10 @@ impl<W: Watch> World<W> {
             let thresholds = election.params().check.unwrap_or_default();
             for _ in 0..thresholds.fall.max(thresholds.rise) {
                 election.handle_check(now, healthy);
+            }
+            let thresholds = election.params().check_leader.unwrap_or_default();
+            for _ in 0..thresholds.fall.max(thresholds.rise) {
+                election.handle_leader_check(now, healthy);
             }
         })
     }

@@ -33,7 +33,7 @@ fn health(lan: &Lan, host: &str) -> Option<HealthState> {
 
 fn holdoffs(outputs: &Outputs) -> Vec<Duration> {
     let held_off = |event| match event {
-        Event::HeldOff { holdoff } => Some(holdoff),
+        Event::HeldOff { holdoff, .. } => Some(holdoff),
         _ => None,
     };
     outputs.events().filter_map(held_off).collect()

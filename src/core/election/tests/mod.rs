@@ -14,6 +14,7 @@ mod following;
 mod handover;
 mod identity;
 mod key_modes;
+mod leader_checks;
 mod probing;
 mod quorum;
 mod quorum_model_regressions;
