@@ -165,6 +165,7 @@ impl Daemon {
             self.control.poll_timeout(),
             self.replies.poll_timeout(),
             Some(self.transport.next_rescan()),
+            self.notifier.poll_timeout(),
             self.watchdog_due,
         ]
         .into_iter()
@@ -254,6 +255,7 @@ impl Daemon {
         self.note_settled();
         self.let_time_pass();
         let now = clock::now();
+        self.notifier.handle_timeout(now);
         if self.watchdog_due.is_some_and(|due| due <= now) {
             self.notifier.watchdog();
             self.feed_watchdog_from(now);
@@ -317,6 +319,8 @@ impl Daemon {
     fn stop(&mut self) {
         log::info!("stopping: received SIGTERM or SIGINT");
         self.notifier.stopping();
+        let now = clock::now();
+        self.notifier.extend_stop(now + self.hooks.longest_stop() + STOP_PATIENCE, now);
         self.election.stop(clock::now());
         self.carry_out();
     }

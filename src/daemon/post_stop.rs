@@ -24,6 +24,7 @@ use crate::core::hook::{HookOutcome, HookRun};
 use crate::hooks::group::KILL_GRACE;
 use crate::hooks::{HookNode, Hooks, Lane, Lanes, Task};
 use crate::os::clock;
+use crate::os::notify::Notifier;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
@@ -145,6 +146,7 @@ fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStop
         run.term
     );
     let mut cleaner = Cleaner::new(left)?;
+    cleaner.take_time(plan.grace);
     let Some(grace) = plan.grace else {
         let outcome = cleaner.run(run, KILL_GRACE, None)?;
         return Ok(matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed)));
@@ -169,6 +171,7 @@ struct Cleaner {
     /// The demote hook was started, and its end was not reported.
     is_demoting: bool,
     has_fence: bool,
+    notifier: Notifier,
 }
 
 impl Cleaner {
@@ -184,7 +187,16 @@ impl Cleaner {
         };
         let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, None, clock::now())?;
         let has_fence = config.fence.is_some();
-        Ok(Cleaner { poll, signals, hooks, is_demoting: false, has_fence })
+        let notifier = Notifier::from_environment();
+        Ok(Cleaner { poll, signals, hooks, is_demoting: false, has_fence, notifier })
+    }
+
+    /// Requests the time that hook and fence may take from the service manager: in quorum mode the
+    /// hook has the grace, and the fence command one run after that.
+    fn take_time(&mut self, grace: Option<Duration>) {
+        let now = clock::now();
+        let end = now + grace.unwrap_or_default() + self.hooks.longest_stop();
+        self.notifier.extend_stop(end, now);
     }
 
     /// Runs the demote hook again and again until `limit`; returns whether it succeeded.
@@ -255,7 +267,8 @@ impl Cleaner {
 
     fn turn(&mut self, limit: Option<Time>) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
-        let deadline = self.hooks.poll_timeout().into_iter().chain(limit).min();
+        let deadlines = [self.hooks.poll_timeout(), self.notifier.poll_timeout(), limit];
+        let deadline = deadlines.into_iter().flatten().min();
         let wait: Option<Duration> = deadline.map(|deadline| deadline.since(clock::now()));
         match self.poll.poll(&mut events, wait) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
@@ -275,6 +288,7 @@ impl Cleaner {
             }
         }
         self.hooks.handle_timeout(clock::now());
+        self.notifier.handle_timeout(clock::now());
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use log::Level;
 use nix::unistd::Pid;
 
 use super::HookNode;
-use super::group::{self, Ending, KILL_GRACE, Progress};
+use super::group::{self, Ending, KILL_GRACE, KILL_WAIT, Progress};
 use super::journal::Output;
 use super::record::Record;
 use super::run::{Forced, HookFinished, Lane, Lanes, Task};
@@ -64,6 +64,11 @@ impl HookSettings {
             Lane::Hook | Lane::Fence => self.timeout,
             Lane::Check | Lane::CheckLeader => self.check_timeout,
         }
+    }
+
+    /// How long a run of hook or fence takes at the longest, until it is given up.
+    pub const fn longest_run(&self) -> Duration {
+        self.timeout.saturating_add(KILL_GRACE).saturating_add(KILL_WAIT)
     }
 
     /// The command of a lane.
@@ -140,6 +145,11 @@ impl HookProcess {
     /// Whether there is anything to run in `lane`.
     pub fn has_command(&self, lane: Lane) -> bool {
         self.settings.command(lane).is_some()
+    }
+
+    /// How long the runs in progress take at the longest.
+    pub const fn longest_run(&self) -> Duration {
+        self.settings.longest_run()
     }
 
     /// Applies new settings from the next run on. A different hook runs from the next `elected` or
@@ -454,7 +464,6 @@ mod tests {
     use nix::sys::signal::Signal;
     use tempfile::TempDir;
 
-    use super::super::group::KILL_WAIT;
     use super::super::testing::{demoted, elected, node};
     use super::*;
     use crate::types::{Role, Term};

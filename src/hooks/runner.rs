@@ -70,6 +70,7 @@ struct HookRunner {
     /// When connections may be waiting to be accepted; none if there are none.
     accept_at: Option<Time>,
     server: HookServer,
+    notifier: Notifier,
 }
 
 impl HookRunner {
@@ -86,8 +87,10 @@ impl HookRunner {
         poll.registry().register(&mut listener.socket, LISTENER, Interest::READABLE)?;
         let server = HookServer::by_file(source, FIRST_CLIENT, now);
         log::info!("the hook-runner is ready");
-        Notifier::from_environment().ready();
-        Ok(HookRunner { poll, signals, listener: Some(listener), accept_at: Some(now), server })
+        let mut notifier = Notifier::from_environment();
+        notifier.ready();
+        let listener = Some(listener);
+        Ok(HookRunner { poll, signals, listener, accept_at: Some(now), server, notifier })
     }
 
     fn serve(mut self) -> Result<(), HookRunnerError> {
@@ -136,6 +139,8 @@ impl HookRunner {
         log::info!("the hook-runner stops");
         self.accept_at = None;
         self.server.stop(now);
+        self.notifier.stopping();
+        self.notifier.extend_stop(now + self.server.longest_run(), now);
         // An inherited socket stays open on standard input, and would stay registered.
         if let Err(error) = self.poll.registry().deregister(&mut listener.socket) {
             log::warn!("cannot stop watching the listening socket: {error}");
@@ -144,6 +149,7 @@ impl HookRunner {
 
     fn handle_timeout(&mut self, now: Time) {
         self.server.handle_timeout(now);
+        self.notifier.handle_timeout(now);
         if self.accept_at.is_some_and(|at| now >= at) {
             self.accept_clients(now);
         }
@@ -175,6 +181,7 @@ impl HookRunner {
 
     fn next_timeout(&self) -> Option<Time> {
         let accept_at = self.accept_at.filter(|_| self.server.clients() < CLIENTS_MAX);
-        self.server.poll_timeout().into_iter().chain(accept_at).min()
+        let deadlines = [self.server.poll_timeout(), accept_at, self.notifier.poll_timeout()];
+        deadlines.into_iter().flatten().min()
     }
 }

@@ -202,6 +202,11 @@ impl HookServer {
         request_due.chain(self.process.poll_timeout()).min()
     }
 
+    /// How long the runs in progress take at the longest.
+    pub const fn longest_run(&self) -> Duration {
+        self.process.longest_run()
+    }
+
     /// Starts no more runs: queued runs are dropped. Checks are ended, because their results are
     /// not needed.
     pub fn stop(&mut self, now: Time) {

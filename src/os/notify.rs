@@ -1,4 +1,5 @@
-//! Notifications to the service manager: readiness, reloads, the leader, and the watchdog.
+//! Notifications to the service manager: readiness, reloads, the leader, the watchdog, and requests
+//! for more time to stop.
 //!
 //! Without systemd all of this does nothing. The messages are sd-notify's. This module sends them
 //! itself, because `notify` of sd-notify waits without a limit for a busy service manager.
@@ -16,6 +17,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 
 use crate::core::status::{Headline, LeaderStatus};
+use crate::time::Time;
 use crate::types::Role;
 
 /// Variables that a service manager sets for one process. A child that inherits them could notify,
@@ -36,6 +38,13 @@ pub const NOT_INHERITED: [&str; 8] = [
 /// heartbeat interval. After a time-out the daemon does not wait again until a message was sent.
 pub const SEND_PATIENCE: Duration = Duration::from_millis(10);
 
+/// How often a process that stops requests more time. It requests little at a time, so that one
+/// that hangs is ended soon.
+const EXTEND_EVERY: Duration = Duration::from_secs(5);
+
+/// How much time each request is for: the service manager, or this process, may be slow.
+const EXTENSION: Duration = Duration::from_secs(20);
+
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 
 /// The daemon's connection to the service manager.
@@ -47,7 +56,16 @@ pub struct Notifier {
     /// The shorter time-out that is in force instead.
     tightened: Option<Duration>,
     status: String,
+    stop: Option<Stop>,
     failing: bool,
+}
+
+/// A stop that may take longer than the unit allows.
+#[derive(Debug)]
+struct Stop {
+    extend_at: Time,
+    /// No time is requested beyond this.
+    end: Time,
 }
 
 impl Notifier {
@@ -59,7 +77,8 @@ impl Notifier {
     }
 
     fn new(socket: Option<OsString>, watchdog: Option<Duration>) -> Self {
-        Notifier { socket, watchdog, tightened: None, status: String::new(), failing: false }
+        let status = String::new();
+        Notifier { socket, watchdog, tightened: None, status, stop: None, failing: false }
     }
 
     /// How often to call [`watchdog`](Self::watchdog): three times per watchdog time-out. `None`
@@ -101,6 +120,34 @@ impl Notifier {
     /// The daemon stops normally.
     pub fn stopping(&mut self) {
         self.send(&[NotifyState::Stopping]);
+    }
+
+    /// Requests time for a stop that may take until `end`, whatever the unit's time limit is. The
+    /// caller calls [`handle_timeout`](Self::handle_timeout) at
+    /// [`poll_timeout`](Self::poll_timeout).
+    pub fn extend_stop(&mut self, end: Time, now: Time) {
+        self.stop = self.socket.as_ref().map(|_| Stop { extend_at: now, end });
+        self.handle_timeout(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.stop.as_ref().map(|stop| stop.extend_at)
+    }
+
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come, or may have.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let Some(stop) = self.stop.as_mut().filter(|stop| stop.extend_at <= now) else { return };
+        stop.extend_at = now + EXTEND_EVERY;
+        let left = stop.end.since(now).min(EXTENSION);
+        if left.is_zero() {
+            self.stop = None;
+            return;
+        }
+        let micros = u32::try_from(left.as_micros()).unwrap_or(u32::MAX);
+        self.send(&[NotifyState::ExtendTimeoutUsec(micros)]);
+        // An extension also delays the watchdog.
+        self.watchdog();
     }
 
     /// The event loop is alive.
@@ -220,6 +267,24 @@ mod tests {
         assert_eq!(manager.heard(), "WATCHDOG=1\n");
         manager.notifier.stopping();
         assert_eq!(manager.heard(), "STOPPING=1\n");
+    }
+
+    #[test]
+    fn stop_is_extended_bit_by_bit_and_not_beyond_its_end() {
+        let mut manager = Manager::start();
+        let start = Time::from_millis(1_000);
+        let end = start + EXTEND_EVERY + EXTENSION;
+        manager.notifier.extend_stop(end, start);
+        let mut requests = Vec::new();
+        while let Some(at) = manager.notifier.poll_timeout() {
+            requests.push(manager.heard());
+            assert_eq!(manager.heard(), "WATCHDOG=1\n", "it stays as strict as it was");
+            manager.notifier.handle_timeout(Time::ZERO);
+            manager.notifier.handle_timeout(at);
+        }
+        let seconds = [20, 20, 15, 10, 5];
+        let expected = seconds.map(|seconds| format!("EXTEND_TIMEOUT_USEC={seconds}000000\n"));
+        assert_eq!(requests, expected);
     }
 
     #[test]

@@ -28,3 +28,4 @@ mod hooks;
 mod package;
 mod selftest;
 mod service;
+mod stops;
