@@ -30,7 +30,7 @@ use mio::{Events, Poll, Token};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns, unshare};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, InterfaceIndexOrAddress, Socket, Type};
 
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -861,6 +861,63 @@ fn what_the_kernel_refuses_is_counted_and_told_once() {
         let changes = a.transport.rescan(clock::now()).unwrap();
         assert_eq!(changes[0].event, LinkEvent::SendRecovered);
         assert_eq!(a.reports()[0].problem, None);
+    });
+}
+
+/// A program on `net` that has bound `address`, and shares it with others that want to if it
+/// `shares`.
+fn bind(net: &Net, address: &str, shares: bool) -> Socket {
+    net.enter();
+    let address: SocketAddr = address.parse().unwrap();
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None).unwrap();
+    socket.set_reuse_address(shares).unwrap();
+    socket.set_reuse_port(shares).unwrap();
+    socket.bind(&address.into()).unwrap();
+    socket
+}
+
+#[test]
+fn port_that_another_program_has_taken_is_reported_and_used_when_it_is_free() {
+    isolated("port_that_another_program_has_taken_is_reported_and_used_when_it_is_free", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let port = GROUP.rsplit_once(':').unwrap().1;
+        for address in [format!("0.0.0.0:{port}"), format!("[::]:{port}"), GROUP.to_owned()] {
+            let taken = bind(&left, &address, false);
+            let mut a = Host::new(&left, GROUP, &["lan"]);
+            let holders = vec![nix::unistd::geteuid().as_raw()];
+            a.loses(&Problem::PortTaken { port: port.parse().unwrap(), holders });
+            drop(taken);
+            a.joins(JoinCause::FirstUse);
+        }
+    });
+}
+
+#[test]
+fn programs_that_share_the_port_take_no_datagram_away() {
+    isolated("programs_that_share_the_port_take_no_datagram_away", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        let any = format!("0.0.0.0:{}", GROUP.rsplit_once(':').unwrap().1);
+        let index = if_nametoindex("lan").unwrap();
+        let group: SocketAddr = GROUP.parse().unwrap();
+        let IpAddr::V4(group) = group.ip() else { unreachable!("an IPv4 group") };
+        let listen = || {
+            [&any, GROUP].map(|address| {
+                let socket = bind(&left, address, true);
+                let interface = InterfaceIndexOrAddress::Index(index);
+                socket.join_multicast_v4_n(&group, &interface).unwrap();
+                socket
+            })
+        };
+        let early = [listen(), listen(), listen()];
+        let mut a = Host::joined(&left, GROUP, &["lan"]);
+        let late = [listen(), listen(), listen()];
+        let mut b = Host::joined(&right, GROUP, &["lan"]);
+        for number in 0..50 {
+            heard(&mut b, &mut a, &format!("datagram {number}"));
+        }
+        drop((early, late));
     });
 }
 

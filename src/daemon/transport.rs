@@ -13,6 +13,7 @@
 mod batch;
 mod change;
 mod filter;
+mod holders;
 mod link;
 mod origin;
 mod send_health;

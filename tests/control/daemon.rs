@@ -204,6 +204,12 @@ impl Client {
         (String::from_utf8(bytes).unwrap(), closed)
     }
 
+    /// Everything that a daemon in another thread sends until it hangs up.
+    pub(crate) fn wait_for_answer(&self) -> String {
+        self.0.set_nonblocking(false).unwrap();
+        self.receive().0
+    }
+
     /// Whether the daemon has not hung up. Reads nothing.
     pub(crate) fn is_connected(&self) -> bool {
         let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLOUT)];

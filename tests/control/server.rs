@@ -1,9 +1,10 @@
 //! The daemon's end, with clients that behave badly.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs};
 
@@ -11,8 +12,10 @@ use lanelect::client::{ClientError, Target};
 use lanelect::commands::{self, CommandError, Exit};
 use lanelect::control_api::{REQUEST_MAX, RefusalKind, Request, Response};
 use lanelect::daemon::control::{
-    ACCEPT_PAUSE, CLIENT_TIMEOUT, ControlServer, MAX_CLIENTS, MAX_WATCHERS,
+    ACCEPT_PAUSE, CLIENT_TIMEOUT, ControlServer, MAX_CLIENTS, MAX_WATCHERS, RESERVED_WATCHERS,
 };
+
+use tempfile::TempDir;
 
 use crate::daemon::{Background, Client, Daemon, FIRST_TOKEN, home, transition};
 
@@ -366,6 +369,11 @@ fn a_foreign_user_may_query_but_not_command() {
     }
     let (home, socket) = home();
     let _daemon = Background::start(&socket);
+    run_child(as_foreign_user(&home), "foreign_user", &socket);
+}
+
+/// This very program, to be run by a foreign user.
+fn as_foreign_user(home: &TempDir) -> Command {
     // The build directory may be closed to that user. Not fs::copy: a test that forks meanwhile
     // would hold the copy open for writing, and so keep it from being run.
     let program = home.path().join("program");
@@ -373,7 +381,58 @@ fn a_foreign_user_may_query_but_not_command() {
     assert!(copy.unwrap().success());
     let mut wrapper = Command::new(program);
     wrapper.uid(65_534).gid(65_534);
-    run_child(wrapper, "foreign_user", &socket);
+    wrapper
+}
+
+#[test]
+#[ignore = "a helper process of foreign_users_cannot_lock_out_root"]
+fn foreign_users() {
+    let Some(socket) = env::var_os(CHILD_SOCKET) else { return };
+    let (socket, target) = (Path::new(&socket), Target::at(&socket));
+    let watches: Vec<_> = std::iter::from_fn(|| target.watch().ok()).collect();
+    println!("{} watches", watches.len());
+    for _ in 0..1000 {
+        let flood: Vec<_> = (0..MAX_CLIENTS).map(|_| Client::connect(socket)).collect();
+        drop(flood);
+    }
+    let idle: Vec<_> = (0..2 * MAX_CLIENTS).map(|_| Client::connect(socket)).collect();
+    println!("all is taken");
+    // Until the parent has seen enough.
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    drop((watches, idle));
+}
+
+#[test]
+fn foreign_users_cannot_lock_out_root() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: only root can become a foreign user");
+        return;
+    }
+    let (home, socket) = home();
+    let _daemon = Background::start(&socket);
+    let early = Client::connect(&socket);
+    let mut child = as_foreign_user(&home)
+        .args(["--exact", "--ignored", "--nocapture", "server::foreign_users"])
+        .env(CHILD_SOCKET, &socket)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let said: Vec<String> = lines.by_ref().take_while(|line| line != "all is taken").collect();
+    let watches = MAX_WATCHERS - RESERVED_WATCHERS;
+    assert!(said.contains(&format!("{watches} watches")), "{said:?}");
+
+    let target = Target::at(&socket);
+    let watches: Vec<_> = (0..RESERVED_WATCHERS).map(|_| target.watch().unwrap()).collect();
+    assert!(target.watch().is_err(), "there is a bound for root too");
+    assert!(target.status().is_ok());
+    assert!(early.is_connected(), "a foreign user has taken its place");
+    early.send(IS_LEADER.as_bytes());
+    assert_eq!(early.wait_for_answer(), LEADS);
+    drop((child.stdin.take(), watches));
+    lines.for_each(drop);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Interfaces that go, come back and change, under a daemon that goes on.
 
+use std::net::UdpSocket;
+
 use crate::harness::{Host, scenario, wait_until};
 
 #[test]
@@ -26,6 +28,25 @@ fn a_leader_whose_cable_is_pulled_steps_down_and_comes_back() {
         assert_cut_off(h1);
         h1.replug();
         lan.wait_for_leader(h2);
+    });
+}
+
+#[test]
+fn daemon_whose_port_another_program_has_taken_reports_it_and_waits() {
+    scenario(|lan, [h1, h2]| {
+        let taken = h1.run(|| UdpSocket::bind("0.0.0.0:7669").unwrap());
+        h1.start("");
+        h2.start("");
+        lan.sole_leader_of(&[h2]);
+        wait_until("h1 reports it", || {
+            let problem = h1.status()["interfaces"][0]["problem"].take();
+            problem.as_str().is_some_and(|text| text.starts_with("port 7669 is taken"))
+        });
+        assert_eq!(h1.ineligible_reason(), "interface-down");
+        assert!(h1.log().contains("of uid "), "{}", h1.log());
+        drop(taken);
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.ineligible_reason(), "");
     });
 }
 

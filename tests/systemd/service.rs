@@ -104,6 +104,22 @@ fn a_reload_lets_the_hook_that_runs_end() {
 }
 
 #[test]
+fn daemon_with_a_capability_uses_a_port_that_only_root_can_take() {
+    scenario(|site, [h1]| {
+        h1.install("multicast = \"239.255.76.69:769\"");
+        let directory = h1.file(&format!("/etc/systemd/system/{DAEMON}.d"));
+        fs::create_dir_all(&directory).unwrap();
+        let capability = "CapabilityBoundingSet=CAP_NET_BIND_SERVICE\n\
+                          AmbientCapabilities=CAP_NET_BIND_SERVICE\n";
+        fs::write(directory.join("port.conf"), format!("[Service]\n{capability}")).unwrap();
+        h1.systemctl("daemon-reload");
+        h1.enable();
+        site.wait_for_leader(h1);
+        assert_eq!(h1.status()["interfaces"][0]["up"], true);
+    });
+}
+
+#[test]
 fn files_that_are_removed_under_the_daemon_are_made_anew() {
     scenario(|site, [h1, h2]| {
         site.start_led_by_first(&[h1, h2], "");

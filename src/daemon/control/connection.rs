@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 
 use mio::net::UnixStream;
+use mio::{Interest, Registry, Token};
 use serde::Serialize;
 
 use super::access::Peer;
@@ -44,6 +45,8 @@ pub(super) struct Connection {
     /// Counts connections: an answer never reaches a later client in the same slot.
     serial: u64,
     peer: Peer,
+    /// Whether the peer had the right to command when it connected.
+    may_command: bool,
     stream: UnixStream,
     stage: Stage,
     deadline: Time,
@@ -52,10 +55,17 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(serial: u64, peer: Peer, stream: UnixStream, now: Time) -> Self {
+    pub(super) fn new(
+        serial: u64,
+        peer: Peer,
+        may_command: bool,
+        stream: UnixStream,
+        now: Time,
+    ) -> Self {
         Connection {
             serial,
             peer,
+            may_command,
             stream,
             stage: Stage::Asking,
             deadline: now + CLIENT_TIMEOUT,
@@ -70,6 +80,20 @@ impl Connection {
 
     pub(super) fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// Reports the connection's events under `token`.
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut self.stream, token, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    pub(super) fn may_command(&self) -> bool {
+        self.may_command
+    }
+
+    /// Whether it may be closed to make room for a new client that `may_command` or not.
+    pub(super) fn gives_way_to(&self, may_command: bool) -> bool {
+        !self.is_watching() && (may_command || !self.may_command)
     }
 
     pub(super) fn is_watching(&self) -> bool {

@@ -32,11 +32,15 @@ use connection::{Connection, Received, encode};
 /// credentials.
 const SOCKET: Purpose = Purpose { name: "control socket", setting: "socket", mode: 0o666 };
 
-/// Most clients at a time. One more replaces the client whose single exchange has lasted longest.
+/// Most clients at a time. One more replaces the client whose single exchange has lasted longest;
+/// a client that may command is replaced last, and only by another one.
 pub const MAX_CLIENTS: usize = 64;
 
 /// Most watchers among them: watchers alone cannot lock out other clients.
 pub const MAX_WATCHERS: usize = 32;
+
+/// Watchers among them that only peers that may command can be: other users cannot lock out root.
+pub const RESERVED_WATCHERS: usize = 8;
 
 /// Most bytes that wait for a watcher; a watcher that is further behind is dropped.
 pub const WATCH_QUEUE_MAX: usize = 64 * 1024;
@@ -215,10 +219,12 @@ impl ControlServer {
     /// any other the answer ends the connection. Only the first answer counts.
     pub fn respond(&mut self, client: ClientId, response: &Response) {
         let is_watch = *response == Response::Ok(Done::Watching);
-        let refusal = (is_watch && self.watchers() >= MAX_WATCHERS).then(too_many_watchers);
+        let others = self.watchers();
         let Some(entry) = self.clients.get_mut(client.slot) else { return };
         let is_owed = |c: &&mut Connection| c.serial() == client.serial && c.is_waiting();
         if let Some(connection) = entry.as_mut().filter(is_owed) {
+            let has_room = !is_watch || others < watchers_max(connection.may_command());
+            let refusal = (!has_room).then(too_many_watchers);
             connection.answer(refusal.as_ref().unwrap_or(response));
         }
         entry.take_if(|c| c.is_closed());
@@ -271,27 +277,34 @@ impl ControlServer {
         }
     }
 
-    fn admit(&mut self, mut stream: UnixStream, now: Time) {
-        let Some(slot) = self.free_slot() else { return };
-        let token = Token(self.first_token.0 + 1 + slot);
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        let peer = Peer::of(&stream).map_err(io::Error::from);
-        match peer
-            .and_then(|peer| self.registry.register(&mut stream, token, interest).map(|()| peer))
-        {
-            Ok(peer) => {
-                self.connections += 1;
-                let connection = Connection::new(self.connections, peer, stream, now);
-                if let Some(entry) = self.clients.get_mut(slot) {
-                    *entry = Some(connection);
-                }
-            }
+    fn admit(&mut self, stream: UnixStream, now: Time) {
+        let admitted = Peer::of(&stream).map_err(io::Error::from).and_then(|peer| {
+            let may_command = self.access.may_command(peer);
+            let connection = Connection::new(self.connections + 1, peer, may_command, stream, now);
+            self.seat(connection)
+        });
+        match admitted {
+            Ok(()) => self.connections += 1,
             Err(error) => log::warn!("control: cannot serve a client: {error}"),
         }
     }
 
-    /// A slot for a new client, if necessary that of the oldest client that is no watcher.
-    fn free_slot(&mut self) -> Option<usize> {
+    /// Gives a new client a slot, or refuses it if there is none.
+    fn seat(&mut self, mut connection: Connection) -> io::Result<()> {
+        let Some(slot) = self.free_slot(connection.may_command()) else {
+            connection.evict(&busy());
+            return Ok(());
+        };
+        connection.register(&self.registry, Token(self.first_token.0 + 1 + slot))?;
+        if let Some(entry) = self.clients.get_mut(slot) {
+            *entry = Some(connection);
+        }
+        Ok(())
+    }
+
+    /// A slot for a new client, if necessary that of the oldest client that is no watcher. Clients
+    /// that may not command give way first, and others only to a client that `may_command`.
+    fn free_slot(&mut self, may_command: bool) -> Option<usize> {
         if let Some(free) = self.clients.iter().position(Option::is_none) {
             return Some(free);
         }
@@ -303,8 +316,8 @@ impl ControlServer {
             .clients
             .iter_mut()
             .enumerate()
-            .filter(|(_, entry)| entry.as_ref().is_some_and(|c| !c.is_watching()))
-            .min_by_key(|(_, entry)| entry.as_ref().map(Connection::serial))?;
+            .filter(|(_, entry)| entry.as_ref().is_some_and(|c| c.gives_way_to(may_command)))
+            .min_by_key(|(_, entry)| entry.as_ref().map(|c| (c.may_command(), c.serial())))?;
         if let Some(connection) = oldest.take() {
             log::debug!("control: disconnected {}: too many clients", connection.peer());
             connection.evict(&busy());
@@ -367,6 +380,11 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
 }
 
+/// Most watchers in all when one more is admitted that may command, or may only query.
+const fn watchers_max(may_command: bool) -> usize {
+    if may_command { MAX_WATCHERS } else { MAX_WATCHERS - RESERVED_WATCHERS }
+}
+
 fn malformed(error: &serde_json::Error) -> Refusal {
     // The error may quote what the client sent.
     let error = error.to_string();
@@ -388,6 +406,7 @@ fn busy() -> Response {
 }
 
 fn too_many_watchers() -> Response {
-    let message = format!("the daemon already has {MAX_WATCHERS} watchers; stop one of them");
+    let message = "the daemon has no room for another watcher; stop one of them, or watch as root \
+                   or as a member of socket_group, for whom some places are reserved";
     Response::Refused(Refusal::new(RefusalKind::Busy, message))
 }

@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 
 use nix::errno::Errno;
 
+use super::holders;
 use crate::daemon::interfaces::RouteError;
 
 /// Where on this host a socket is: any change needs a new socket.
@@ -54,6 +55,18 @@ pub enum Problem {
         interface: String,
         /// The kind of route that helps: `local` on a loopback, else `multicast`.
         kind: &'static str,
+    },
+    /// A program has bound the port, and does not share it.
+    #[error(
+        "port {port} is taken by another program of this host ({}); stop it, or set another port \
+         in multicast on every node",
+        holders::describe(.holders)
+    )]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The users with a socket on the port.
+        holders: Vec<u32>,
     },
     /// The kernel rejected the socket.
     #[error("socket error: {0}")]

@@ -11,8 +11,8 @@ use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn6, sendmsg, setsockop
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
 
 use super::change::{Endpoint, Problem, refused};
-use super::filter;
 use super::origin::HOPS;
+use super::{filter, holders};
 use crate::wire::frame::Mark;
 
 /// Requested size of the receive buffer, in bytes. The kernel grants at most `rmem_max`; its
@@ -33,7 +33,7 @@ pub(super) fn open(
         let _ = socket.attach_filter(&filter::dropping(mark));
     }
     bind_device(&socket, endpoint).map_err(at("bind the socket to the interface"))?;
-    socket.bind(&group.into()).map_err(at("bind the socket to the group"))?;
+    socket.bind(&group.into()).map_err(|error| unbound(&error, group))?;
     join(&socket, group.ip(), endpoint.index).map_err(at("join the group"))?;
     Ok(UdpSocket::from_std(socket.into()))
 }
@@ -65,6 +65,16 @@ pub(super) fn rejoin(socket: &UdpSocket, group: IpAddr, index: NonZeroU32) -> io
 /// The step that failed while a socket was set up.
 fn at(step: &'static str) -> impl FnOnce(io::Error) -> Problem {
     move |error| refused(format!("cannot {step}: {error}"))
+}
+
+/// Any user of this host may bind the port first, and the kernel then refuses it. The problem names
+/// the users that have it, because the administrator must stop one of their programs.
+fn unbound(error: &io::Error, group: SocketAddr) -> Problem {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        let holders = holders::of_port(group.port());
+        return Problem::PortTaken { port: group.port(), holders };
+    }
+    refused(format!("cannot bind the socket to the group: {error}"))
 }
 
 /// A socket with all its options set, receiving nothing yet.
