@@ -9,15 +9,13 @@ use crate::programs::{self, Contender, Group, HOSTS, Held, Pace};
 use crate::report::Table;
 
 /// How long the leader is held.
-const HOLDS: [Duration; 10] = [
+const HOLDS: [Duration; 8] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
-    Duration::from_millis(400),
     Duration::from_millis(500),
     Duration::from_millis(600),
     Duration::from_millis(800),
     Duration::from_millis(1000),
-    Duration::from_millis(1500),
     Duration::from_millis(2000),
     Duration::from_millis(3000),
 ];
