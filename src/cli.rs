@@ -30,7 +30,7 @@ Examples:
 const RUN_HELP: &str = "\
 Every config key is also a flag, and a flag overrides the file. The log goes to stderr;
 LANELECT_LOG sets its level, such as debug. SIGHUP reloads the file. SIGTERM and SIGINT hand the
-leadership over and end the daemon.
+leadership over and end the daemon. A second SIGINT (Ctrl-C) ends it at once, as a crash would.
 
 Exit status: 0 after SIGTERM or SIGINT, 2 for wrong usage or an invalid config, 1 for any other
 failure.

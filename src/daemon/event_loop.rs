@@ -27,7 +27,7 @@ use std::io;
 use std::time::Duration;
 
 use mio::{Events, Poll, Token};
-use signal_hook::consts::{SIGCHLD, SIGHUP};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT};
 use signal_hook_mio::v1_0::Signals;
 
 use self::checks::Checks;
@@ -97,15 +97,19 @@ pub(super) struct Daemon {
     watchdog_due: Option<Time>,
     narration: Narration,
     rejections: Rejections,
-    received: u64,
     /// When a key mode that protects nothing is reported again.
     warn_of_key_mode_at: Time,
+    /// Datagrams of others.
+    received: u64,
     /// Those of them that a later release has extended.
     extended: u64,
     transitions: u64,
     /// How often the hooks overran the demote grace.
     fences: u64,
     started_at: Time,
+    is_stopping: bool,
+    /// Whether the administrator does not want to wait for the end of the handover.
+    is_impatient: bool,
     stopped: Option<StopCause>,
 }
 
@@ -121,6 +125,9 @@ impl Daemon {
             if let Some(cause) = self.stopped.filter(|_| !is_checking) {
                 self.finish_saving();
                 return Ok(cause);
+            }
+            if self.is_impatient {
+                return Err(RunError::Interrupted);
             }
             self.sleep(&mut events)?;
             self.turn(&events);
@@ -233,6 +240,7 @@ impl Daemon {
             match signal {
                 SIGCHLD => self.hooks.handle_child_signal(clock::now()),
                 SIGHUP => self.reload(),
+                SIGINT if self.is_stopping => self.is_impatient = true,
                 _ => self.stop(),
             }
         }
@@ -318,6 +326,7 @@ impl Daemon {
 
     fn stop(&mut self) {
         log::info!("stopping: received SIGTERM or SIGINT");
+        self.is_stopping = true;
         self.notifier.stopping();
         let now = clock::now();
         self.notifier.extend_stop(now + self.hooks.longest_stop() + STOP_PATIENCE, now);

@@ -75,6 +75,13 @@ pub enum RunError {
         /// Where its holder is.
         holder: std::net::IpAddr,
     },
+    /// A second SIGINT arrived before this daemon had handed over.
+    #[error(
+        "interrupted by a second SIGINT: this daemon ends before it has handed over, and its hook \
+         may not have released what the leader holds; run `lanelect post-stop` with the flags of \
+         this command, to run the hook for demoted and to resign"
+    )]
+    Interrupted,
     /// This daemon's memory was copied, and the copy runs too.
     #[error(
         "duplicate node id: a copy of this daemon, {node_id}, runs at {with}, because a host was \

@@ -59,3 +59,17 @@ fn a_failed_hook_may_be_ignored() {
         lan.assert_calm_for(20);
     });
 }
+
+#[test]
+fn second_ctrl_c_does_not_wait_for_the_hook() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        h1.slow_hook_on("demoted", "300");
+        assert_eq!(h1.stop_impatiently(), Some(1));
+        assert!(h1.log().contains("interrupted by a second SIGINT"), "{}", h1.log());
+        lan.wait_for_leader(h2);
+        h1.slow_hook_on("demoted", "0");
+        h1.start("");
+        wait_until("h1 follows", || h1.follows(h2) && h1.hooks_match_role());
+    });
+}

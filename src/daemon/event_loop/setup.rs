@@ -101,12 +101,14 @@ impl Daemon {
             poll,
             config,
             source,
+            warn_of_key_mode_at: now + KEY_MODE_REMINDER,
             received: 0,
             extended: 0,
-            warn_of_key_mode_at: now + KEY_MODE_REMINDER,
             transitions: 0,
             fences: 0,
             started_at: now,
+            is_stopping: false,
+            is_impatient: false,
             stopped: None,
         })
     }

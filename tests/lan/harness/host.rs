@@ -199,6 +199,19 @@ impl Host {
         self.journal.note(&self.name, "crash");
     }
 
+    /// Has the daemon stop, and does not wait for its hook; returns the exit status.
+    pub(crate) fn stop_impatiently(&self) -> Option<i32> {
+        self.signal(Signal::SIGINT);
+        wait_until(&format!("{}'s hook runs for demoted", self.name), || {
+            let hook = self.status()["hook"].take();
+            hook["last_event"] == "demoted" && hook["running"] == true
+        });
+        self.signal(Signal::SIGINT);
+        let status = self.exit_status();
+        self.journal.note(&self.name, "crash");
+        status
+    }
+
     /// Waits until the daemon has ended; returns its exit status, none where a signal ended it.
     pub(crate) fn exit_status(&self) -> Option<i32> {
         let status = wait_for(&format!("{}'s daemon ends", self.name), || {
