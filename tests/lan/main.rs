@@ -31,6 +31,7 @@ mod interfaces;
 mod leader_checks;
 mod one_way;
 mod partition;
+mod peer;
 mod quorum;
 mod resources;
 mod selftest;

@@ -12,6 +12,7 @@ pub(crate) mod journal;
 pub(crate) mod keys;
 pub(crate) mod lan;
 pub(crate) mod patience;
+pub(crate) mod peer;
 pub(crate) mod service;
 pub(crate) mod stuck;
 pub(crate) mod switch;
