@@ -39,3 +39,4 @@ mod sending;
 mod settings;
 mod startup;
 mod trust;
+mod upgrade;

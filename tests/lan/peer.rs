@@ -153,6 +153,16 @@ fn peer_takes_over_and_hands_over_when_asked() {
     });
 }
 
+/// A peer of a later release appends to all that it sends, and sends kinds that are unknown.
+#[test]
+fn peer_of_a_later_release_follows_and_is_alive() {
+    if has_python() {
+        scenario(|lan, [h1, h2, h3]| {
+            follows(lan, [h1, h2, h3], &json!({"release": 2}), "");
+        });
+    }
+}
+
 /// Settings of a peer that votes together with these hosts, itself among them.
 fn voter(hosts: &[&Host]) -> Value {
     let names: Vec<_> = hosts.iter().map(|host| host.name.as_str()).collect();

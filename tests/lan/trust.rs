@@ -4,7 +4,7 @@ mod flood;
 pub(crate) mod hostile;
 mod nonsense;
 mod replay;
-mod rotation;
+pub(crate) mod rotation;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -16,7 +16,7 @@ use crate::harness::forge::{self, GROUP};
 use crate::harness::keys::give_key;
 use crate::harness::{Host, scenario, wait_until};
 
-fn rejected(host: &Host, reason: &str) -> u64 {
+pub(crate) fn rejected(host: &Host, reason: &str) -> u64 {
     host.status()["counters"]["rejected"][reason].as_u64().unwrap_or_default()
 }
 

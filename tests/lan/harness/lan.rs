@@ -255,6 +255,11 @@ impl Lan {
         }
     }
 
+    /// What `host` sends is from now on that of a later release, or of this one again.
+    pub(crate) fn upgrade(&self, host: &Host, is_later: bool) {
+        self.networks.iter().for_each(|network| network.upgrade(host.number, is_later));
+    }
+
     /// Lets everything through again.
     pub(crate) fn heal(&self) {
         self.networks.iter().for_each(Switch::heal);

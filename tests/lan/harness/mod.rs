@@ -11,6 +11,7 @@ pub(crate) mod inside;
 pub(crate) mod journal;
 pub(crate) mod keys;
 pub(crate) mod lan;
+pub(crate) mod later;
 pub(crate) mod patience;
 pub(crate) mod peer;
 pub(crate) mod service;

@@ -5,7 +5,7 @@
 //! a frame is drawn from a seeded generator; when frames arrive is up to the kernel, so a seed
 //! repeats the dice, not the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,7 @@ use super::claims::{Claim, How};
 use super::forge::codec;
 use super::frame::{complete_udp_checksum, udp_from};
 use super::keys::KEY;
+use super::later::Later;
 use super::patience::{self, wait_until};
 
 /// Longest frame: more than any MTU used here.
@@ -86,6 +87,9 @@ struct Table {
     drained: Instant,
     /// Without a key, and with the one that tests give.
     codecs: [Codec; 2],
+    /// Hosts that run a later release.
+    upgraded: BTreeSet<usize>,
+    later: Later,
     random: Rng,
 }
 
@@ -119,6 +123,8 @@ impl Switch {
             claims: Vec::new(),
             drained: patience::now(),
             codecs: [None, Some(KEY)].map(|key| codec(group, key)),
+            upgraded: BTreeSet::new(),
+            later: Later::new(group),
             random: Rng::with_seed(seed),
         };
         let shared = Arc::new(Shared { table: Mutex::new(table), stop: AtomicBool::new(false) });
@@ -145,6 +151,15 @@ impl Switch {
     /// Lets everything pass again.
     pub(crate) fn heal(&self) {
         self.table().rules.clear();
+    }
+
+    /// Has `host` run a later release from now on, or this one again.
+    pub(crate) fn upgrade(&self, host: usize, is_later: bool) {
+        let mut table = self.table();
+        table.upgraded.remove(&host);
+        if is_later {
+            table.upgraded.insert(host);
+        }
     }
 
     /// UDP datagrams that `host` has sent.
@@ -192,6 +207,9 @@ impl Table {
             *self.datagrams.entry(from).or_default() += 1;
             self.note_claim(from, frame);
         }
+        let rewritten =
+            if self.upgraded.contains(&from) { self.later.rewritten(frame) } else { None };
+        let frame = rewritten.as_deref().unwrap_or(frame);
         let now = patience::now();
         for to in self.ports.iter().filter(|p| p.host != from) {
             let rule = self.rules.get(&(from, to.host)).cloned().unwrap_or_default();

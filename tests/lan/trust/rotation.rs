@@ -105,7 +105,7 @@ fn reload(host: &Host) {
 }
 
 /// Waits until each host has taken in a datagram of each other one that was sent from now on.
-fn everyone_counts_everyone(group: &[&Host]) {
+pub(crate) fn everyone_counts_everyone(group: &[&Host]) {
     let asked = now();
     for host in group {
         wait_until(&format!("{} counts everyone", host.name), || {
