@@ -306,10 +306,11 @@ impl Member {
         self.is_open |= self.newest == datagram;
     }
 
-    /// Any number of its present life is newer than the known ones.
+    /// Any number of its present life, or of a starting one, is newer than the known ones.
     pub(crate) const fn forget_numbers(&mut self) {
         self.newest.sequence = Sequence(0);
         self.seen_by_others = Sequence(0);
+        self.newcomer = None;
     }
 
     /// Notes that its datagrams up to `newest` were received and ignored.

@@ -90,6 +90,22 @@ fn forged_number_does_not_shut_a_node_out_once_keys_are_required() {
     }
 }
 
+/// A starting life has numbers of its own. An attacker announces it before it begins.
+#[test]
+fn forged_starting_life_does_not_shut_a_node_out_once_keys_are_required() {
+    for key_mode in [None, Some(KeyMode::Accept), Some(KeyMode::Prefer)] {
+        let mut lan = Lan::stable(&["a", "b"], &mode(key_mode));
+        let mut forger = Peer { role: Role::Starting, ..lan.forger("b") };
+        forger.incarnation.0 += 1;
+        lan.hear_open("a", &forger.sends(heartbeat(secs(1))));
+        lan.set_key_mode(&["a", "b"], KeyMode::Require);
+        lan.crash("b");
+        lan.start("b", keyed());
+        lan.pass(secs(20));
+        assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive), "{key_mode:?}");
+    }
+}
+
 /// The numbers that a node has learned from sealed datagrams need no protection: each node must
 /// prove itself again.
 #[test]
