@@ -12,12 +12,11 @@ use crate::report::svg::{self, Curve};
 use crate::report::{self, Samples, Table};
 
 /// Intervals, beside each program's default.
-const INTERVALS: [Duration; 5] = [
+const INTERVALS: [Duration; 4] = [
     Duration::from_millis(100),
     Duration::from_millis(200),
     Duration::from_millis(500),
     Duration::from_millis(1000),
-    Duration::from_millis(2000),
 ];
 
 /// No program bears a pause of so many intervals.
@@ -27,7 +26,7 @@ const HOLD_MAX: f64 = 5.0;
 const HOLD_STEP: f64 = 0.1;
 
 /// So many holds without a move count as survived.
-const TRIALS: usize = 6;
+const TRIALS: usize = 5;
 
 /// What was measured of one program at one interval, in milliseconds.
 struct Point {
