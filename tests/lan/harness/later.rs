@@ -67,9 +67,9 @@ impl Later {
         let body = if is_replaced { Body::Inquiry } else { message.body };
         let message = Message { body, ..*message };
         self.open.encode(source.into(), &message, &mut datagram).unwrap();
-        if is_replaced && let Some(kind) = datagram.last_mut() {
+        if is_replaced {
             // An inquiry has no more than its kind.
-            *kind = KIND;
+            *datagram.last_mut().unwrap() = KIND;
         }
         datagram
     }
