@@ -78,6 +78,12 @@ pub trait Watch {
     /// A datagram is about to be handed to an election that cannot know whether it is replayed.
     fn note_unproven(&mut self, _index: usize, _message: &Message) {}
 
+    /// An attacker's datagram is about to be handed to an election that believes it.
+    fn note_forged(&mut self, index: usize, now: u64, message: &Message, election: &Election);
+
+    /// From now on any number of a life that a host knows is news to it.
+    fn note_numbers_forgotten(&mut self, index: usize);
+
     /// What news have led to.
     fn check_reaction(
         &self,

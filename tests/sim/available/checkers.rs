@@ -11,6 +11,10 @@
 //! * *Some that hear each other one way only.* How many lead then is not promised, only that it
 //!   stays so. With keys not even that: a leader that the other one cannot hear cannot challenge
 //!   it, and hears of it through a third node, whenever that one says something.
+//! * *What an attacker without the key sends to hosts that accept it.* Until all hosts require a
+//!   key it can be anything, also a number that its sender has yet to reach, so the group need not
+//!   settle. What a host does by itself is checked all the same: its terms, its hooks, and that it
+//!   probes. Once all require a key, what was forged before is no excuse.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -152,6 +156,8 @@ pub struct Checkers {
     /// The member that is broken, where one is: what it takes for its leader is its own affair.
     /// Where it concedes leaderships that never were, the leader may take terms.
     pub broken: Option<(usize, Lie)>,
+    /// Whether an attacker has been believed since all hosts required a key.
+    pub attacked: bool,
     /// Whether every datagram arrives in time now.
     is_calm: bool,
     /// Whether anything changed since the leaders were last counted.
@@ -173,6 +179,7 @@ impl Checkers {
             settling_time: u64::MAX,
             counts_candidates: false,
             broken: None,
+            attacked: false,
             is_calm: true,
             uncounted: true,
             disturbances: 0,
@@ -239,7 +246,8 @@ impl Watch for Checkers {
             record.missed.insert(message.sender, missed);
             record.asked.remove(&message.sender);
         }
-        if is_news {
+        // What was forged may hide from this record what the host still believes.
+        if is_news || self.attacked {
             record.note_asked(&message.body);
         }
         let wants_answer = match message.body {
@@ -258,6 +266,22 @@ impl Watch for Checkers {
         }
         record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
         is_news
+    }
+
+    /// The numbers of a forgery stay. It is no news of its sender otherwise: nothing has to come of
+    /// it. But a probe is one.
+    fn note_forged(&mut self, host: usize, _now: u64, message: &Message, _election: &Election) {
+        let record = &mut self.records[host];
+        let newest = record.newest.entry(message.sender).or_default();
+        *newest = (message.incarnation, message.sequence).max(*newest);
+        record.note_asked(&message.body);
+        record.answer_by = None;
+        record.to_reach.clear();
+    }
+
+    fn note_numbers_forgotten(&mut self, host: usize) {
+        self.records[host].newest.clear();
+        self.records[host].discarded.clear();
     }
 
     fn note_unproven(&mut self, host: usize, message: &Message) {
@@ -462,7 +486,7 @@ impl Watch for Checkers {
         let is_authenticated = hosts.iter().any(|host| host.params.demands_proof());
         let may_meet_late = is_authenticated && cliques.is_none();
         self.is_calm = network.weather.is_calm() && !may_meet_late;
-        if !self.is_calm && (!is_borne || may_meet_late) {
+        if self.attacked || !self.is_calm && (!is_borne || may_meet_late) {
             self.disturb(now);
         }
         let settled_at = self.disturbed_at.saturating_add(self.settling_time);

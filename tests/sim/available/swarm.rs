@@ -6,11 +6,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::Election;
 use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
-use lanelect::types::{KeyMode, Priority, Role, Term};
+use lanelect::types::{Priority, Role, Term};
 
 use crate::available::checkers::Checkers;
 use crate::watch::{Violation, Watch};
+use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
+use crate::world::keys::choose_modes;
 use crate::world::network::Weather;
 use crate::world::{HookHabit, Sabotage, World, replay_horizon};
 
@@ -69,7 +71,7 @@ impl Scenario {
         world.trace = trace;
         world.sabotage = sabotage;
         world.post_stop = 0.5;
-        world.keeps_datagrams = key_mode.is_some();
+        world.keeps_datagrams = key_mode.is_some() || world.mixes_modes();
         world.watch.settling_time = settling_time;
         world.watch.counts_candidates = world.hosts[0].params.min_candidates > 1;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
@@ -150,8 +152,11 @@ impl Scenario {
     fn settle(&mut self) -> Result<(), Violation> {
         let step = (self.world.watch.settling_time * 3 / 2).div_ceil(REPLAYS);
         let age = self.world.hosts.iter().map(|host| replay_horizon(&host.params)).max();
+        let is_protected = self.world.all_require_keys();
         for _ in 0..REPLAYS {
-            self.world.replay(age.unwrap_or_default(), step);
+            if is_protected {
+                self.world.replay(age.unwrap_or_default(), step);
+            }
             self.world.run_for(step)?;
         }
         Ok(())
@@ -168,7 +173,7 @@ impl Scenario {
         let hosts = self.world.hosts.len();
         let host = self.rng.usize(0..hosts);
         self.world.watch.disturb(self.world.now);
-        match self.rng.u8(0..23) {
+        match self.rng.u8(0..27) {
             0..=1 => return self.world.crash(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
             2 => {
@@ -199,7 +204,14 @@ impl Scenario {
                 return self.world.plug(host, up);
             }
             18 => return self.reload(host),
+            23 => return self.attack(),
+            24..=25 => {
+                let towards = self.rng.u8(0..3) > 0;
+                self.world.take_key_step(host, towards)?;
+                return self.forget_attack();
+            }
             19..=20 => {
+                self.world.watch.attacked |= self.may_be_deceived();
                 for _ in 0..self.rng.usize(1..40) {
                     self.world.replay(0, self.heartbeat * 5);
                 }
@@ -212,6 +224,39 @@ impl Scenario {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether a host believes what anybody sends.
+    fn may_be_deceived(&self) -> bool {
+        self.world.mixes_modes() && !self.world.all_require_keys()
+    }
+
+    /// An attacker without the key sends; nothing comes of it where all hosts require one.
+    fn attack(&mut self) -> Result<(), Violation> {
+        if !self.world.mixes_modes() {
+            return Ok(());
+        }
+        self.world.watch.attacked |= self.may_be_deceived();
+        self.world.attack(Repertoire::Everything, self.heartbeat * 5)
+    }
+
+    /// Once all hosts require keys, nothing of what was forged before is an excuse.
+    fn forget_attack(&mut self) -> Result<(), Violation> {
+        if self.world.all_require_keys() {
+            self.world.watch.attacked = false;
+            self.world.watch.disturb(self.world.now);
+        }
+        Ok(())
+    }
+
+    /// Where somebody was deceived, all hosts come to require keys; the attacker goes on.
+    fn shut_out_attacker(&mut self) -> Result<(), Violation> {
+        if self.world.watch.attacked {
+            self.world.require_keys(self.heartbeat / 10)?;
+            self.forget_attack()?;
+            self.attack()?;
         }
         Ok(())
     }
@@ -261,7 +306,7 @@ impl Scenario {
             })?;
             self.world.set_health(host, true)?;
         }
-        Ok(())
+        self.shut_out_attacker()
     }
 }
 
@@ -272,9 +317,10 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
     let failure = if gentle { 0.0 } else { [0.0, 0.0, 0.2][rng.usize(0..3)] };
     let absence = if gentle { 0.0 } else { [0.0, 0.0, 0.3][rng.usize(0..3)] };
     let static_group = rng.u8(0..12) == 0;
-    (0..hosts)
-        .map(|_| {
-            let mut params = shared.clone();
+    choose_modes(rng, hosts)
+        .into_iter()
+        .map(|key_mode| {
+            let mut params = Params { key_mode, ..shared.clone() };
             params.priority = choose_priority(rng);
             params.check = choose_check(rng);
             // A failure makes the host stay out, which a gentle world does without.
@@ -311,7 +357,6 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
     params.preempt_delay = heartbeat * rng.u32(0..3);
     params.min_candidates = if rng.u8(0..4) == 0 { rng.u16(1..=hosts as u16) } else { 1 };
     params.failure_holdoff = heartbeat * rng.u32(1..20);
-    params.key_mode = rng.bool().then_some(KeyMode::Require);
     if rng.u8(0..4) == 0 {
         params.on_elected_failure = OnElectedFailure::Ignore;
     }

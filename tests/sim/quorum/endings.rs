@@ -50,6 +50,7 @@ impl Scenario {
         for host in 0..self.settings.hosts {
             self.remove_torn_state(host);
             let mut params = self.settings.params[host].clone();
+            params.key_mode = self.world.hosts[host].params.key_mode;
             params.quorum.as_mut().expect("quorum mode").voters = voters.clone();
             let host = &mut self.world.hosts[host];
             host.params = params;
@@ -70,7 +71,8 @@ impl Scenario {
             })?;
             self.take_back_into_service(host)?;
         }
-        self.start_all()
+        self.start_all()?;
+        self.shut_out_attacker()
     }
 
     /// Starts every daemon that is down, and may start.

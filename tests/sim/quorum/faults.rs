@@ -7,6 +7,7 @@ use super::duplicates::Duplicates;
 use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::watch::Violation;
+use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{Hiccups, HookHabit, node_id};
@@ -103,6 +104,27 @@ impl Scenario {
         }
     }
 
+    /// An attacker without the key sends, and is believed where a host does not require one. It
+    /// lies in nothing that concerns promises: without a key any host can, and no majority protocol
+    /// bears that.
+    pub fn attack(&mut self) -> Result<(), Violation> {
+        if !self.world.mixes_modes() {
+            return Ok(());
+        }
+        self.attacked |= !self.world.all_require_keys();
+        self.end_record();
+        self.world.attack(Repertoire::NoPromises, self.heartbeat * 5)
+    }
+
+    /// Where somebody was deceived, all hosts come to require keys; the attacker goes on.
+    pub fn shut_out_attacker(&mut self) -> Result<(), Violation> {
+        if self.attacked {
+            self.world.require_keys(self.heartbeat / 10)?;
+            self.attack()?;
+        }
+        Ok(())
+    }
+
     /// A member's daemon breaks and tells wrong terms, or those that are broken are replaced. Of
     /// the voters a minority may break, as these do not count then; none of them outbids, because
     /// its terms are those that it votes in.
@@ -165,7 +187,9 @@ impl Scenario {
 
     /// A voter's disk is lost, or torn in a crash. No daemon starts on a torn one.
     pub fn lose_disk(&mut self, host: usize) -> Result<(), Violation> {
-        if !self.may_lose_disk(host) {
+        // An attacker may announce the next life of a voter before it begins: then those that
+        // testify count the time from there.
+        if self.attacked || !self.may_lose_disk(host) {
             return Ok(());
         }
         self.world.crash(host)?;
@@ -231,7 +255,8 @@ impl Scenario {
     /// is gone in the end.
     pub fn let_clone_run(&mut self) -> Result<(), Violation> {
         let victim = self.voters[self.rng.usize(0..self.voters.len())];
-        if !self.all_agree_on_voters() || !self.calm_down(victim)? {
+        // A forged number hides a duplicate's.
+        if self.attacked || !self.all_agree_on_voters() || !self.calm_down(victim)? {
             return Ok(());
         }
         self.end_record();

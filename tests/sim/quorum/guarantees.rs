@@ -264,6 +264,20 @@ impl Watch for Guarantees {
         is_news
     }
 
+    /// A forgery in a voter's name announces a term as the voter does. It is in no other book: the
+    /// attacker asks for no promise, gives none and ends none.
+    fn note_forged(&mut self, index: usize, _now: u64, message: &Message, election: &Election) {
+        if has_vote(election, &message.sender) {
+            self.voters_term = message.term.max(self.voters_term);
+        }
+        let newest = self.newest.entry((index, message.sender)).or_default();
+        *newest = (message.incarnation, message.sequence).max(*newest);
+    }
+
+    fn note_numbers_forgotten(&mut self, index: usize) {
+        self.newest.retain(|(host, _), _| *host != index);
+    }
+
     /// Who votes, votes in the highest term that it knows.
     fn note_asked_to_keep(
         &mut self,

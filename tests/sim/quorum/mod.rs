@@ -23,6 +23,9 @@
 //!
 //! * **Broken members**: fewer than half of the voters, and any others, tell wrong terms. None lies
 //!   in what asks for a promise, gives one or ends one: no majority protocol bears that.
+//! * **An attacker without the key**, where a host accepts open datagrams, lies in nothing of that
+//!   either. From then on no disk is lost and no duplicate runs, until the end: a forged number
+//!   hides them. In the end all hosts require keys, and what was forged is no excuse.
 //!
 //! Nothing else is: datagrams are lost, doubled, late by minutes, replayed alone or in
 //! the order of a life's words, however old; daemons are held at any

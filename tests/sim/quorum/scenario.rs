@@ -26,6 +26,8 @@ pub struct Scenario {
     pub misled: Option<usize>,
     /// True time at which some node last got other settings.
     pub changed_at: u64,
+    /// Whether an attacker without the key has been believed.
+    pub attacked: bool,
     pub heartbeat: u64,
     pub tally: Tally,
 }
@@ -49,6 +51,7 @@ impl Scenario {
         for host in &mut world.hosts {
             host.disk.slowest = [0, heartbeat / 20, heartbeat / 2, heartbeat * 4][rng.usize(0..4)];
         }
+        world.group = settings.hosts;
         world.trace = trace;
         world.sabotage = sabotage;
         world.guard = settings.guard;
@@ -62,6 +65,7 @@ impl Scenario {
             change_is_over: true,
             misled: None,
             changed_at: 0,
+            attacked: false,
             heartbeat,
             tally: Tally::default(),
             rng,
@@ -155,7 +159,7 @@ impl Scenario {
     fn disturb(&mut self) -> Result<(), Violation> {
         let host = self.choose_host();
         let hosts = self.settings.hosts;
-        match self.rng.u8(0..43) {
+        match self.rng.u8(0..47) {
             0..=1 => return self.world.crash(host),
             2..=5 => return self.start_all_but_some(),
             6..=7 => {
@@ -206,6 +210,11 @@ impl Scenario {
                 return self.let_clone_run();
             }
             39..=40 => return self.break_member(),
+            42..=43 => return self.attack(),
+            44..=45 => {
+                let towards = self.rng.u8(0..3) > 0;
+                return self.world.take_key_step(host, towards);
+            }
             41 => {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);

@@ -5,9 +5,10 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::params::{OnElectedFailure, Params, QuorumParams};
 use lanelect::core::quorum::Voters;
-use lanelect::types::{KeyMode, NodeId};
+use lanelect::types::NodeId;
 
 use crate::available::swarm::{choose_check, choose_priority};
+use crate::world::keys::choose_modes;
 use crate::world::{Guard, HookHabit, node_id};
 
 /// The clocks' largest drift: 1 %.
@@ -177,11 +178,12 @@ fn choose_params(
     if rng.u8(0..4) == 0 {
         shared.on_elected_failure = OnElectedFailure::Ignore;
     }
-    shared.key_mode = rng.bool().then_some(KeyMode::Require);
     shared.quorum = Some(QuorumParams { voters: voters_of(voters), demote_grace: intervals.grace });
     let leads = voters[rng.usize(0..voters.len())];
+    let modes = choose_modes(rng, hosts);
     (0..hosts)
         .map(|host| Params {
+            key_mode: modes[host],
             priority: choose_priority(rng),
             check: choose_check(rng),
             // Some voters are witnesses, and some nodes that have no vote would like to lead.

@@ -11,8 +11,8 @@ use lanelect::core::output::{Event, Output};
 use lanelect::core::params::Params;
 use lanelect::core::status::Status;
 use lanelect::time::Time;
-use lanelect::types::Incarnation;
-use lanelect::wire::frame::Decoded;
+use lanelect::types::{Incarnation, KeyMode};
+use lanelect::wire::frame::{Decoded, Reject};
 use lanelect::wire::message::{Body, Message};
 
 use super::archive::Kept;
@@ -46,6 +46,7 @@ impl<W: Watch> World<W> {
         host.life += 1;
         host.wake_at = u64::MAX;
         host.listens_since = self.now;
+        host.is_deceived = false;
         host.held = None;
         host.lease_seen = None;
         host.incarnation = incarnation;
@@ -148,7 +149,8 @@ impl<W: Watch> World<W> {
         self.drain(index)?;
         while self.hosts[index].is_up() {
             let Some((kept, came)) = inbox.pop_front() else { break };
-            self.hear(index, kept, if was_long { Came::Replayed } else { came })?;
+            let is_replayed = was_long && came != Came::Forged;
+            self.hear(index, kept, if is_replayed { Came::Replayed } else { came })?;
         }
         if let Some(held) = &mut self.hosts[index].held {
             held.inbox.append(&mut inbox);
@@ -230,9 +232,7 @@ impl<W: Watch> World<W> {
         let Kept { from, sent_at, datagram } = kept;
         let address = address(from);
         match came {
-            Came::Again
-                if self.hosts[to].listens_since <= sent_at && W::DUPLICATES_MEAN_NOTHING =>
-            {
+            Came::Again if W::DUPLICATES_MEAN_NOTHING && self.has_heard(to, sent_at) => {
                 let before = self.summary(to);
                 self.hand_in(to, address, &datagram)?;
                 let changed = before != self.summary(to);
@@ -243,15 +243,22 @@ impl<W: Watch> World<W> {
                 self.hand_in(to, address, &datagram)?;
                 let changed = before != self.status(to);
                 refuse(changed, || {
-                    let what = self.codec.decode(address, &datagram);
+                    let what = self.wire.decode(self.mode_of(to), address, &datagram);
                     format!("what was replayed changed {}: {what:?}", self.label(to))
                 })
             }
+            Came::Forged => self.hand_in_forged(to, address, &datagram),
             Came::First | Came::Again | Came::Replayed => {
                 self.note_age(to, sent_at);
                 self.hand_in(to, address, &datagram)
             }
         }
+    }
+
+    /// Whether a host has taken in what was sent at `sent_at`, if that has arrived.
+    fn has_heard(&self, index: usize, sent_at: u64) -> bool {
+        let host = &self.hosts[index];
+        host.listens_since <= sent_at && !host.is_deceived
     }
 
     /// What arrives late can make a host believe for a while that its sender is there.
@@ -312,12 +319,18 @@ impl<W: Watch> World<W> {
     }
 
     fn hand_in(&mut self, to: usize, from: IpAddr, datagram: &[u8]) -> Result<(), Violation> {
-        let host = &mut self.hosts[to];
-        let Some(election) = &mut host.election else { return Ok(()) };
-        let Decoded { message, .. } = self
-            .codec
-            .decode(from, datagram)
+        let mode = self.mode_of(to);
+        let decoded = match self.wire.decode(mode, from, datagram) {
+            // It was under way while the hosts took steps with their keys, or is as old as that.
+            Err(Reject::Unsealed | Reject::Sealed) if self.mixes_modes() => return Ok(()),
+            decoded => decoded,
+        };
+        let Decoded { message, is_sealed, .. } = decoded
             .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
+        let is_open = self.mixes_modes() && !is_sealed;
+        let host = &mut self.hosts[to];
+        let is_deceived = host.is_deceived;
+        let Some(election) = &mut host.election else { return Ok(()) };
         if self.sabotage == Some(Sabotage::IgnoreBetterLeaders)
             && matches!(message.body, Body::Declaration { .. })
             && election.is_leader()
@@ -331,10 +344,37 @@ impl<W: Watch> World<W> {
             self.watch.note_unproven(to, &message);
         }
         let is_news = is_proven && self.watch.note_delivery(to, now, &message, election);
-        election.handle_datagram(now, from, &message);
-        if is_news {
+        if is_open {
+            election.handle_open_datagram(now, from, &message);
+        } else {
+            election.handle_datagram(now, from, &message);
+        }
+        if is_news && !is_deceived {
             self.watch.check_reaction(to, &message, election)?;
         }
+        self.drain(to)
+    }
+
+    /// A host that requires a key refuses what an attacker without it has made up. Another one
+    /// believes it, so that no more is promised of what comes of it than of any other datagram.
+    fn hand_in_forged(
+        &mut self,
+        to: usize,
+        from: IpAddr,
+        datagram: &[u8],
+    ) -> Result<(), Violation> {
+        let mode = self.mode_of(to);
+        let decoded = self.wire.decode(mode, from, datagram);
+        let counts = mode == Some(KeyMode::Require) && decoded.is_ok();
+        refuse(counts, || format!("{} accepts a forgery", self.label(to)))?;
+        let host = &mut self.hosts[to];
+        let (Some(election), Ok(Decoded { message, .. })) = (&mut host.election, decoded) else {
+            return Ok(());
+        };
+        host.is_deceived = true;
+        let now = host.clock.show(self.now);
+        self.watch.note_forged(to, self.now, &message, election);
+        election.handle_open_datagram(now, from, &message);
         self.drain(to)
     }
 
@@ -474,13 +514,10 @@ impl<W: Watch> World<W> {
         let told = self.as_told(index, message);
         self.log(index, || format!("sends {:?} term {}", told.body, told.term));
         self.sent += 1;
-        let encoded = self.codec.encode(address(index), &told, &mut self.buffer);
-        encoded.map_err(|error| Violation::new(format!("a message does not encode: {error}")))?;
-        if index % 2 == 1 {
-            // Every other host runs a later release, which appends to what this one sends.
-            self.buffer.extend_from_slice(b"later");
-        }
-        let datagram = Rc::from(self.buffer.as_slice());
+        // Every other host runs a later release.
+        let is_later = index % 2 == 1;
+        let datagram = self.wire.encode(self.mode_of(index), address(index), &told, is_later)?;
+        let datagram = Rc::from(datagram);
         let kept = Kept { from: index, sent_at: self.now, datagram };
         if self.keeps_datagrams {
             self.archive.note(&told, kept.clone());

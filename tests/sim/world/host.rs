@@ -48,6 +48,8 @@ pub struct Host {
     pub(super) wake_at: u64,
     /// True time since when it has taken in every datagram that arrived.
     pub(super) listens_since: u64,
+    /// Whether it has believed a forgery, and may ignore what its sender says because of that.
+    pub(super) is_deceived: bool,
     /// When it last went on after it was held, or heard something late.
     pub(super) misled_at: u64,
     /// What happens to it while it is held; none where it runs.
@@ -178,6 +180,7 @@ impl Host {
             hooks_run: 0,
             wake_at: u64::MAX,
             listens_since: 0,
+            is_deceived: false,
             misled_at: 0,
             held: None,
             last_sent: None,

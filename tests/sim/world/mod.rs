@@ -2,13 +2,16 @@
 //! driving the very core that the daemon drives, over the very bytes that it sends.
 //!
 //! `host` is what a machine is, `daemon` what its daemon does, `disk` how it saves, `hooks` how
-//! its hooks run, `network` who hears whom. A world does not judge: its [`Watch`] does.
+//! its hooks run, `network` who hears whom, `keys` what is on the wire, `attacker` what somebody
+//! without the key puts there. A world does not judge: its [`Watch`] does.
 
 mod archive;
+pub mod attacker;
 pub mod broken;
 mod daemon;
 mod disk;
 pub mod host;
+pub mod keys;
 pub mod network;
 mod scripts;
 
@@ -20,13 +23,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::params::Params;
 use lanelect::types::{NodeId, Term};
-use lanelect::wire::frame::Codec;
 
 use crate::watch::{Violation, Watch};
 use archive::{Archive, Kept};
 use broken::Broken;
 pub use daemon::replay_horizon;
 pub use host::{Clock, HookHabit, Host};
+use keys::Wire;
 use network::Network;
 
 #[derive(Debug, Clone)]
@@ -44,7 +47,7 @@ enum Action {
 }
 
 /// How a datagram came to arrive.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Came {
     /// As the first copy of it.
     First,
@@ -52,6 +55,8 @@ enum Came {
     Again,
     /// As somebody has kept it.
     Replayed,
+    /// As somebody without the key has made it up.
+    Forged,
 }
 
 struct Scheduled {
@@ -160,10 +165,11 @@ pub struct World<W> {
     archive: Archive,
     /// Whether they are kept.
     pub keeps_datagrams: bool,
-    codec: Codec,
+    wire: Wire,
+    /// How many of the hosts are the group's: the first ones.
+    pub group: usize,
     queue: BinaryHeap<Reverse<Scheduled>>,
     scheduled: u64,
-    buffer: Vec<u8>,
 }
 
 impl<W: Watch> World<W> {
@@ -171,6 +177,7 @@ impl<W: Watch> World<W> {
     pub fn new(seed: u64, settings: Vec<(Params, HookHabit)>, drift_ppb: i64, watch: W) -> Self {
         let mut rng = Rng::with_seed(seed);
         let network = Network::new(settings.len());
+        let modes: Vec<_> = settings.iter().map(|(params, _)| params.key_mode).collect();
         let hosts: Vec<_> = settings
             .into_iter()
             .enumerate()
@@ -196,10 +203,10 @@ impl<W: Watch> World<W> {
             sent: 0,
             archive: Archive::default(),
             keeps_datagrams: true,
-            codec: Codec::new("sim".parse().expect("a valid name"), None),
+            wire: Wire::new(&modes),
+            group: modes.len(),
             queue: BinaryHeap::new(),
             scheduled: 0,
-            buffer: Vec::new(),
         }
     }
 
