@@ -26,7 +26,7 @@ pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 pub const DEFAULT_GROUP: &str = "default";
 
 /// Where control sockets are by default, one for each group.
-const SOCKET_DIR: &str = "/run/lanelect";
+pub const SOCKET_DIR: &str = "/run/lanelect";
 
 /// The control socket of a group whose `socket` is not set.
 pub fn default_socket(group: &GroupName) -> PathBuf {
@@ -235,7 +235,13 @@ pub struct StatusReport {
     /// Why the state could not be saved, as text; null if it was saved.
     #[serde(default)]
     pub state_failure: Option<String>,
-    /// What of the configuration is not in force.
+    /// Another daemon with this node's id; null if none was heard.
+    #[serde(default)]
+    pub duplicate: Option<DuplicateReport>,
+    /// Where dropped datagrams come from: at most eight addresses of each kind.
+    #[serde(default)]
+    pub rejected_from: Vec<RejectedReport>,
+    /// Where the configuration comes from, and what of it is not in force.
     #[serde(default)]
     pub config: ConfigReport,
     /// Counts since the daemon started.
@@ -395,8 +401,8 @@ pub struct CheckReport {
     pub last_ms: Option<u64>,
 }
 
-/// How the file's configuration differs from the one in force, in a [`StatusReport`]. As of the
-/// last reload: a file that was edited since is not known.
+/// Where the configuration comes from, and how the file's differs from the one in force, in a
+/// [`StatusReport`]. As of the last reload: a file that was edited since is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConfigReport {
     /// Why the last reload was refused, as text, one problem a line; null if it was not. Then the
@@ -405,6 +411,66 @@ pub struct ConfigReport {
     /// The keys that the last reload that was not refused found changed, and that only a restart
     /// applies.
     pub restart_needed: Vec<String>,
+    /// The config file; null without one.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// When the configuration in force was read, in milliseconds since 1970.
+    #[serde(default)]
+    pub read_ms: u64,
+    /// The directory of the state.
+    #[serde(default)]
+    pub state_dir: String,
+    /// The socket of the hook-runner; null if the daemon runs the hook itself.
+    #[serde(default)]
+    pub hook_socket: Option<String>,
+}
+
+/// Datagrams of one kind from one address that were dropped, in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedReport {
+    /// The kind.
+    pub kind: RejectedKind,
+    /// Where they come from.
+    pub address: IpAddr,
+    /// The sender that the first one claims; null if it claims none. It is not verified.
+    pub node_id: Option<NodeId>,
+    /// Why they are dropped, and what to do, for people.
+    pub why: String,
+    /// How many there were.
+    pub count: u64,
+    /// Time since the last one.
+    pub last_ms: u64,
+}
+
+/// Why datagrams are dropped, in a [`RejectedReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RejectedKind {
+    /// Not a datagram of this protocol, truncated, or too long.
+    Malformed,
+    /// Of another protocol version.
+    Version,
+    /// Without a key, and this node requires one.
+    Unsealed,
+    /// With a key, and this node has none.
+    Sealed,
+    /// With a key that this node does not have.
+    Forged,
+    /// Through a router, or from another program: the TTL is less than 255.
+    Hops,
+    /// From an address that no host on the LAN can have.
+    Source,
+    /// With a term that is absurdly high.
+    AbsurdTerm,
+}
+
+/// Another daemon with this node's id, in a [`StatusReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DuplicateReport {
+    /// Where it was heard.
+    pub address: IpAddr,
+    /// Time since it was last rejected.
+    pub last_ms: u64,
 }
 
 /// Counts since the daemon started.

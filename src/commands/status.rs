@@ -285,7 +285,7 @@ const fn mode(mode: Mode) -> &'static str {
 }
 
 /// The names of the first nodes, and the number of the others.
-fn listed(nodes: &[&NodeId]) -> String {
+pub(super) fn listed(nodes: &[&NodeId]) -> String {
     let shown: Vec<_> = nodes.iter().take(LISTED_MAX).map(|id| id.as_str()).collect();
     let more = match nodes.len() - shown.len() {
         0 => String::new(),
@@ -405,6 +405,8 @@ pub(super) mod tests {
             key_mode: None,
             key_fingerprint: None,
             state_failure: None,
+            duplicate: None,
+            rejected_from: Vec::new(),
             config: ConfigReport::default(),
             counters: Counters::default(),
         }
@@ -434,6 +436,7 @@ pub(super) mod tests {
         let config = ConfigReport {
             reload_failure: Some("/c:1: a: unknown key\n/c:7: b: is empty".to_owned()),
             restart_needed: vec!["group".to_owned(), "voters".to_owned()],
+            ..ConfigReport::default()
         };
         let text = render(&StatusReport { config, ..follower() });
         let expected = "\

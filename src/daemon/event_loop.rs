@@ -24,6 +24,7 @@ mod setup;
 mod tests;
 
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use mio::{Events, Poll, Token};
@@ -85,8 +86,8 @@ pub(super) struct Daemon {
     codec: Codec,
     writer: Writer,
     reloads: Reloads,
-    /// What the last reload did not apply.
-    not_applied: ConfigReport,
+    /// Where the configuration comes from, and what the last reload did not apply.
+    config_report: ConfigReport,
     /// Clients that get their answers once the state is on disk.
     replies: Replies,
     transport: Transport,
@@ -97,6 +98,8 @@ pub(super) struct Daemon {
     watchdog_due: Option<Time>,
     narration: Narration,
     rejections: Rejections,
+    /// Where another daemon with this node's id was last heard, and when.
+    duplicate: Option<(IpAddr, Time)>,
     /// When a key mode that protects nothing is reported again.
     warn_of_key_mode_at: Time,
     /// Datagrams of others.

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 
-use crate::control_api::Rejected;
+use crate::control_api::{Rejected, RejectedKind, RejectedReport};
 use crate::daemon::transport::Stray;
 use crate::time::Time;
+use crate::types::NodeId;
 use crate::wire::frame::{Reject, alleged_sender};
 use crate::wire::message::Message;
 
@@ -34,32 +35,29 @@ pub(super) enum Cause<'a> {
     AbsurdTerm(&'a Message),
 }
 
-/// What a log line is about. Foreign groups are normal if groups share an address, and are only
-/// counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Malformed,
-    Version,
-    Unsealed,
-    Sealed,
-    Forged,
-    Hops,
-    Source,
-    AbsurdTerm,
-}
-
 /// Datagrams of one kind from one address.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Streak {
     source: IpAddr,
     newest: Time,
+    count: u64,
+    /// What is wrong with the first one.
+    fault: Fault,
+}
+
+/// Whose datagrams are dropped, as far as they say, and why.
+#[derive(Debug, Clone, Default)]
+struct Fault {
+    sender: Option<NodeId>,
+    why: String,
 }
 
 /// Counts the datagrams dropped on arrival, and logs them.
 #[derive(Debug, Default)]
 pub(super) struct Rejections {
     counts: Rejected,
-    streaks: BTreeMap<Kind, ArrayVec<Streak, STREAKS_MAX>>,
+    /// Foreign groups are normal if groups share an address, and are only counted.
+    streaks: BTreeMap<RejectedKind, ArrayVec<Streak, STREAKS_MAX>>,
 }
 
 impl Rejections {
@@ -68,25 +66,44 @@ impl Rejections {
         self.counts
     }
 
+    /// Where dropped datagrams come from.
+    pub(super) fn reports(&self, now: Time) -> Vec<RejectedReport> {
+        let report = |kind: RejectedKind, streak: &Streak| RejectedReport {
+            kind,
+            address: streak.source,
+            node_id: streak.fault.sender,
+            why: streak.fault.why.clone(),
+            count: streak.count,
+            last_ms: u64::try_from(now.since(streak.newest).as_millis()).unwrap_or(u64::MAX),
+        };
+        let of_kind = |(kind, streaks): (&RejectedKind, &ArrayVec<Streak, STREAKS_MAX>)| {
+            streaks.iter().map(|streak| report(*kind, streak)).collect::<Vec<_>>()
+        };
+        self.streaks.iter().flat_map(of_kind).collect()
+    }
+
     /// Counts a dropped datagram from `source`.
     pub(super) fn note(&mut self, now: Time, cause: Cause<'_>, source: IpAddr) {
         let counts = &mut self.counts;
         let (count, kind) = match cause {
-            Cause::Stray(Stray::Hops(_)) => (&mut counts.hops, Some(Kind::Hops)),
-            Cause::Stray(Stray::Source) => (&mut counts.source, Some(Kind::Source)),
-            Cause::Reject(Reject::Malformed, _) => (&mut counts.malformed, Some(Kind::Malformed)),
+            Cause::Stray(Stray::Hops(_)) => (&mut counts.hops, Some(RejectedKind::Hops)),
+            Cause::Stray(Stray::Source) => (&mut counts.source, Some(RejectedKind::Source)),
+            Cause::Reject(Reject::Malformed, _) => {
+                (&mut counts.malformed, Some(RejectedKind::Malformed))
+            }
             Cause::Reject(Reject::Version | Reject::TooNew, _) => {
-                (&mut counts.version, Some(Kind::Version))
+                (&mut counts.version, Some(RejectedKind::Version))
             }
             Cause::Reject(Reject::ForeignGroup, _) => (&mut counts.foreign_group, None),
-            Cause::Reject(Reject::Unsealed, _) => (&mut counts.auth, Some(Kind::Unsealed)),
-            Cause::Reject(Reject::Sealed, _) => (&mut counts.auth, Some(Kind::Sealed)),
-            Cause::Reject(Reject::Forged, _) => (&mut counts.auth, Some(Kind::Forged)),
-            Cause::AbsurdTerm(_) => (&mut counts.absurd_term, Some(Kind::AbsurdTerm)),
+            Cause::Reject(Reject::Unsealed, _) => (&mut counts.auth, Some(RejectedKind::Unsealed)),
+            Cause::Reject(Reject::Sealed, _) => (&mut counts.auth, Some(RejectedKind::Sealed)),
+            Cause::Reject(Reject::Forged, _) => (&mut counts.auth, Some(RejectedKind::Forged)),
+            Cause::AbsurdTerm(_) => (&mut counts.absurd_term, Some(RejectedKind::AbsurdTerm)),
         };
         *count += 1;
-        if kind.is_some_and(|kind| self.begins_streak(now, kind, source)) {
-            log::warn!("{}", describe(cause, source));
+        let Some(kind) = kind else { return };
+        if let Some(fault) = self.begin_streak(now, kind, source, || fault(cause)) {
+            log::warn!("{}", describe(fault, source));
         }
     }
 
@@ -95,23 +112,35 @@ impl Rejections {
         self.streaks.clear();
     }
 
-    /// Whether a datagram of this kind is the first of a streak that must be logged.
-    fn begins_streak(&mut self, now: Time, kind: Kind, source: IpAddr) -> bool {
+    /// What is wrong, if a datagram of this kind is the first of a streak that must be logged.
+    fn begin_streak(
+        &mut self,
+        now: Time,
+        kind: RejectedKind,
+        source: IpAddr,
+        fault: impl FnOnce() -> Fault,
+    ) -> Option<&Fault> {
         let streaks = self.streaks.entry(kind).or_default();
-        if let Some(known) = streaks.iter_mut().find(|streak| streak.source == source) {
+        if let Some(at) = streaks.iter().position(|streak| streak.source == source) {
+            let known = streaks.get_mut(at)?;
             let silence = now.since(known.newest);
             known.newest = now;
-            return silence >= STREAK_GAP;
+            known.count += 1;
+            return (silence >= STREAK_GAP).then_some(&known.fault);
         }
         if streaks.is_full() {
             streaks.retain(|streak| now.since(streak.newest) < STREAK_GAP);
         }
-        streaks.try_push(Streak { source, newest: now }).is_ok()
+        if streaks.is_full() {
+            return None;
+        }
+        streaks.push(Streak { source, newest: now, count: 1, fault: fault() });
+        streaks.last().map(|streak| &streak.fault)
     }
 }
 
-/// The log line for a streak that begins with this datagram.
-fn describe(cause: Cause<'_>, source: IpAddr) -> String {
+/// What is wrong with a datagram.
+fn fault(cause: Cause<'_>) -> Fault {
     let (sender, why) = match cause {
         Cause::Stray(stray) => (None, stray.to_string()),
         // Its sender would be a guess.
@@ -126,6 +155,11 @@ fn describe(cause: Cause<'_>, source: IpAddr) -> String {
             (Some(message.sender), why)
         }
     };
+    Fault { sender, why }
+}
+
+/// The log line for a streak that begins with such a datagram.
+fn describe(Fault { sender, why }: &Fault, source: IpAddr) -> String {
     match sender {
         Some(node_id) => format!("dropping datagrams from {node_id} at {source}: {why}"),
         None => format!("dropping datagrams from {source}: {why}"),
@@ -167,6 +201,30 @@ mod tests {
 
     fn host(number: u8) -> IpAddr {
         [10, 0, 0, number].into()
+    }
+
+    fn described(cause: Cause<'_>, source: IpAddr) -> String {
+        describe(&fault(cause), source)
+    }
+
+    fn begins(rejections: &mut Rejections, now: Time, kind: RejectedKind, source: IpAddr) -> bool {
+        rejections.begin_streak(now, kind, source, Fault::default).is_some()
+    }
+
+    #[test]
+    fn origins_are_reported_with_the_number_of_their_datagrams() {
+        let mut rejections = Rejections::default();
+        for _ in 0..3 {
+            rejections.note(Time::ZERO, UNSEALED, host(3));
+        }
+        let later = Time::ZERO + Duration::from_millis(1_500);
+        rejections.note(later, FORGED, host(4));
+        let [unsealed, forged] = &rejections.reports(later)[..] else { panic!("not two") };
+        assert_eq!((unsealed.kind, unsealed.address), (RejectedKind::Unsealed, host(3)));
+        assert_eq!((unsealed.count, unsealed.last_ms), (3, 1_500));
+        assert_eq!(unsealed.node_id, "web2".parse().ok());
+        assert!(unsealed.why.starts_with("they have no key"), "{}", unsealed.why);
+        assert_eq!((forged.kind, forged.count, forged.last_ms), (RejectedKind::Forged, 1, 0));
     }
 
     fn under(term: Term) -> Message {
@@ -214,26 +272,26 @@ mod tests {
 
     #[test]
     fn a_mixed_group_is_told_apart_from_wrong_keys_and_by_name() {
-        let text = describe(UNSEALED, host(3));
+        let text = described(UNSEALED, host(3));
         assert!(
             text.starts_with("dropping datagrams from web2 at 10.0.0.3: they have no key, "),
             "{text}"
         );
-        let text = describe(Cause::Reject(Reject::Sealed, FROM_WEB2), host(3));
+        let text = described(Cause::Reject(Reject::Sealed, FROM_WEB2), host(3));
         assert!(text.starts_with(
             "dropping datagrams from web2 at 10.0.0.3: they have a key, and this node has none"
         ));
-        let text = describe(FORGED, host(3));
+        let text = described(FORGED, host(3));
         assert!(text.starts_with(
             "dropping datagrams from web2 at 10.0.0.3: they have a key that this node does not"
         ));
-        let text = describe(Cause::Reject(Reject::Unsealed, &FROM_WEB2[..4]), host(3));
+        let text = described(Cause::Reject(Reject::Unsealed, &FROM_WEB2[..4]), host(3));
         assert!(text.starts_with("dropping datagrams from 10.0.0.3: they have no key, "), "{text}");
     }
 
     #[test]
     fn an_absurd_term_is_told_with_who_sends_it() {
-        let text = describe(Cause::AbsurdTerm(&under(Term(1 << 40))), host(3));
+        let text = described(Cause::AbsurdTerm(&under(Term(1 << 40))), host(3));
         assert!(text.starts_with(
             "dropping datagrams from web2 at 10.0.0.3: their term 1099511627776 is absurdly"
         ));
@@ -243,15 +301,15 @@ mod tests {
     fn a_streak_is_told_once_however_long_it_lasts() {
         let mut rejections = Rejections::default();
         let mut now = Time::ZERO;
-        assert!(rejections.begins_streak(now, Kind::Unsealed, host(1)));
+        assert!(begins(&mut rejections, now, RejectedKind::Unsealed, host(1)));
         for _ in 0..100 {
             now += STREAK_GAP / 2;
-            assert!(!rejections.begins_streak(now, Kind::Unsealed, host(1)));
+            assert!(!begins(&mut rejections, now, RejectedKind::Unsealed, host(1)));
         }
-        assert!(rejections.begins_streak(now, Kind::Unsealed, host(2)), "another host");
-        assert!(rejections.begins_streak(now, Kind::Forged, host(1)), "another kind");
+        assert!(begins(&mut rejections, now, RejectedKind::Unsealed, host(2)), "another host");
+        assert!(begins(&mut rejections, now, RejectedKind::Forged, host(1)), "another kind");
         assert!(
-            rejections.begins_streak(now + STREAK_GAP, Kind::Unsealed, host(1)),
+            begins(&mut rejections, now + STREAK_GAP, RejectedKind::Unsealed, host(1)),
             "another streak"
         );
     }
@@ -260,7 +318,8 @@ mod tests {
     fn forged_addresses_fill_no_log() {
         let mut rejections = Rejections::default();
         let mut count = |now| {
-            let mut told = |number| rejections.begins_streak(now, Kind::Malformed, host(number));
+            let mut told =
+                |number| begins(&mut rejections, now, RejectedKind::Malformed, host(number));
             (0..=u8::MAX).filter(|number| told(*number)).count()
         };
         assert_eq!(count(Time::ZERO), STREAKS_MAX);
@@ -271,8 +330,8 @@ mod tests {
     #[test]
     fn what_lasts_under_new_settings_is_told_again() {
         let mut rejections = Rejections::default();
-        assert!(rejections.begins_streak(Time::ZERO, Kind::Sealed, host(1)));
+        assert!(begins(&mut rejections, Time::ZERO, RejectedKind::Sealed, host(1)));
         rejections.tell_anew();
-        assert!(rejections.begins_streak(Time::ZERO, Kind::Sealed, host(1)));
+        assert!(begins(&mut rejections, Time::ZERO, RejectedKind::Sealed, host(1)));
     }
 }

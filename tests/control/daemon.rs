@@ -146,6 +146,8 @@ pub(crate) fn report() -> StatusReport {
         key_mode: None,
         key_fingerprint: None,
         state_failure: None,
+        duplicate: None,
+        rejected_from: Vec::new(),
         config: ConfigReport::default(),
         counters: Counters::default(),
     }

@@ -135,6 +135,9 @@ impl Daemon {
                 self.show_headline();
             }
             Event::GraceOverrun { .. } => self.fences += 1,
+            Event::DuplicateNodeId { newcomer } => {
+                self.duplicate = Some((*newcomer, clock::now()));
+            }
             Event::LeaderSilent { .. } | Event::MemberSuspect { .. } => {
                 self.transport.announce_anew(clock::now());
             }

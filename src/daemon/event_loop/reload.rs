@@ -52,6 +52,8 @@ pub(super) struct Reloads {
     results: Receiver<Loaded>,
     is_reading: bool,
     again: bool,
+    /// When the last reading began, in milliseconds since 1970.
+    began_ms: u64,
 }
 
 impl Reloads {
@@ -61,7 +63,7 @@ impl Reloads {
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let (orders, results) = worker::start("reload", load, wake)?;
-        Ok(Reloads { orders, results, is_reading: false, again: false })
+        Ok(Reloads { orders, results, is_reading: false, again: false, began_ms: 0 })
     }
 
     /// Whether a reload is in progress.
@@ -91,12 +93,13 @@ impl Daemon {
                 self.codec.set_keyring(keyring);
                 self.rejections.tell_anew();
                 self.apply(config, access);
-                self.not_applied.reload_failure = None;
+                self.config_report.reload_failure = None;
+                self.config_report.read_ms = self.reloads.began_ms;
                 log::info!("configuration reloaded");
             }
             Err(error) => {
                 log::error!("{error}\nconfiguration not reloaded: the previous one stays in force");
-                self.not_applied.reload_failure = Some(excerpt(&error.to_string()));
+                self.config_report.reload_failure = Some(excerpt(&error.to_string()));
             }
         }
         if std::mem::take(&mut self.reloads.again) {
@@ -110,11 +113,12 @@ impl Daemon {
         let order =
             Order { source: self.source.clone(), socket_group: self.config.socket_group.clone() };
         self.reloads.is_reading = true;
+        self.reloads.began_ms = clock::wall_ms();
         if self.reloads.orders.send(order).is_err() {
             let why = "cannot reload: the thread that reads the configuration has ended; restart \
                        the daemon";
             log::error!("{why}");
-            self.not_applied.reload_failure = Some(why.to_owned());
+            self.config_report.reload_failure = Some(why.to_owned());
         }
     }
 
@@ -123,7 +127,7 @@ impl Daemon {
         if !unchanged.is_empty() {
             log::warn!("not applied until the daemon restarts: {}", unchanged.join(", "));
         }
-        self.not_applied.restart_needed = unchanged.into_iter().map(str::to_owned).collect();
+        self.config_report.restart_needed = unchanged.into_iter().map(str::to_owned).collect();
         let replaced = self.config.hook.clone();
         self.config = self.config.taking_over(new);
         self.warn_of_key_mode_at = clock::now();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Daemon;
 use crate::control_api::{
-    Counters, HookReport, LeaderReport, MemberReport, PledgeReport, QuorumReport, Readiness,
-    Rejected, StatusReport, Transition, VoterReport,
+    Counters, DuplicateReport, HookReport, LeaderReport, MemberReport, PledgeReport, QuorumReport,
+    Readiness, Rejected, StatusReport, Transition, VoterReport,
 };
 use crate::core::output;
 use crate::core::status::{QuorumStatus, VoterStanding, VoterStatus};
@@ -84,7 +84,11 @@ impl Daemon {
             key_mode: self.config.election.key_mode,
             key_fingerprint: self.codec.keyring().map(Keyring::fingerprint),
             state_failure: self.writer.failure().map(str::to_owned),
-            config: self.not_applied.clone(),
+            duplicate: self
+                .duplicate
+                .map(|(address, at)| DuplicateReport { address, last_ms: millis(now.since(at)) }),
+            rejected_from: self.rejections.reports(now),
+            config: self.config_report.clone(),
             counters: self.counters(),
         }
     }

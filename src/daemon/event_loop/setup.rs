@@ -2,6 +2,7 @@
 //! anything.
 
 use std::io;
+use std::path::{self, PathBuf};
 use std::sync::Arc;
 
 use mio::{Interest, Poll, Waker};
@@ -86,12 +87,13 @@ impl Daemon {
             checks: Checks::new(&config, now),
             writer: writer(store, &config, &waker, on_disk)?,
             reloads: Reloads::start(Order::carry_out, waking(&waker))?,
-            not_applied: ConfigReport::default(),
+            config_report: config_report(&source, &config),
             election,
             plan,
             codec,
             narration: Narration::new(config.node_id, now),
             rejections: Rejections::default(),
+            duplicate: None,
             watchdog_due: notifier.watchdog_interval().map(|interval| now + interval),
             notifier,
             replies: Default::default(),
@@ -111,6 +113,19 @@ impl Daemon {
             is_impatient: false,
             stopped: None,
         })
+    }
+}
+
+fn config_report(source: &ConfigSource, config: &Config) -> ConfigReport {
+    let text = |path: &PathBuf| {
+        path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
+    };
+    ConfigReport {
+        file: source.file.as_ref().map(text),
+        read_ms: clock::wall_ms(),
+        state_dir: text(&config.state_dir),
+        hook_socket: config.hook_socket.as_ref().map(text),
+        ..ConfigReport::default()
     }
 }
 
