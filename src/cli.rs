@@ -55,11 +55,24 @@ Examples:
   lanelect check-config --quiet /etc/lanelect/web.toml && systemctl restart lanelect@web";
 
 const STATUS_HELP: &str = "\
-Exit status: 0; 3 if the daemon cannot be reached, or refuses.
+Without --group and --socket it shows the only group of this host, or a line for each of several.
+
+With --watch the table is shown again every second and at each transition, on a terminal in place.
+With --json, that is one object a line. A daemon that stops answering is waited for.
+
+With --check it prints one line with performance data, as monitoring plugins do. Critical: no leader
+known, no majority of the voters, a hook that failed or is overdue, a daemon that does not run.
+Warning: suspect members, an interface that is down, not eligible although no operator chose that,
+configuration that is not in force, state that is not saved, keys that are not required. Unknown:
+permission denied, another version, or several groups and none named.
+
+Exit status: 0; 3 if no daemon can be reached, or if it refuses. With --watch only at first. With
+--check: 0 ok, 1 warning, 2 critical, 3 unknown.
 
 Examples:
   lanelect status
-  lanelect status --group web --json";
+  lanelect status --group web --json
+  lanelect status --group web --check";
 
 const IS_LEADER_HELP: &str = "\
 Prints nothing. With --ready, a leader whose hook has not succeeded for elected, or has failed for
@@ -169,7 +182,7 @@ pub enum Command {
     CheckConfig(CheckArgs),
     /// Shows the role of this node, the leader, the term and the members
     #[command(after_help = STATUS_HELP)]
-    Status(QueryArgs),
+    Status(StatusArgs),
     /// Exits with status 0 if this node leads
     #[command(after_help = IS_LEADER_HELP)]
     IsLeader {
@@ -278,6 +291,42 @@ pub struct QueryArgs {
     /// The daemon.
     #[command(flatten)]
     pub daemon: DaemonArgs,
+}
+
+/// What of the status to show, and how.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show the status every second and at each transition, until interrupted
+    #[arg(long)]
+    pub watch: bool,
+    /// Print one line for a monitoring system, whose states are the exit statuses
+    #[arg(long, conflicts_with_all = ["json", "watch"])]
+    pub check: bool,
+    /// The daemon, if one is named.
+    #[command(flatten)]
+    pub daemon: NamedDaemonArgs,
+}
+
+/// Which daemon to query, of those of this host.
+#[derive(Debug, Args)]
+pub struct NamedDaemonArgs {
+    /// Control socket of the daemon
+    #[arg(long, value_name = "PATH", conflicts_with = "group")]
+    socket: Option<PathBuf>,
+    /// Group of the daemon, whose socket is /run/lanelect/NAME.sock; to be named if this host has
+    /// several
+    #[arg(long, value_name = "NAME", value_parser = config::parse_group)]
+    group: Option<GroupName>,
+}
+
+impl NamedDaemonArgs {
+    /// The control socket of the daemon that is named; `None` if none is.
+    pub fn socket_path(&self) -> Option<PathBuf> {
+        self.socket.clone().or_else(|| self.group.as_ref().map(config::default_socket))
+    }
 }
 
 /// Which daemon to send the command to.

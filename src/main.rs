@@ -1,7 +1,7 @@
 //! Parses the command line and calls the library.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Parser;
-use lanelect::cli::{CheckArgs, Cli, Command, DaemonArgs, QueryArgs, Switch};
+use lanelect::cli::{
+    CheckArgs, Cli, Command, DaemonArgs, NamedDaemonArgs, QueryArgs, StatusArgs, Switch,
+};
 use lanelect::client::Target;
-use lanelect::commands::{self, CommandError, Exit};
+use lanelect::commands::{self, CommandError, Exit, Show};
 use lanelect::config::{ConfigSource, Overrides, keys};
 use lanelect::daemon::post_stop::{self, PostStopError};
 use lanelect::daemon::preflight::{self, Findings};
@@ -37,9 +39,7 @@ fn main() -> ExitCode {
             logged(|| post_stop::run(&args.into()), PostStopError::is_config)
         }
         Command::CheckConfig(args) => check_config(args),
-        Command::Status(QueryArgs { json, daemon }) => {
-            asked(commands::status(&target(&daemon), json, &mut out))
-        }
+        Command::Status(args) => status(&args, &mut out),
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
         Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),
@@ -75,15 +75,41 @@ fn logged<E: Display>(
     status
 }
 
-/// Watches until it is interrupted, which is the normal end.
+fn status(args: &StatusArgs, out: &mut io::Stdout) -> ExitCode {
+    let targets = targets(&args.daemon);
+    if args.check {
+        return ExitCode::from(commands::check(&targets, out) as u8);
+    }
+    if !args.watch {
+        return asked(commands::overview(&targets, args.json, out));
+    }
+    let show = match (args.json, out.is_terminal()) {
+        (true, _) => Show::Json,
+        (false, true) => Show::InPlace(terminal_size),
+        (false, false) => Show::InTurn,
+    };
+    until_interrupted(|| commands::live(commands::only(&targets)?, show, out))
+}
+
+/// Columns and rows of the terminal; those of the first ones if it does not say.
+fn terminal_size() -> (usize, usize) {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
+}
+
 fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
+    until_interrupted(|| commands::watch(target, json, out))
+}
+
+/// Runs a command that an interrupt ends, which is its normal end.
+fn until_interrupted(command: impl FnOnce() -> Result<Exit, CommandError>) -> ExitCode {
     for signal in [SIGINT, SIGTERM] {
         let always = Arc::new(AtomicBool::new(true));
         if let Err(error) = flag::register_conditional_shutdown(signal, 0, always) {
             return fail(&format!("cannot install signal handlers: {error}"), 1);
         }
     }
-    asked(commands::watch(target, json, out))
+    asked(command())
 }
 
 fn yield_leadership(
@@ -104,6 +130,11 @@ fn maintenance(
 ) -> Result<Exit, CommandError> {
     let exit = commands::maintenance(target, on, out)?;
     limit.map_or(Ok(exit), |limit| commands::await_maintenance(target, on, limit, out))
+}
+
+/// The daemon that is named, or else those of this host.
+fn targets(daemon: &NamedDaemonArgs) -> Vec<Target> {
+    daemon.socket_path().map_or_else(commands::targets, |socket| vec![Target::at(socket)])
 }
 
 /// The daemon of a command.

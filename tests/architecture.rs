@@ -42,8 +42,9 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "control_api",
             "client",
             "printable",
-            // A command that waits has a time limit.
+            // A command that waits has a limit, and one that shows a status says how old it is.
             "os",
+            "time",
         ],
     ),
     ("printable", &["types"]),

@@ -66,6 +66,8 @@ fn wrong_usage_exits_with_2_and_says_why_on_stderr() {
         &["maintenance", "perhaps"],
         &["status", "--group", "../x"],
         &["status", "--group", "a", "--socket", "/b"],
+        &["status", "--check", "--json"],
+        &["status", "--check", "--watch"],
         &["keygen", "more"],
         &["announce", "eth0"],
         &["announce", "eth0", "10.0.0.100/24"],

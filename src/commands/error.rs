@@ -23,6 +23,9 @@ pub enum CommandError {
         /// What reaches the daemon.
         options: String,
     },
+    /// No group was named, and this host has several.
+    #[error("this host has daemons of several groups: {0}; name one with --group")]
+    Ambiguous(String),
     /// What the command waited for did not happen.
     #[error("{0}")]
     Incomplete(String),

@@ -3,7 +3,10 @@
 //! Each command waits for the daemon's answer, prints it to the writer that it gets, and returns
 //! how the process should exit. A [`CommandError`] says why there is no answer, and what to do.
 
+mod check;
 mod error;
+mod live;
+mod local;
 mod status;
 mod transition;
 mod wait;
@@ -11,7 +14,10 @@ mod wait;
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
+pub use self::check::{State, check};
 pub use self::error::CommandError;
+pub use self::live::{Show, live};
+pub use self::local::{only, overview, targets};
 pub use self::status::render;
 pub use self::transition::render_transition;
 pub use self::wait::{await_maintenance, await_successor};
@@ -140,7 +146,12 @@ fn finish(out: &mut impl Write, text: &str) -> Result<Exit, CommandError> {
 /// Prints at once, and nothing that a terminal would act on. Breaks where the reader has hung up,
 /// which is no error.
 fn print(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, CommandError> {
-    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
+    print_raw(out, &printable(text))
+}
+
+/// The same, with all that is in the text: it must be printable, but for what moves the cursor.
+fn print_raw(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, CommandError> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         Err(error) => Err(error.into()),

@@ -38,5 +38,6 @@ mod selftest;
 mod sending;
 mod settings;
 mod startup;
+mod status;
 mod trust;
 mod upgrade;
