@@ -74,6 +74,20 @@ Examples:
   lanelect status --group web --json
   lanelect status --group web --check";
 
+const DOCTOR_HELP: &str = "\
+Looks at the daemon, its config file and units, interfaces, the other members, the hook, the disk
+and, in quorum mode, the voters and the clock. Each line says `ok`, `warn` or `fail`, and what to do;
+`unknown` is what cannot be seen from here. Run it as root: only root can listen for datagrams that
+a firewall drops, which takes 3 s, and read every file. It sends nothing, and changes nothing but a
+small file in state_dir, which it removes.
+
+Exit status: 0 if nothing is wrong, 1 with warnings, 2 with faults, 3 if the daemon cannot be
+reached; the lines are printed then too.
+
+Examples:
+  sudo lanelect doctor
+  sudo lanelect doctor --config /etc/lanelect/web.toml";
+
 const IS_LEADER_HELP: &str = "\
 Prints nothing. With --ready, a leader whose hook has not succeeded for elected, or has failed for
 the last reaffirmed, prints that on stderr. Without a hook, every leader is ready.
@@ -183,6 +197,9 @@ pub enum Command {
     /// Shows the role of this node, the leader, the term and the members
     #[command(after_help = STATUS_HELP)]
     Status(StatusArgs),
+    /// Looks for what is wrong on this host and with its group, and says what mends it
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArgs),
     /// Exits with status 0 if this node leads
     #[command(after_help = IS_LEADER_HELP)]
     IsLeader {
@@ -305,6 +322,21 @@ pub struct StatusArgs {
     /// Print one line for a monitoring system, whose states are the exit statuses
     #[arg(long, conflicts_with_all = ["json", "watch"])]
     pub check: bool,
+    /// The daemon, if one is named.
+    #[command(flatten)]
+    pub daemon: NamedDaemonArgs,
+}
+
+/// What to look at, and how to print the findings.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Config file, if it is not the one of the daemon; without --group and --socket it also says
+    /// which daemon to look at
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// The daemon, if one is named.
     #[command(flatten)]
     pub daemon: NamedDaemonArgs,

@@ -88,6 +88,7 @@
 //!    ├────▶ client ─▶ control_api    queries a running daemon; the messages of both ends
 //!    ├────▶ demo                     a whole election on one machine
 //!    ├────▶ announce                 announces an address to the neighbours
+//!    ├────▶ doctor                   looks for faults, by the parts of the others
 //!    ├────▶ hooks ──┬─▶ os           runs commands; the system's clock, files and sockets
 //!    └────▶ daemon ─┴─▶ config       what drives an election on a host; the settings
 //!              │           │
@@ -149,6 +150,8 @@ pub mod core;
 pub mod daemon;
 #[cfg(feature = "daemon")]
 pub mod demo;
+#[cfg(feature = "daemon")]
+pub mod doctor;
 #[cfg(feature = "daemon")]
 pub mod hooks;
 #[cfg(feature = "daemon")]

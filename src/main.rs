@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use lanelect::cli::{
-    CheckArgs, Cli, Command, DaemonArgs, NamedDaemonArgs, QueryArgs, StatusArgs, Switch,
+    CheckArgs, Cli, Command, DaemonArgs, DoctorArgs, NamedDaemonArgs, QueryArgs, StatusArgs, Switch,
 };
 use lanelect::client::Target;
 use lanelect::commands::{self, CommandError, Exit, Show};
@@ -21,7 +21,7 @@ use lanelect::daemon::{self, RunError};
 use lanelect::hooks::runner::{self, HookRunnerError};
 use lanelect::printable::printable;
 use lanelect::types::NodeId;
-use lanelect::{announce, demo, logging};
+use lanelect::{announce, demo, doctor, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         }
         Command::CheckConfig(args) => check_config(args),
         Command::Status(args) => status(&args, &mut out),
+        Command::Doctor(args) => doctor(args, &mut out),
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
         Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),
@@ -89,6 +90,21 @@ fn status(args: &StatusArgs, out: &mut io::Stdout) -> ExitCode {
         (false, false) => Show::InTurn,
     };
     until_interrupted(|| commands::live(commands::only(&targets)?, show, out))
+}
+
+fn doctor(args: DoctorArgs, out: &mut io::Stdout) -> ExitCode {
+    let by_file = || args.config.as_deref().and_then(doctor::target_of).map(|target| vec![target]);
+    let is_named = args.daemon.socket_path().is_some();
+    let by_file = if is_named { None } else { by_file() };
+    let targets = by_file.unwrap_or_else(|| targets(&args.daemon));
+    let target = match commands::only(&targets) {
+        Ok(target) => target,
+        Err(error) => return fail(&error.to_string(), error.exit() as u8),
+    };
+    match doctor::run(target, args.config, args.json, out) {
+        Ok(verdict) => ExitCode::from(verdict as u8),
+        Err(error) => fail(&format!("cannot print the findings: {error}"), 1),
+    }
 }
 
 /// Columns and rows of the terminal; those of the first ones if it does not say.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Every module of the library and what it may use of the others:
 /// `types, time ← wire ← core ← daemon ← main`, and `control_api ← client ← commands ← main`.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
@@ -59,6 +59,24 @@ const MAY_USE: [(&str, &[&str]); 17] = [
         &["types", "time", "wire", "core", "config", "control_api", "logging", "os", "hooks"],
     ),
     ("announce", &["os"]),
+    // It looks at what a daemon does, with the daemon's own eyes.
+    (
+        "doctor",
+        &[
+            "types",
+            "time",
+            "wire",
+            "core::hook",
+            "core::params",
+            "core::status",
+            "config",
+            "control_api",
+            "client",
+            "daemon",
+            "os",
+            "printable",
+        ],
+    ),
     // The demonstration starts whole daemons, and commands them as a user does.
     ("demo", &["time", "client", "commands", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
@@ -74,6 +92,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "config",
             "daemon",
             "demo",
+            "doctor",
             "hooks",
             "logging",
             "printable",

@@ -4,10 +4,11 @@
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "run",
     "check-config",
     "status",
+    "doctor",
     "is-leader",
     "watch",
     "yield",

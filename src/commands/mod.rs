@@ -157,3 +157,9 @@ fn print_raw(out: &mut impl Write, text: &str) -> Result<ControlFlow<()>, Comman
         Err(error) => Err(error.into()),
     }
 }
+
+/// Statuses for tests.
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) use super::status::tests::follower;
+}

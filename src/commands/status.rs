@@ -324,7 +324,7 @@ fn short(ms: u64) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::commands) mod tests {
     use super::*;
     use crate::control_api::{Counters, HookReport, LeaderReport, Rejected};
     use crate::core::hook::{HookEvent, Reason};
@@ -349,7 +349,7 @@ pub(super) mod tests {
     }
 
     /// web1 follows web0; web2 is suspected.
-    pub(in crate::commands) fn follower() -> StatusReport {
+    pub(crate) fn follower() -> StatusReport {
         StatusReport {
             version: "0.1.0".to_owned(),
             group: "default".parse().unwrap(),

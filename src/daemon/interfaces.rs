@@ -103,6 +103,11 @@ impl Interfaces {
         self.0.iter().find(|interface| interface.name == name)
     }
 
+    /// The addresses of all interfaces.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.0.iter().flat_map(|interface| &interface.addresses).map(|address| address.ip)
+    }
+
     /// The interface of the kernel's route to `group`. No packet is sent.
     ///
     /// # Errors

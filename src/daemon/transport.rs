@@ -29,6 +29,7 @@ use std::time::Duration;
 use mio::{Registry, Token};
 
 pub use self::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure};
+pub use self::holders::of_port as users_of_port;
 use self::link::Link;
 pub use self::link::REJOIN_INTERVAL;
 pub use self::origin::Stray;

@@ -219,9 +219,14 @@ type Header = (NodeId, Incarnation, Sequence, Term, Standing, Echoes);
 /// The sender that `datagram` claims. It is not verified, and only for log lines about rejected
 /// datagrams.
 pub fn alleged_sender(datagram: &[u8]) -> Option<NodeId> {
+    alleged_origin(datagram).map(|(_, sender)| sender)
+}
+
+/// The group and the sender that `datagram` claims, not verified either.
+pub fn alleged_origin(datagram: &[u8]) -> Option<(GroupName, NodeId)> {
     let [VERSION, _seal, rest @ ..] = datagram else { return None };
-    let (_, rest) = take::<GroupName>(rest).ok()?;
-    take::<NodeId>(rest).ok().map(|(sender, _)| sender)
+    let (group, rest) = take::<GroupName>(rest).ok()?;
+    take::<NodeId>(rest).ok().map(|(sender, _)| (group, sender))
 }
 
 fn take<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), Reject> {

@@ -24,6 +24,7 @@ mod checks;
 mod clock;
 mod commands;
 mod disk;
+mod doctor;
 mod duplicates;
 mod failures;
 mod hooks;

@@ -46,7 +46,7 @@ fn declaration(sequence: u64) -> Vec<u8> {
 }
 
 /// Sends a datagram to the group from a host, with this TTL.
-fn send(host: &Host, ttl: u32, datagram: &[u8]) {
+pub(crate) fn send(host: &Host, ttl: u32, datagram: &[u8]) {
     let own: Ipv4Addr = host.address(0).parse().unwrap();
     host.run(|| {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();

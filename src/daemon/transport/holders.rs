@@ -10,7 +10,7 @@ const USERS_MAX: usize = 5;
 
 /// The users with a UDP socket on `port`, each once, at most [`USERS_MAX`]; none if the kernel does
 /// not show them.
-pub(super) fn of_port(port: u16) -> Vec<u32> {
+pub fn of_port(port: u16) -> Vec<u32> {
     let tables = TABLES.map(|path| fs::read_to_string(path).unwrap_or_default());
     users(&tables.concat(), port)
 }

@@ -11,6 +11,9 @@ use super::service::own_pid;
 /// The library that shows a process another time of day.
 const WALL_CLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/wall_clock.c");
 
+/// The library that makes syncs slow.
+const SLOW_SYNC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/slow_sync.c");
+
 /// More than any daemon is given here.
 const PLENTY: &str = "1024";
 
@@ -111,6 +114,43 @@ impl Host {
             add chain inet lan out { type filter hook output priority 0; }; \
             add rule inet lan out meta l4proto udp drop";
         self.run_command("nft", &[rules]);
+    }
+
+    /// Has the host's own firewall drop what arrives for the group.
+    pub(crate) fn drop_arrivals(&self) {
+        let rules = "add table inet lan; \
+            add chain inet lan in { type filter hook input priority 0; }; \
+            add rule inet lan in meta l4proto udp drop";
+        self.run_command("nft", &[rules]);
+    }
+
+    /// Lowers the TTL of what it sends, as a router does.
+    pub(crate) fn lower_ttl(&self) {
+        let rules = "add table inet lan; \
+            add chain inet lan out { type filter hook postrouting priority 0; }; \
+            add rule inet lan out ip ttl set 64";
+        self.run_command("nft", &[rules]);
+    }
+
+    /// Gives `eth0` one more address.
+    pub(crate) fn add_address(&self, address: &str) {
+        ip(&format!("-n {} addr add {address} dev eth0", self.name));
+    }
+
+    /// Shows this host's processes another content of a file of the kernel. False if the machine
+    /// has no such file, or forbids that.
+    pub(crate) fn replace_file(&self, path: &str, content: &str) -> bool {
+        let other = self.path("replaced");
+        fs::write(&other, content).unwrap();
+        let mount = Command::new("mount").args(["--bind", &other, path]).output().unwrap();
+        mount.status.success()
+    }
+
+    /// The library that makes each sync of a program slow.
+    pub(crate) fn build_slow_sync(&self) -> String {
+        let library = self.path("slow_sync.so");
+        run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, SLOW_SYNC, "-ldl"]);
+        library
     }
 
     /// Removes its firewall.

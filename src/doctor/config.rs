@@ -1,0 +1,229 @@
+//! The config file: what the daemon would refuse, and what of it is not in force.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::finding::Finding;
+use crate::config::keys::KeyFileError;
+use crate::config::{Config, ConfigError, ConfigSource, Overrides, SETTINGS};
+use crate::control_api::ConfigReport;
+use crate::daemon::RunError;
+use crate::daemon::preflight::{self, Findings};
+
+const TOPIC: &str = "config";
+
+/// What is known of a config file.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// The file that was read; none if it is not known.
+    pub(super) file: Option<PathBuf>,
+    /// The configuration, if it is valid.
+    pub(super) config: Option<Config>,
+    /// Why it is not.
+    pub(super) errors: Vec<String>,
+    /// What this user may not read of it.
+    pub(super) hidden: Vec<String>,
+    /// What its operator may regret, without what concerns programs.
+    pub(super) warnings: Vec<String>,
+    /// What is wrong with the programs that it names.
+    pub(super) programs: Vec<String>,
+    /// When the file last changed, in milliseconds since 1970.
+    pub(super) changed_ms: Option<u64>,
+}
+
+/// Reads the file as the daemon would. `report` is what the daemon says of its own.
+pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Facts {
+    let Some(file) = file else { return Facts::default() };
+    let mut overrides = Overrides::default();
+    // Under systemd a flag of the unit sets it.
+    let socket = report.and_then(|report| report.hook_socket.as_ref());
+    let setting = SETTINGS.iter().find(|setting| setting.name == "hook_socket");
+    if let Some((socket, setting)) = socket.zip(setting) {
+        overrides.set(setting, socket.as_str());
+    }
+    let changed_ms = changed_ms(&file);
+    let Findings { outcome, warnings } =
+        preflight::examine(&ConfigSource { file: Some(file.clone()), overrides });
+    let mut facts = Facts { file: Some(file), changed_ms, ..Facts::default() };
+    match outcome {
+        Ok(config) => {
+            facts.programs = config.program_warnings();
+            facts.config = Some(config);
+        }
+        Err(errors) => {
+            let (hidden, wrong) = errors.into_iter().partition::<Vec<_>, _>(is_hidden);
+            facts.hidden = hidden.iter().map(ToString::to_string).collect();
+            facts.errors = wrong.iter().map(ToString::to_string).collect();
+        }
+    }
+    let is_of_program = |warning: &String| facts.programs.contains(warning);
+    facts.warnings = warnings.into_iter().filter(|warning| !is_of_program(warning)).collect();
+    facts
+}
+
+/// The time at which its content, its name or its owner changed last: no copy can set it back.
+fn changed_ms(file: &Path) -> Option<u64> {
+    let metadata = fs::metadata(file).ok()?;
+    let millis = metadata.ctime().checked_mul(1000)? + metadata.ctime_nsec() / 1_000_000;
+    u64::try_from(millis).ok()
+}
+
+/// Whether only this user may not see it.
+fn is_hidden(error: &RunError) -> bool {
+    match error {
+        RunError::Config(ConfigError::Read { source, .. }) => {
+            source.kind() == ErrorKind::PermissionDenied
+        }
+        RunError::Keys(KeyFileError::Denied { .. }) => true,
+        _ => false,
+    }
+}
+
+/// `reload` is what makes the daemon read its file, `restart` what restarts it.
+pub(super) fn judge(
+    facts: &Facts,
+    report: Option<&ConfigReport>,
+    [reload, restart]: [&str; 2],
+) -> Vec<Finding> {
+    let mut findings = file(facts, report);
+    findings.extend(
+        facts.errors.iter().map(|error| {
+            Finding::fail(TOPIC, format!("the daemon would refuse to start: {error}"))
+        }),
+    );
+    findings.extend(
+        facts
+            .hidden
+            .iter()
+            .map(|why| Finding::unknown(TOPIC, why.clone()).remedy("run the doctor as root")),
+    );
+    findings.extend(facts.warnings.iter().map(|warning| Finding::warn(TOPIC, warning.clone())));
+    if let Some(report) = report {
+        findings.extend(in_force(facts, report, reload, restart));
+    }
+    if findings.is_empty() {
+        let name = facts.file.as_ref().map_or(String::new(), |file| file.display().to_string());
+        findings.push(Finding::ok(TOPIC, format!("{name} is valid and in force")));
+    }
+    findings
+}
+
+/// Whether the file is known, and is the daemon's.
+fn file(facts: &Facts, report: Option<&ConfigReport>) -> Vec<Finding> {
+    let daemons = report.and_then(|report| report.file.as_deref());
+    match (&facts.file, daemons) {
+        (None, _) if report.is_some() => {
+            vec![Finding::ok(TOPIC, "the daemon runs without a config file")]
+        }
+        (None, _) => vec![
+            Finding::unknown(TOPIC, "the config file is not known").remedy("name it with --config"),
+        ],
+        (Some(file), Some(daemons)) if file.as_path() != Path::new(daemons) => {
+            let file = file.display();
+            vec![Finding::warn(
+                TOPIC,
+                format!("the daemon runs with {daemons}, and not with {file}"),
+            )]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn in_force(facts: &Facts, report: &ConfigReport, reload: &str, restart: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(report.reload_failure.as_ref().map(|why| {
+        Finding::fail(TOPIC, format!("the last reload was refused: {why}"))
+            .remedy(format!("correct the file, and {reload}"))
+    }));
+    if !report.restart_needed.is_empty() {
+        let keys = report.restart_needed.join(", ");
+        let text = format!("not in force until the daemon restarts: {keys}");
+        findings.push(Finding::warn(TOPIC, text).remedy(restart));
+    }
+    let is_newer = facts.changed_ms.is_some_and(|changed| changed > report.read_ms);
+    if is_newer && report.reload_failure.is_none() {
+        let text = "the file was changed after the daemon had read it";
+        findings.push(Finding::warn(TOPIC, text).remedy(reload));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMANDS: [&str; 2] = ["reload it", "restart it"];
+
+    fn facts() -> Facts {
+        Facts {
+            file: Some("/etc/lanelect/web.toml".into()),
+            changed_ms: Some(5),
+            ..Facts::default()
+        }
+    }
+
+    fn report() -> ConfigReport {
+        let file = Some("/etc/lanelect/web.toml".to_owned());
+        ConfigReport { file, read_ms: 7, ..ConfigReport::default() }
+    }
+
+    fn line(facts: &Facts, report: Option<&ConfigReport>) -> String {
+        let findings = judge(facts, report, COMMANDS);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        findings[0].line(0)
+    }
+
+    #[test]
+    fn file_that_is_in_force_is_well() {
+        let expected = "ok       config  /etc/lanelect/web.toml is valid and in force";
+        assert_eq!(line(&facts(), Some(&report())), expected);
+    }
+
+    #[test]
+    fn what_is_not_in_force_is_named_with_the_command() {
+        let newer = Facts { changed_ms: Some(8), ..facts() };
+        let told = line(&newer, Some(&report()));
+        assert!(told.starts_with("warn     config  the file was changed after"), "{told}");
+        assert!(told.ends_with("; reload it"), "{told}");
+        let keys = ConfigReport { restart_needed: vec!["group".to_owned()], ..report() };
+        let told = line(&facts(), Some(&keys));
+        assert!(told.ends_with("until the daemon restarts: group; restart it"), "{told}");
+        let refused = ConfigReport { reload_failure: Some("/c:1: x".to_owned()), ..report() };
+        assert!(line(&facts(), Some(&refused)).starts_with("fail     config  the last reload was"));
+    }
+
+    #[test]
+    fn file_that_the_daemon_would_refuse_is_a_fault() {
+        let broken = Facts { errors: vec!["/c:1: x: unknown key".to_owned()], ..facts() };
+        let told = line(&broken, Some(&report()));
+        assert!(told.starts_with("fail     config  the daemon would refuse to start: /c:1"));
+        let hidden = Facts { hidden: vec!["no permission".to_owned()], ..facts() };
+        assert!(line(&hidden, None).starts_with("unknown  config  no permission; run the doctor"));
+    }
+
+    #[test]
+    fn another_file_and_a_missing_one_are_named() {
+        let other = ConfigReport { file: Some("/x.toml".to_owned()), ..report() };
+        assert!(line(&facts(), Some(&other)).contains("runs with /x.toml, and not with /etc"));
+        assert!(line(&Facts::default(), None).contains("name it with --config"));
+        let without = ConfigReport::default();
+        assert!(line(&Facts::default(), Some(&without)).starts_with("ok "));
+    }
+
+    #[test]
+    fn file_is_read_as_the_daemon_reads_it() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("web.toml");
+        fs::write(&file, "node_id = \"a\"\ncolour = 1\n").unwrap();
+        let broken = gather(Some(file.clone()), None);
+        assert!(broken.errors[0].contains("colour: unknown key"), "{broken:?}");
+        fs::write(&file, "node_id = \"a\"\nhook = \"/no/such/hook\"\n").unwrap();
+        let valid = gather(Some(file), None);
+        assert!(valid.config.is_some() && valid.changed_ms > Some(0));
+        assert!(valid.programs[0].starts_with("hook: cannot find /no/such/hook"), "{valid:?}");
+        assert!(valid.warnings.iter().any(|warning| warning.starts_with("key_file is not set")));
+        assert!(!valid.warnings.iter().any(|warning| warning.starts_with("hook")));
+    }
+}
