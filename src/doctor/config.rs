@@ -44,6 +44,11 @@ pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Fa
         overrides.set(setting, socket.as_str());
     }
     let changed_ms = changed_ms(&file);
+    if fs::metadata(&file).is_ok_and(|metadata| !metadata.is_file()) {
+        // To open a pipe would wait for its writer.
+        let errors = vec![format!("{} is not a regular file", file.display())];
+        return Facts { file: Some(file), errors, ..Facts::default() };
+    }
     let Findings { outcome, warnings } =
         preflight::examine(&ConfigSource { file: Some(file.clone()), overrides });
     let mut facts = Facts { file: Some(file), changed_ms, ..Facts::default() };
@@ -217,6 +222,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("web.toml");
         fs::write(&file, "node_id = \"a\"\ncolour = 1\n").unwrap();
+        let directory = gather(Some(home.path().to_owned()), None);
+        assert!(directory.errors[0].ends_with("is not a regular file"), "{directory:?}");
         let broken = gather(Some(file.clone()), None);
         assert!(broken.errors[0].contains("colour: unknown key"), "{broken:?}");
         fs::write(&file, "node_id = \"a\"\nhook = \"/no/such/hook\"\n").unwrap();

@@ -102,8 +102,9 @@ mod tests {
 
     #[test]
     fn node_that_hears_no_other_is_told_where_to_look() {
-        let alone =
-            |report: &mut StatusReport| report.members.retain(|m| m.node_id == report.node_id);
+        let alone = |report: &mut StatusReport| {
+            report.members.retain(|member| member.node_id == report.node_id);
+        };
         assert!(lines(alone)[0].contains("no other member was heard since"));
         let foreign = lines(|report| {
             alone(report);
@@ -132,8 +133,8 @@ mod tests {
         assert_eq!(told.len(), 4, "{told:#?}");
         assert_eq!(
             told[2],
-            "fail     dropped  datagrams from web3 at 10.0.0.13 (12, the last 1 s ago): they have no \
-             key"
+            "fail     dropped  datagrams from web3 at 10.0.0.13 (12, the last 1 s ago): they have \
+             no key"
         );
         assert!(told[3].starts_with("warn     dropped  datagrams from web3"));
     }

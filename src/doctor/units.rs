@@ -12,7 +12,7 @@ const TOPIC: &str = "unit";
 /// Exists where systemd is the service manager.
 const SYSTEMD: &str = "/run/systemd/system";
 
-const PROPERTIES: &str = "--property=LoadState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,\
+const PROPERTIES: &str = "--property=LoadState,ActiveState,Result,ExecMainStatus,NRestarts,\
                           UnitFileState,NeedDaemonReload,WatchdogUSec";
 
 /// What systemd says of a unit, by property.
@@ -49,8 +49,10 @@ pub(super) fn gather(group: Option<&GroupName>) -> Option<Facts> {
     Some(Facts { instance, daemon, hook_runner, last_error })
 }
 
+/// Of the unit's processes, and not of systemd about it.
 fn last_error(unit: &str) -> Option<String> {
-    let arguments = ["--unit", unit, "--priority=err", "--lines=1", "--output=cat", "--quiet"];
+    let processes = format!("_SYSTEMD_UNIT={unit}");
+    let arguments = ["--priority=err", "--lines=1", "--output=cat", "--quiet", &processes];
     let text = process::output("journalctl", &arguments)?;
     text.lines().next_back().map(str::to_owned)
 }

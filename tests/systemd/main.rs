@@ -23,6 +23,7 @@ mod hosts;
 
 mod checks;
 mod crashes;
+mod doctor;
 mod followers;
 mod hooks;
 mod package;
