@@ -45,7 +45,7 @@ pub fn group_of_socket(socket: &Path) -> Option<GroupName> {
 pub enum Request {
     /// The whole status.
     Status,
-    /// Whether this node leads; cheaper than the status.
+    /// Whether this node leads, and who does; cheaper than the status.
     IsLeader,
     /// Whether this node leads and its hook has taken over.
     IsReady,
@@ -93,14 +93,27 @@ impl fmt::Display for Request {
 pub enum Response {
     /// The whole status.
     Status(Box<StatusReport>),
-    /// Whether this node leads.
-    Leader(bool),
+    /// Whether this node leads, and who does.
+    Leadership(Leadership),
     /// Whether this node leads and its hook has taken over.
     Readiness(Readiness),
     /// The command was done, or transitions follow.
     Ok(Done),
     /// The command was not done.
     Refused(Refusal),
+}
+
+/// Who leads, as one node knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leadership {
+    /// The node that answers.
+    pub node_id: NodeId,
+    /// Whether it leads. In quorum mode: whether its lease held when it answered.
+    pub leads: bool,
+    /// The highest term it knows.
+    pub term: Term,
+    /// The leader it follows or is; null if it knows none.
+    pub leader: Option<NodeId>,
 }
 
 /// Whether a node does what its leader is there for.
@@ -364,6 +377,37 @@ pub struct HookReport {
     /// The last run for `elected` that failed; null if none did.
     #[serde(default)]
     pub last_elected_failure: Option<RunReport>,
+    /// How long the finished runs took, by event.
+    #[serde(default)]
+    pub run_times: Vec<RunTimes>,
+}
+
+/// The upper bounds of [`RunTimes::counts`], in milliseconds.
+pub const RUN_TIME_BOUNDS_MS: [u64; 9] = [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 60_000];
+
+/// How long the hook's finished runs for one event took, in a [`HookReport`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunTimes {
+    /// The event.
+    pub event: HookEvent,
+    /// How many runs took longer than the bound before, and at most the bound at this place, of
+    /// [`RUN_TIME_BOUNDS_MS`]; then how many took longer than the last bound.
+    pub counts: [u64; RUN_TIME_BOUNDS_MS.len() + 1],
+    /// How long they took together.
+    pub sum_ms: u64,
+}
+
+impl RunTimes {
+    /// No run for this event yet.
+    pub const fn new(event: HookEvent) -> Self {
+        RunTimes { event, counts: [0; RUN_TIME_BOUNDS_MS.len() + 1], sum_ms: 0 }
+    }
+
+    /// A run has ended.
+    pub fn note(&mut self, took_ms: u64) {
+        self.counts[RUN_TIME_BOUNDS_MS.partition_point(|bound| *bound < took_ms)] += 1;
+        self.sum_ms = self.sum_ms.saturating_add(took_ms);
+    }
 }
 
 /// A run of the hook or the fence command, in a [`StatusReport`].

@@ -10,9 +10,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The web server beside the daemon: a program of its own, in `src/bin`.
+const WEB_SERVER: &str = "lanelect-http";
+
 /// Every module of the library and what it may use of the others:
 /// `types, time ← wire ← core ← daemon ← main`, and `control_api ← client ← commands ← main`.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
@@ -81,6 +84,11 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("demo", &["time", "client", "commands", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
     ("cli", &["types", "config"]),
+    // A binary of its own knows of a daemon what the control socket tells.
+    (
+        WEB_SERVER,
+        &["types", "core::params", "core::status", "control_api", "client", "os", "printable"],
+    ),
     // `main` dispatches.
     (
         "main",
@@ -200,7 +208,8 @@ fn code() -> Vec<Line> {
     let mut lines = Vec::new();
     for path in files(&root().join("src")) {
         let file = name_of(&path);
-        let module = file.split('/').nth(1).unwrap().trim_end_matches(".rs").to_string();
+        let inside = file.strip_prefix("src/bin/").or(file.strip_prefix("src/")).unwrap();
+        let module = inside.split('/').next().unwrap().trim_end_matches(".rs").to_string();
         if file.contains("/tests/") || file.ends_with("/tests.rs") || module == "lib" {
             continue;
         }
@@ -258,11 +267,16 @@ fn every_module_is_in_the_table() {
     complain("say in MAY_USE what these modules may use", &bad);
 }
 
+/// How modules name each other.
+const PREFIXES: [&str; 2] = ["crate::", "lanelect::"];
+
 #[test]
 fn dependencies_point_one_way() {
     let mut bad = Vec::new();
     for line in code() {
-        for prefix in ["crate::", "lanelect::"] {
+        // Its own modules are the web server's own affair.
+        let prefixes = if line.module == WEB_SERVER { &["lanelect::"][..] } else { &PREFIXES };
+        for prefix in prefixes {
             for used in line.after(prefix) {
                 let inside = line.module != "main" && is_within(used, &[&line.module]);
                 // `use lanelect::{daemon, logging}`: each of them.
@@ -328,6 +342,19 @@ fn core_alone_depends_on_its_own_crates_only() {
     assert_eq!(always, listed);
 }
 
+/// Packages build the daemon with this feature alone: nothing of the web server comes with it.
+#[test]
+fn the_daemon_has_no_runtime_of_the_web_server() {
+    let manifest = manifest();
+    let features = manifest["features"].as_table().unwrap();
+    let of = |feature: &str| features[feature].to_string();
+    for needed in ["tokio", "hyper", "http-body-util"] {
+        assert!(of("http").contains(needed));
+        assert!(!of("daemon").contains(needed) && !of("client").contains(needed), "{needed}");
+    }
+    assert!(!of("daemon").contains("\"http\""));
+}
+
 /// Whether a line that names the type of a clock reads it.
 fn reads_clock(line: &Line) -> bool {
     CLOCK_READS.iter().any(|read| line.code.contains(read))
@@ -361,6 +388,7 @@ fn only_main_reads_the_command_line() {
     let bad: Vec<String> = code()
         .iter()
         .filter(|line| !["cli", "main"].contains(&line.module.as_str()))
+        .filter(|line| line.file != format!("src/bin/{WEB_SERVER}/main.rs"))
         .filter(|line| line.after("clap::").next().is_some() || line.code.contains("env::args"))
         .map(Line::place)
         .collect();

@@ -98,20 +98,24 @@ fn the_last_rpm_takes_what_was_enabled_with_it_and_an_upgrade_leaves_it() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().to_str().unwrap();
     let (units, wants) = ("usr/lib/systemd/system", "etc/systemd/system/multi-user.target.wants");
-    let link = root.path().join(wants).join("lanelect@web.service");
+    let link = |unit: &str| root.path().join(wants).join(unit.replace('@', "@web"));
     for directory in [units, wants] {
         fs::create_dir_all(root.path().join(directory)).unwrap();
     }
-    let unit = "lanelect@.service";
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd").join(unit);
-    fs::copy(source, root.path().join(units).join(unit)).unwrap();
-    symlink(format!("/{units}/{unit}"), &link).unwrap();
+    let enabled = ["lanelect@.service", "lanelect-http@.service"];
+    for unit in enabled {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd").join(unit);
+        fs::copy(source, root.path().join(units).join(unit)).unwrap();
+        symlink(format!("/{units}/{unit}"), link(unit)).unwrap();
+    }
     // The same script, below a directory.
     let script = include_str!("../packaging/rpm/preun").replace(" /", &format!(" {path}/"));
     let script = format!("systemctl() {{ command systemctl --root={path} \"$@\"; }}\n{script}");
     for (left, is_enabled) in [("1", true), ("0", false)] {
         let status = Command::new("sh").args(["-c", &script, "preun", left]).status().unwrap();
         assert!(status.success());
-        assert_eq!(link.is_symlink(), is_enabled, "{left} versions are left");
+        for unit in enabled {
+            assert_eq!(link(unit).is_symlink(), is_enabled, "{unit}, {left} versions are left");
+        }
     }
 }

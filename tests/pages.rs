@@ -102,8 +102,11 @@ fn the_keys_that_take_a_restart_are_named() {
 #[test]
 fn the_pages_are_pages() {
     let home = tempfile::tempdir().unwrap();
-    let pages =
-        [("lanelect.1", man::lanelect(&Cli::command())), ("lanelect.toml.5", man::lanelect_toml())];
+    let pages = [
+        ("lanelect.1", man::lanelect(&Cli::command())),
+        ("lanelect-http.1", man::lanelect_http()),
+        ("lanelect.toml.5", man::lanelect_toml()),
+    ];
     for (name, page) in pages {
         let blanks = ["@VERSION@", "@COMMANDS@", "@KEYS@", "@EXAMPLE@"];
         assert!(!blanks.iter().any(|blank| page.contains(blank)), "{name}");

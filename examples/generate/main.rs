@@ -20,6 +20,7 @@ fn main() -> io::Result<()> {
     };
     fs::create_dir_all(&directory)?;
     fs::write(directory.join("lanelect.1"), man::lanelect(&Cli::command()))?;
+    fs::write(directory.join("lanelect-http.1"), man::lanelect_http())?;
     fs::write(directory.join("lanelect.toml.5"), man::lanelect_toml())?;
     write_completions(&directory)
 }

@@ -6,6 +6,7 @@ use lanelect::config::{Kind, SETTINGS, Setting};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const LANELECT: &str = include_str!("../../docs/man/lanelect.1.in");
+const LANELECT_HTTP: &str = include_str!("../../docs/man/lanelect-http.1.in");
 const LANELECT_TOML: &str = include_str!("../../docs/man/lanelect.toml.5.in");
 const EXAMPLE: &str = include_str!("../../systemd/example.toml");
 
@@ -13,6 +14,11 @@ const EXAMPLE: &str = include_str!("../../systemd/example.toml");
 pub fn lanelect(cli: &Command) -> String {
     let commands: String = cli.get_subcommands().map(command).collect();
     LANELECT.replace("@VERSION@", VERSION).replace("@COMMANDS@", commands.trim_end())
+}
+
+/// lanelect-http(1).
+pub fn lanelect_http() -> String {
+    LANELECT_HTTP.replace("@VERSION@", VERSION)
 }
 
 /// lanelect.toml(5).

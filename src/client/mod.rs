@@ -99,7 +99,7 @@ impl Target {
     /// [`ClientError`] where there is no answer.
     pub fn is_leader(&self) -> Result<bool, ClientError> {
         match self.ask(Request::IsLeader)? {
-            Response::Leader(leads) => Ok(leads),
+            Response::Leadership(leadership) => Ok(leadership.leads),
             other => Err(self.unexpected(&other)),
         }
     }

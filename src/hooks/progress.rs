@@ -1,6 +1,6 @@
 //! How far the hook has come: what the status reports of its runs, and whether it has taken over.
 
-use crate::control_api::{HookReport, Readiness, RunReport};
+use crate::control_api::{HookReport, Readiness, RunReport, RunTimes};
 use crate::core::hook::{HookEvent, HookOutcome, HookRun};
 use crate::os::clock;
 
@@ -71,8 +71,21 @@ impl Progress {
         if self.report.running {
             self.report.running = false;
             self.report.last_exit = finished.exit;
-            self.report.last_ms = u64::try_from(finished.took.as_millis()).ok();
+            self.report.last_ms = Some(millis(finished));
+            if let Some(event) = event {
+                self.note_time(event, millis(finished));
+            }
         }
+    }
+
+    fn note_time(&mut self, event: HookEvent, took_ms: u64) {
+        let times = &mut self.report.run_times;
+        let known = times.iter().position(|times| times.event == event);
+        let at = known.unwrap_or_else(|| {
+            times.push(RunTimes::new(event));
+            times.len() - 1
+        });
+        times[at].note(took_ms);
     }
 
     /// The fence command has ended. If it succeeded, the hook holds nothing.
@@ -90,8 +103,12 @@ fn run_report(finished: &HookFinished) -> RunReport {
         time_ms: clock::wall_ms(),
         succeeded: finished.outcome == HookOutcome::Succeeded,
         exit: finished.exit,
-        took_ms: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
+        took_ms: millis(finished),
     }
+}
+
+fn millis(finished: &HookFinished) -> u64 {
+    u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -159,5 +176,23 @@ mod tests {
         assert!(report.last_elected_failure.is_some_and(|run| !run.succeeded));
         after(&mut progress, elected(8), HookOutcome::Succeeded);
         assert_eq!(progress.report().elected_failures, 1);
+    }
+
+    #[test]
+    fn each_event_has_its_own_run_times() {
+        let mut progress = Progress::default();
+        let mut run = |run: HookRun, took: u64| {
+            progress.note_started(&run, Some("the log".to_owned()));
+            let took = Duration::from_millis(took);
+            progress.note_finished(&HookFinished::not_run(took));
+        };
+        run(elected(7), 10);
+        run(elected(8), 11);
+        run(elected(9), 60_001);
+        run(demoted(9), 0);
+        let [elected, demoted] = progress.report().run_times[..] else { panic!("two events") };
+        assert_eq!((elected.event, elected.sum_ms), (HookEvent::Elected, 60_022));
+        assert_eq!(elected.counts, [1, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!((demoted.counts[0], demoted.sum_ms), (1, 0));
     }
 }

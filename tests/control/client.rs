@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use lanelect::client::{ClientError, Target};
 use lanelect::commands::{self, CommandError, Exit};
-use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, StatusReport};
+use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, Response, StatusReport};
 use mio::net::UnixStream as NonBlocking;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::daemon::{Background, home, report, transition};
+use crate::daemon::{Background, home, leadership, report, transition};
 
 /// A daemon that reads one request and answers it with these bytes.
 fn fake(socket: &Path, answer: impl Into<Vec<u8>>) -> JoinHandle<()> {
@@ -172,7 +172,8 @@ fn program_learns_whether_to_try_again() {
 #[test]
 fn a_node_that_does_not_lead_says_so_by_its_exit_status() {
     let (_home, socket) = home();
-    let daemon = fake(&socket, "{\"leader\":false}\n");
+    let answer = serde_json::to_string(&Response::Leadership(leadership(false))).unwrap() + "\n";
+    let daemon = fake(&socket, answer);
     assert_eq!(commands::is_leader(&Target::at(&socket)).unwrap(), Exit::NotLeader);
     daemon.join().unwrap();
 

@@ -12,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lanelect::control_api::{
-    ConfigReport, Counters, Done, HookReport, Readiness, Request, Response, StatusReport,
-    Transition,
+    ConfigReport, Counters, Done, HookReport, Leadership, Readiness, Request, Response,
+    StatusReport, Transition,
 };
 use lanelect::core::hook::Reason;
 use lanelect::core::params::Mode;
@@ -108,13 +108,19 @@ impl Daemon {
 fn answer(request: Request) -> Response {
     match request {
         Request::Status => Response::Status(Box::new(report())),
-        Request::IsLeader => Response::Leader(true),
+        Request::IsLeader => Response::Leadership(leadership(true)),
         Request::IsReady => Response::Readiness(Readiness::Ready),
         Request::Watch => Response::Ok(Done::Watching),
         Request::Yield { .. } => Response::Ok(Done::Yielding),
         Request::Maintenance { on: true } => Response::Ok(Done::MaintenanceOn),
         Request::Maintenance { on: false } => Response::Ok(Done::MaintenanceOff),
     }
+}
+
+/// What a node says that leads in term 7, or follows nobody.
+pub(crate) fn leadership(leads: bool) -> Leadership {
+    let node_id = "web1".parse().unwrap();
+    Leadership { node_id, leads, term: Term(7), leader: leads.then_some(node_id) }
 }
 
 /// A node that leads, alone.

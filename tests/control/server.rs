@@ -17,14 +17,15 @@ use lanelect::daemon::control::{
 
 use tempfile::TempDir;
 
-use crate::daemon::{Background, Client, Daemon, FIRST_TOKEN, home, transition};
+use crate::daemon::{Background, Client, Daemon, FIRST_TOKEN, home, leadership, transition};
 
 const IS_LEADER: &str = "{\"command\":\"is-leader\"}\n";
 const STATUS: &str = "{\"command\":\"status\"}\n";
 const WATCH: &str = "{\"command\":\"watch\"}\n";
 const YIELD: &str = "{\"command\":\"yield\"}\n";
 
-const LEADS: &str = "{\"leader\":true}\n";
+const LEADS: &str =
+    "{\"leadership\":{\"node_id\":\"web1\",\"leads\":true,\"term\":7,\"leader\":\"web1\"}}\n";
 const WATCHING: &str = "{\"ok\":\"watching\"}\n";
 
 /// For the processes that some tests start of this very file: the socket they are to use.
@@ -296,11 +297,12 @@ fn an_answer_to_a_client_that_has_gone_reaches_nobody_else() {
     let next = Client::asking(&socket, STATUS);
     daemon.settle();
     let [for_late, for_next] = [0, 1].map(|n| daemon.requests[n].client);
-    daemon.server.respond(for_late, &Response::Leader(true));
+    daemon.server.respond(for_late, &Response::Leadership(leadership(true)));
     assert_eq!(next.receive(), (String::new(), false));
-    daemon.server.respond(for_next, &Response::Leader(false));
-    daemon.server.respond(for_next, &Response::Leader(true));
-    assert_eq!(next.receive(), ("{\"leader\":false}\n".to_owned(), true));
+    daemon.server.respond(for_next, &Response::Leadership(leadership(false)));
+    daemon.server.respond(for_next, &Response::Leadership(leadership(true)));
+    let (answer, is_over) = next.receive();
+    assert!(answer.contains("\"leads\":false") && is_over, "{answer}");
 }
 
 #[test]

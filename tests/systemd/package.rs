@@ -34,6 +34,7 @@ fn the_package_is_installed_upgraded_and_purged_without_a_trace() {
         }
         the_example_starts(h1);
         site.start_led_by_first(&[h1, h2], "");
+        the_web_server_answers(h1);
         a_reboot_hands_over(site, h1, h2);
         an_upgrade_of_a_follower_disturbs_nobody(site, h1, h2);
         an_upgrade_of_the_leader_hands_over(site, h1, h2);
@@ -45,6 +46,17 @@ fn the_package_is_installed_upgraded_and_purged_without_a_trace() {
         assert_eq!(h1.run("systemctl list-units --all --quiet 'lanelect*'"), "");
         assert_eq!(h1.run("ps -e -o comm= | grep -c lanelect || true"), "0\n");
     });
+}
+
+/// Under the user that exists only while it runs.
+fn the_web_server_answers(leader: &Host) {
+    let unit = DAEMON.replace("lanelect@", "lanelect-http@");
+    leader.systemctl(&format!("enable --now {unit}"));
+    let ask = "curl --silent --output /dev/null --write-out '%{http_code}' \
+               http://127.0.0.1:7680/leader || true";
+    wait_until("the web server says that its node leads", || leader.run(ask) == "200");
+    let user = leader.show(&unit, "DynamicUser");
+    assert_eq!(user, "yes");
 }
 
 fn the_example_starts(host: &Host) {

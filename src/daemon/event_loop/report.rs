@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Daemon;
 use crate::control_api::{
-    Counters, DuplicateReport, HookReport, LeaderReport, MemberReport, PledgeReport, QuorumReport,
-    Readiness, Rejected, StatusReport, Transition, VoterReport,
+    Counters, DuplicateReport, HookReport, LeaderReport, Leadership, MemberReport, PledgeReport,
+    QuorumReport, Readiness, Rejected, StatusReport, Transition, VoterReport,
 };
 use crate::core::output;
 use crate::core::status::{QuorumStatus, VoterStanding, VoterStatus};
@@ -90,6 +90,18 @@ impl Daemon {
             rejected_from: self.rejections.reports(now),
             config: self.config_report.clone(),
             counters: self.counters(),
+        }
+    }
+
+    /// Who leads. A leader whose lease is over knows of no leader.
+    pub(super) fn leadership(&self) -> Leadership {
+        let election = &self.election;
+        let leads = election.is_leader_at(clock::now());
+        Leadership {
+            node_id: election.node_id(),
+            leads,
+            term: election.term(),
+            leader: election.leader().filter(|_| leads || !election.is_leader()),
         }
     }
 

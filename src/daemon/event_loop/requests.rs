@@ -92,7 +92,7 @@ impl Daemon {
         }
         Some(match incoming.request {
             Request::Status => Response::Status(Box::new(self.status())),
-            Request::IsLeader => Response::Leader(self.election.is_leader_at(clock::now())),
+            Request::IsLeader => Response::Leadership(self.leadership()),
             Request::IsReady => Response::Readiness(self.readiness()),
             Request::Watch => Response::Ok(Done::Watching),
             Request::Yield { to } => self.yield_leadership(to),
