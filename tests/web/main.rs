@@ -21,5 +21,6 @@ mod browser;
 mod events;
 mod metrics;
 mod page;
+mod prometheus;
 mod server;
 mod usage;

@@ -29,11 +29,17 @@ impl<'a> Server<'a> {
         let log = File::create(host.path("http.log")).unwrap();
         let mut command = Command::new(EXECUTABLE);
         command.args(["--socket", &host.path("control.sock"), "--listen", ADDRESS]);
+        command.args(["--listen", &Server::address(host)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = host.run(|| command.spawn().unwrap());
         let server = Server { host, child };
         wait_until("the web server listens", || host.run(|| TcpStream::connect(ADDRESS).is_ok()));
         server
+    }
+
+    /// Where other hosts reach it.
+    pub(crate) fn address(host: &Host) -> String {
+        format!("{}:7680", host.address(0))
     }
 
     /// GET, as most clients say it.
@@ -51,10 +57,7 @@ impl<'a> Server<'a> {
 
     /// Everything that comes back before the server ends the connection.
     pub(crate) fn say(&self, bytes: &[u8]) -> String {
-        let mut stream = self.connect();
-        // It may have heard enough.
-        let _ = stream.write_all(bytes);
-        read_all(&mut stream)
+        self.host.run(|| exchange(ADDRESS, bytes)).unwrap()
     }
 
     /// A connection from the host itself.
@@ -89,6 +92,15 @@ impl Drop for Server<'_> {
     }
 }
 
+/// Everything that comes back from a server; none if there is no server.
+pub(crate) fn exchange(address: &str, bytes: &[u8]) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    // It may have heard enough.
+    let _ = stream.write_all(bytes);
+    Some(read_all(&mut stream))
+}
+
 /// Until the end of the connection, however that comes.
 pub(crate) fn read_all(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
@@ -107,10 +119,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn read(text: &str) -> Option<Answer> {
+    pub(crate) fn read(text: &str) -> Option<Answer> {
         let (head, body) = text.split_once("\r\n\r\n")?;
         let (line, headers) = head.split_once("\r\n")?;
-        let status = line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+        let status = line.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()?;
         Some(Answer { status, headers: headers.to_lowercase(), body: body.to_owned() })
     }
 

@@ -8,7 +8,7 @@ const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];
 /// Most users that are named.
 const USERS_MAX: usize = 5;
 
-/// The users with a UDP socket on `port`, each once, at most [`USERS_MAX`]; none if the kernel does
+/// The users with a UDP socket on `port`, each once, at most `USERS_MAX`; none if the kernel does
 /// not show them.
 pub fn of_port(port: u16) -> Vec<u32> {
     let tables = TABLES.map(|path| fs::read_to_string(path).unwrap_or_default());
