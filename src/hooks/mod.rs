@@ -436,6 +436,7 @@ mod tests {
     use super::group::{KILL_GRACE, KILL_WAIT};
     use super::testing::{demoted, elected, node, settings};
     use super::*;
+    use crate::control_api::RunTimes;
     use crate::core::hook::{HookEvent, Reason};
     use crate::types::Term;
 
@@ -507,7 +508,14 @@ mod tests {
             HookReport { running: false, last_exit: Some(4), last_ms: Some(12), ..under_way };
         let failure = hooks.report().last_elected_failure;
         assert_eq!(failure.map(|run| (run.exit, run.took_ms)), Some((Some(4), 12)));
-        let ended = HookReport { elected_failures: 1, last_elected_failure: failure, ..ended };
+        let mut took = RunTimes::new(HookEvent::Elected);
+        took.note(12);
+        let ended = HookReport {
+            elected_failures: 1,
+            last_elected_failure: failure,
+            run_times: vec![took],
+            ..ended
+        };
         assert_eq!(*hooks.report(), ended);
         assert_eq!(hooks.poll_finished(Lane::Hook), None);
     }
