@@ -15,6 +15,7 @@ use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, Response, Status
 use mio::net::UnixStream as NonBlocking;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::daemon::{Background, home, leadership, report, transition};
 
@@ -379,7 +380,9 @@ fn a_missing_socket_names_those_that_are_there() {
 #[test]
 fn a_dead_daemons_socket_is_told_from_a_file() {
     let (home, socket) = home();
-    drop(UnixListener::bind(&socket).unwrap());
+    // Bound, and deaf even while a process that another test starts holds a copy of it.
+    let bound = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    bound.bind(&SockAddr::unix(&socket).unwrap()).unwrap();
     let stale = Target::at(&socket).is_leader().unwrap_err();
     assert!(matches!(stale, ClientError::Stale(_)), "{stale}");
 

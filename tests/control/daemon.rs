@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -226,7 +227,16 @@ impl Client {
     }
 
     pub(crate) fn half_close(&self) {
-        self.0.shutdown(std::net::Shutdown::Write).unwrap();
+        self.0.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+impl Drop for Client {
+    /// A process that another test is just starting holds copies of all files until it executes:
+    /// closing alone would not hang up before that.
+    fn drop(&mut self) {
+        // Fails where the daemon has hung up.
+        let _ = self.0.shutdown(Shutdown::Both);
     }
 }
 
