@@ -33,3 +33,25 @@ pub fn file(path: &str) -> Option<Reply> {
     }
     Some(reply)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module that is not served would stop the whole page.
+    #[test]
+    fn everything_that_the_page_loads_is_served() {
+        let marks = ["from './", "href=\"/", "src=\"/"];
+        let loads = |text: &'static str| {
+            marks.into_iter().flat_map(move |mark| text.split(mark).skip(1)).filter_map(|rest| {
+                let name = rest.split(['"', '\'']).next()?;
+                (name.ends_with(".js") || name.ends_with(".css")).then_some(name)
+            })
+        };
+        let loaded: Vec<&str> = FILES.iter().flat_map(|(_, _, text)| loads(text)).collect();
+        assert!(loaded.len() >= FILES.len() - 1, "{loaded:?}");
+        for name in loaded {
+            assert!(file(&format!("/{name}")).is_some(), "{name} is not served");
+        }
+    }
+}

@@ -13,8 +13,9 @@
 //!   it, and hears of it through a third node, whenever that one says something.
 //! * *What an attacker without the key sends to hosts that accept it.* Until all hosts require a
 //!   key it can be anything, also a number that its sender has yet to reach, so the group need not
-//!   settle. What a host does by itself is checked all the same: its terms, its hooks, and that it
-//!   probes. Once all require a key, what was forged before is no excuse.
+//!   settle. What a host does by itself is checked all the same: its terms and its hooks, and that
+//!   it probes if it was not deceived itself. Once all require a key, what was forged before is no
+//!   excuse.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -434,9 +435,11 @@ impl Watch for Checkers {
                 let local = host.local(now);
                 let silent = heard.is_none_or(|heard| local.since(*heard) >= threshold);
                 let id = host.node_id;
-                refuse(!silent, || format!("{id} gave up {leader}, which it hears"))?;
+                // A forged number hides what it hears, and forged probes count.
+                let is_sound = !host.is_deceived;
+                refuse(!silent && is_sound, || format!("{id} gave up {leader}, which it hears"))?;
                 let asked = self.records[index].asked.get(leader).copied().unwrap_or_default();
-                refuse(asked < ASKED_AT_LEAST, || {
+                refuse(asked < ASKED_AT_LEAST && is_sound, || {
                     format!("{id} gave up {leader}, asked {asked} times")
                 })?;
                 let eligible = host.election.as_ref().is_some_and(Election::is_eligible);

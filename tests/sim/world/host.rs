@@ -49,7 +49,7 @@ pub struct Host {
     /// True time since when it has taken in every datagram that arrived.
     pub(super) listens_since: u64,
     /// Whether it has believed a forgery, and may ignore what its sender says because of that.
-    pub(super) is_deceived: bool,
+    pub is_deceived: bool,
     /// When it last went on after it was held, or heard something late.
     pub(super) misled_at: u64,
     /// What happens to it while it is held; none where it runs.
