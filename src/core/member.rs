@@ -306,11 +306,14 @@ impl Member {
         self.is_open |= self.newest == datagram;
     }
 
-    /// Any number of its present life, or of a starting one, is newer than the known ones.
-    pub(crate) const fn forget_numbers(&mut self) {
+    /// Any number of its present life, or of a starting one, is newer than the known ones, and it
+    /// has yet to announce its intervals.
+    pub(crate) const fn forget_forgeable(&mut self) {
         self.newest.sequence = Sequence(0);
         self.seen_by_others = Sequence(0);
         self.newcomer = None;
+        self.declares_every = Duration::ZERO;
+        self.reports_every = Duration::ZERO;
     }
 
     /// Notes that its datagrams up to `newest` were received and ignored.

@@ -126,10 +126,10 @@ impl Members {
         }
     }
 
-    /// The numbers that members have sent so far do not count any more: any node may have forged
-    /// them.
-    pub(crate) fn forget_numbers(&mut self) {
-        self.table.values_mut().for_each(Member::forget_numbers);
+    /// The numbers and intervals that members have sent so far do not count any more: any node may
+    /// have forged them.
+    pub(crate) fn forget_forgeable(&mut self) {
+        self.table.values_mut().for_each(Member::forget_forgeable);
     }
 
     /// Every member with its state, ordered by id.

@@ -37,14 +37,14 @@ impl Election {
     }
 
     /// The use of keys has changed. A node that was believed without a key is not believed with
-    /// one. Nor are the numbers that an attacker may have forged until now.
+    /// one. Nor are the numbers and intervals that an attacker may have forged until now.
     pub(super) fn begin_anew(&mut self) {
         let own = Recent::after(self.sent.newest);
         self.replay = ReplayProtection::new(self.life, &self.params, own);
         self.duplicates.forget_doubt();
         if self.params.demands_proof() {
             self.members.doubt_all();
-            self.members.forget_numbers();
+            self.members.forget_forgeable();
         }
     }
 

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 
 use fastrand::Rng;
 use lanelect::core::params::Params;
+use lanelect::core::status::Ineligible;
 use lanelect::types::{KeyMode, Role};
 use lanelect::wire::auth::Keyring;
 use lanelect::wire::frame::{Codec, Decoded, Reject};
@@ -148,7 +149,10 @@ impl<W: Watch> World<W> {
             params = Params { key_mode: STEPS[next], ..election.params().clone() };
         }
         if STEPS[next] == Some(KeyMode::Require) {
-            host.is_deceived = false;
+            // One that was made to believe that another daemon has its life stops, and is silent.
+            let now = host.clock.show(self.now);
+            let reason = host.election.as_ref().and_then(|election| election.ineligible(now));
+            host.is_deceived &= reason == Some(Ineligible::Stopping);
             self.watch.note_numbers_forgotten(index);
         }
         self.command(index, "takes a step with its keys", |election, now| {

@@ -90,6 +90,26 @@ fn forged_number_does_not_shut_a_node_out_once_keys_are_required() {
     }
 }
 
+/// What was forged of a node that has died would hold its followers for a minute, and its place
+/// among the members for most of an hour.
+#[test]
+fn forged_interval_does_not_count_once_keys_are_required() {
+    for key_mode in [None, Some(KeyMode::Accept), Some(KeyMode::Prefer)] {
+        let mut lan = Lan::stable(&["a", "b", "c"], &mode(key_mode));
+        let mut forger = Peer { role: Role::Leader, ..lan.forger("a") };
+        lan.crash("a");
+        let interval_us = u32::MAX;
+        lan.hear_open("c", &forger.sends(Body::Declaration { interval_us, hold_us: 0 }));
+        lan.pass(secs(5));
+        assert_eq!(lan.leaders(), ["b"]);
+        assert_eq!(lan.at("c").leader(), Some(id("a")), "{key_mode:?}: it is deceived");
+        lan.set_key_mode(&["b", "c"], KeyMode::Require);
+        lan.pass(secs(20));
+        assert_eq!(lan.at("c").leader(), Some(id("b")), "{key_mode:?}");
+        assert_eq!(lan.sees("c", "a"), Some(MemberState::Gone), "{key_mode:?}");
+    }
+}
+
 /// A starting life has numbers of its own. An attacker announces it before it begins.
 #[test]
 fn forged_starting_life_does_not_shut_a_node_out_once_keys_are_required() {
