@@ -248,7 +248,8 @@ impl Watch for Checkers {
             record.asked.remove(&message.sender);
         }
         // What was forged may hide from this record what the host still believes.
-        if is_news || self.attacked {
+        let may_count = is_news || self.attacked;
+        if may_count {
             record.note_asked(&message.body);
         }
         let wants_answer = match message.body {
@@ -261,8 +262,8 @@ impl Watch for Checkers {
             record.answer_by.get_or_insert(answer_by);
         }
         let interval = election.params().heartbeat_interval;
-        if is_news && election.is_leader() {
-            let term = record.term_to_reach(message, election);
+        if may_count && election.is_leader() {
+            let term = record.term_to_reach(message, election).filter(|_| is_news);
             record.to_reach.extend(term.map(|term| (term, now + interval * OUTDOES_WITHIN)));
         }
         record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
