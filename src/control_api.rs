@@ -49,6 +49,8 @@ pub enum Request {
     IsLeader,
     /// Whether this node leads and its hook has taken over.
     IsReady,
+    /// Send a ping. Members that hear it answer, and have `answered_ms` in the status then.
+    Ping,
     /// One line per transition from now on.
     Watch,
     /// Hand the leadership over.
@@ -65,9 +67,9 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether this changes anything. If so, the client needs permission to command.
+    /// Whether this changes or sends anything. If so, the client needs permission to command.
     pub const fn is_command(self) -> bool {
-        matches!(self, Request::Yield { .. } | Request::Maintenance { .. })
+        matches!(self, Request::Ping | Request::Yield { .. } | Request::Maintenance { .. })
     }
 }
 
@@ -78,6 +80,7 @@ impl fmt::Display for Request {
             Request::Status => "status",
             Request::IsLeader => "is-leader",
             Request::IsReady => "is-leader --ready",
+            Request::Ping => "doctor",
             Request::Watch => "watch",
             Request::Yield { to: None } => "yield",
             Request::Yield { to: Some(successor) } => return write!(f, "yield --to {successor}"),
@@ -97,6 +100,11 @@ pub enum Response {
     Leadership(Leadership),
     /// Whether this node leads and its hook has taken over.
     Readiness(Readiness),
+    /// A ping was sent.
+    Pinged {
+        /// Within which time members answer.
+        answers_within_ms: u64,
+    },
     /// The command was done, or transitions follow.
     Ok(Done),
     /// The command was not done.
@@ -291,6 +299,8 @@ pub struct MemberReport {
     pub state: MemberState,
     /// Time since its last datagram.
     pub last_heard_ms: u64,
+    /// Time since it last answered a ping of this node; null if it never has.
+    pub answered_ms: Option<u64>,
 }
 
 /// The voters in a [`StatusReport`].

@@ -150,8 +150,9 @@ const CLOCK_READS: [&str; 2] = ["Instant::now", ".elapsed("];
 const COLUMNS: usize = 100;
 
 /// Those that may sleep, and have no event loop: the demonstration waits for what its daemons show,
-/// announcements are repeated after a pause, and a command looks again until a change is complete.
-const SLEEPERS: [&str; 3] = ["announce", "commands", "demo"];
+/// announcements are repeated after a pause, a command looks again until a change is complete, and
+/// the doctor waits for answers.
+const SLEEPERS: [&str; 4] = ["announce", "commands", "demo", "doctor"];
 
 /// One line of code, without comments.
 struct Line {

@@ -163,6 +163,8 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
             "probe-reply",
             follower(Body::ProbeReply { leader: "web0".parse().unwrap(), newest: ANSWERED }),
         ),
+        ("ping", follower(Body::Ping)),
+        ("pong", follower(Body::Pong { asker: "web0".parse().unwrap(), ping: ANSWERED })),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
     ]);
     let heard = Echo { node_id: "web0".parse().unwrap(), datagram: ANSWERED };

@@ -142,7 +142,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     messages
 }
 
-fn available_messages() -> [(&'static str, Codec, Message); 16] {
+fn available_messages() -> [(&'static str, Codec, Message); 18] {
     let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
         interval_us: 2_200_000,
         leader: leader.map(id),
@@ -169,6 +169,8 @@ fn available_messages() -> [(&'static str, Codec, Message); 16] {
         echoes: [heard("web2", ANSWERED), heard("web3", earlier)].into_iter().collect(),
         ..from_web1(Role::Leader, Body::Challenge)
     };
+    let ping = from_web1(Role::Follower, Body::Ping);
+    let pong = from_web1(Role::Leader, Body::Pong { asker: id("web2"), ping: ANSWERED });
     let objection =
         from_web1(Role::Leader, Body::Objection { newcomer: Incarnation(1_700_000_000_001) });
     [
@@ -188,6 +190,8 @@ fn available_messages() -> [(&'static str, Codec, Message); 16] {
         ("probe-reply", open(), reply),
         ("objection", open(), objection),
         ("challenge", sealed(), challenge),
+        ("ping", open(), ping),
+        ("pong", open(), pong),
     ]
 }
 
@@ -581,6 +585,9 @@ fn any_body() -> impl Strategy<Value = Body> {
         (any_name(), any_datagram())
             .prop_map(|(leader, newest)| Body::ProbeReply { leader: id(&leader), newest }),
         Just(Body::Challenge),
+        Just(Body::Ping),
+        (any_name(), any_datagram())
+            .prop_map(|(asker, ping)| Body::Pong { asker: id(&asker), ping }),
     ]
 }
 

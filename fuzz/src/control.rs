@@ -44,6 +44,7 @@ pub enum Step<'a> {
 pub enum Asked {
     Status,
     IsLeader,
+    Ping,
     Watch,
     Yield,
     Maintain(bool),
@@ -215,6 +216,7 @@ impl Asked {
         match self {
             Asked::Status => Request::Status,
             Asked::IsLeader => Request::IsLeader,
+            Asked::Ping => Request::Ping,
             Asked::Watch => Request::Watch,
             Asked::Yield => Request::Yield { to: None },
             Asked::Maintain(on) => Request::Maintenance { on },

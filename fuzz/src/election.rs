@@ -106,6 +106,9 @@ impl Host {
                 let _ = election.yield_leadership(now);
             }
             Step::Maintain(on) => election.set_maintenance(now, on),
+            Step::Ping => {
+                election.ping(now);
+            }
             Step::Plug(up) => election.handle_links(now, up),
             Step::Check(passed) => {
                 election.handle_check(now, passed);

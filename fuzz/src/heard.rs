@@ -55,6 +55,8 @@ enum Said {
     Inquiry,
     Probe(u8),
     ProbeReply { leader: u8, back: u8 },
+    Ping,
+    Pong { asker: u8, back: u8 },
     Resignation(Option<u8>),
     Farewell(bool),
     Claim,
@@ -121,6 +123,8 @@ impl Said {
             Said::ProbeReply { leader, back } => {
                 Body::ProbeReply { leader: node_id(leader), newest: earlier(back) }
             }
+            Said::Ping => Body::Ping,
+            Said::Pong { asker, back } => Body::Pong { asker: node_id(asker), ping: earlier(back) },
             Said::Resignation(successor) => Body::Resignation { successor: successor.map(node_id) },
             Said::Farewell(id_taken) => Body::Farewell { id_taken },
             Said::Claim => Body::Claim,

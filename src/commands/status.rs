@@ -345,6 +345,7 @@ pub(in crate::commands) mod tests {
             eligible: true,
             state: MemberState::Alive,
             last_heard_ms: 212,
+            answered_ms: None,
         }
     }
 

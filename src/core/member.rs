@@ -46,6 +46,8 @@ pub(crate) struct Member {
     pub(crate) address: IpAddr,
     pub(crate) standing: Standing,
     pub(crate) last_heard: Time,
+    /// When it last answered a ping of this node.
+    pub(crate) answered: Option<Time>,
     /// When it last declared, unless it has resigned since.
     pub(crate) last_declared: Option<Time>,
     /// How often it declares.
@@ -101,6 +103,7 @@ impl Member {
             address: from,
             standing: message.standing,
             last_heard: now,
+            answered: None,
             last_declared: None,
             declares_every: Duration::ZERO,
             reports_every: Duration::ZERO,
@@ -281,6 +284,7 @@ impl Member {
         let anew = restarted || !self.is_proven_alive();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         Member {
+            answered: self.answered.filter(|_| !restarted),
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
             reports_every: self.reports_every,

@@ -290,6 +290,13 @@ impl Members {
         self.table.get_mut(node_id).is_some_and(|member| member.note_probe_reply(now, newest))
     }
 
+    /// Notes that a member answered a ping of this node.
+    pub(crate) fn note_pong(&mut self, now: Time, node_id: &NodeId) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.answered = Some(now);
+        }
+    }
+
     /// Notes that a leader was given up.
     pub(crate) fn note_given_up(&mut self, node_id: &NodeId) {
         if let Some(member) = self.table.get_mut(node_id) {

@@ -91,6 +91,9 @@ pub struct MemberStatus {
     pub state: MemberState,
     /// The time since its last datagram; zero for this node itself.
     pub last_heard: Duration,
+    /// The time since it last answered a [`ping`](crate::core::election::Election::ping) of this
+    /// node; none if it never has.
+    pub answered: Option<Duration>,
 }
 
 /// Who leads, without the members: cheap in a group of any size.

@@ -69,6 +69,8 @@ listed! {
         Resignation,
         /// A leader takes a term above those it has heard of since it last took one.
         Reaffirm,
+        /// A ping is answered.
+        Pong,
     }
 }
 

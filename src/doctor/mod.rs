@@ -9,6 +9,7 @@ mod config;
 mod daemon;
 mod disk;
 mod finding;
+mod hearers;
 mod hook;
 mod identity;
 mod interface;
@@ -147,6 +148,7 @@ fn network(target: &Target, report: &StatusReport) -> Vec<Finding> {
     findings.extend(port.map(|port| port::judge(&port::gather(port, target.socket()))));
     let facts = wire::gather(report, || target.status().ok());
     findings.extend(wire::judge(&facts, report));
+    findings.extend(hearers::judge(&hearers::gather(target)));
     findings.extend(members::judge(report));
     findings.push(identity::judge(report));
     findings.extend(quorum::judge(report));

@@ -178,6 +178,15 @@ pub enum Body {
     },
     /// Asks the nodes of the echoed datagrams for a proof of liveness. Only with keys.
     Challenge,
+    /// Asks every node that receives this to say so. Says nothing else.
+    Ping,
+    /// The sender has received this ping.
+    Pong {
+        /// The sender of the ping.
+        asker: NodeId,
+        /// The ping.
+        ping: DatagramId,
+    },
     /// Of a kind that a later release has added. It shows that its sender is alive. Never sent.
     #[serde(skip)]
     Unknown,
@@ -185,5 +194,5 @@ pub enum Body {
 
 impl Body {
     /// How many kinds this release knows. Their numbers are below this.
-    pub const KINDS: u32 = 13;
+    pub const KINDS: u32 = 15;
 }

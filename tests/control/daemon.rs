@@ -111,6 +111,7 @@ fn answer(request: Request) -> Response {
         Request::Status => Response::Status(Box::new(report())),
         Request::IsLeader => Response::Leadership(leadership(true)),
         Request::IsReady => Response::Readiness(Readiness::Ready),
+        Request::Ping => Response::Pinged { answers_within_ms: 500 },
         Request::Watch => Response::Ok(Done::Watching),
         Request::Yield { .. } => Response::Ok(Done::Yielding),
         Request::Maintenance { on: true } => Response::Ok(Done::MaintenanceOn),

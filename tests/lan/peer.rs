@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::doctor;
 use crate::harness::keys::{KEY, give_key};
 use crate::harness::peer::{Peer, has_python};
 use crate::harness::{BEST_SUCCEEDS, Host, Lan, PATIENT, quorum_scenario, scenario, wait_until};
@@ -83,6 +84,10 @@ fn follows(lan: &Lan, [h1, h2, h3]: [&Host; 3], settings: &Value, lines: &str) {
     let peer = Peer::start(h3, settings);
     wait_until("the peer follows", || peer.follows(h1));
     wait_until_alive(h3, &[h1, h2]);
+    wait_until("the peer answers a ping", || {
+        let hears = "ok hearers all 2 members that are heard also hear this node";
+        doctor::lines(&doctor::doctor(h1, &[], &[])).iter().any(|line| line == hears)
+    });
     lan.assert_calm_for(200);
     wait_until_alive(h3, &[h1, h2]);
     assert!(peer.follows(h1), "{}", peer.status());

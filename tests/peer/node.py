@@ -67,6 +67,7 @@ class Node:
         self.heartbeat_due = self.heartbeats = 0
         self.probes, self.next_probe, self.reply_at = 0, None, None
         self.probed_by = collections.Counter()
+        self.ping, self.pong_due = None, None
         self.save()
 
     # What it sends.
@@ -351,6 +352,16 @@ class Node:
             self.newest = datagram.body["newest"]
             self.hear_of_leader(now)
 
+    def handle_ping(self, datagram, now):
+        if not self.ping:
+            self.ping = {"asker": datagram.sender, "ping": datagram.id}
+            self.pong_due = now + self.report_interval(now) * self.random.uniform(0.5, 1)
+
+    def answer_ping(self, now):
+        if self.ping and now >= self.pong_due:
+            self.send(wire.PONG, now, **self.ping)
+            self.ping = None
+
     def handle_challenge(self, datagram, now):
         if self.liveness.demands:
             self.liveness.handle_challenge(datagram, now)
@@ -361,6 +372,7 @@ class Node:
         self.liveness.tick(now)
         self.forget(now)
         self.repeat_resignation(now)
+        self.answer_ping(now)
         if self.role == wire.STARTING:
             self.start_up(now)
         elif self.role == wire.LEADER:
@@ -513,4 +525,5 @@ HANDLERS = {
     wire.PROBE: Node.handle_probe,
     wire.PROBE_REPLY: Node.handle_probe_reply,
     wire.CHALLENGE: Node.handle_challenge,
+    wire.PING: Node.handle_ping,
 }

@@ -77,6 +77,7 @@ pub(super) enum Step {
     Crash,
     Yield,
     Maintain(bool),
+    Ping,
     Plug(bool),
     /// The checks pass or fail.
     Check(bool),

@@ -72,8 +72,11 @@ impl Election {
     /// Applies a datagram that is newer than the sender's earlier ones.
     fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
         let agrees = self.agrees_on_voters(message);
-        if message.body == Body::Challenge {
-            self.handle_challenge(now, message);
+        match message.body {
+            Body::Challenge => self.handle_challenge(now, message),
+            Body::Ping => self.handle_ping(now, message),
+            Body::Pong { asker, ping } => self.handle_pong(now, message.sender, asker, ping),
+            _ => {}
         }
         self.take_in_by_mode(now, from, message, agrees);
     }

@@ -23,7 +23,7 @@
 //! `challenges` (replay protection), `terms` and `duplicates` (of this node's id). `mode` then
 //! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
 //! host's, `eligibility` and `checks` say whether this node may lead, and `hook_runs` when hooks
-//! run.
+//! run. `pings` show who hears this node.
 
 mod available;
 mod candidacy;
@@ -40,6 +40,7 @@ mod hook_runs;
 mod leadership;
 mod mode;
 mod outbox;
+mod pings;
 mod probing;
 mod quorum;
 mod report;
@@ -147,6 +148,8 @@ struct Sent {
     proposed: Option<Time>,
     /// When it resigned, as long as it repeats the resignation.
     resigned: Option<Time>,
+    /// When it last sent a ping.
+    pinged: Option<Time>,
 }
 
 /// One node's side of the election.
@@ -176,6 +179,8 @@ pub struct Election {
     timers: Timers,
     hooks: HookRuns,
     probing: Probing,
+    /// The ping that this node answers next.
+    pong: Option<pings::Owed>,
     sent: Sent,
     chance: Chance,
     outbox: Outbox,
@@ -206,6 +211,7 @@ impl Election {
             timers: Timers::default(),
             hooks: HookRuns::default(),
             probing: Probing::default(),
+            pong: None,
             sent: Sent::default(),
             chance: Chance::seeded(seed),
             outbox: Outbox::new(now),
@@ -386,6 +392,7 @@ impl Election {
             Timer::Answer => self.answer_challenge(now),
             Timer::Resignation => self.resign_again(now),
             Timer::Reaffirm => self.reaffirm(now),
+            Timer::Pong => self.answer_ping(),
         }
     }
 

@@ -120,6 +120,7 @@ impl Election {
             eligible: self.is_eligible(),
             state: MemberState::Alive,
             last_heard: Duration::ZERO,
+            answered: None,
         }
     }
 }
@@ -134,5 +135,6 @@ fn member_status(now: Time, node_id: NodeId, member: &Member, state: MemberState
         eligible: member.is_eligible(),
         state,
         last_heard: now.since(member.last_heard),
+        answered: member.answered.map(|at| now.since(at)),
     }
 }

@@ -53,6 +53,7 @@ impl Daemon {
             eligible: member.eligible,
             state: member.state,
             last_heard_ms: millis(member.last_heard),
+            answered_ms: member.answered.map(millis),
         });
         StatusReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -158,7 +159,7 @@ fn quorum(quorum: QuorumStatus) -> QuorumReport {
 }
 
 /// In whole milliseconds, rounded down.
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use mio::Events;
 
 use super::Daemon;
+use super::report::millis;
 use crate::control_api::{Done, Refusal, RefusalKind, Request, Response};
 use crate::core::election::{YieldError, Yielding};
 use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
@@ -95,9 +96,16 @@ impl Daemon {
             Request::IsLeader => Response::Leadership(self.leadership()),
             Request::IsReady => Response::Readiness(self.readiness()),
             Request::Watch => Response::Ok(Done::Watching),
+            Request::Ping => self.ping(),
             Request::Yield { to } => self.yield_leadership(to),
             Request::Maintenance { on } => return self.set_maintenance(incoming.client, on),
         })
+    }
+
+    fn ping(&mut self) -> Response {
+        let within = self.election.ping(clock::now());
+        self.carry_out();
+        Response::Pinged { answers_within_ms: millis(within) }
     }
 
     fn yield_leadership(&mut self, to: Option<NodeId>) -> Response {

@@ -16,7 +16,7 @@ const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 const OPERATIONS: &str = include_str!("../../../docs/operations.md");
 
 /// Runs the doctor on this host.
-fn doctor(host: &Host, options: &[&str], variables: &[(&str, &str)]) -> Output {
+pub(crate) fn doctor(host: &Host, options: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(LANELECT);
     command.arg("doctor").args(options).arg("--socket").arg(host.path("control.sock"));
     command.envs(variables.iter().copied()).stdin(Stdio::null());
@@ -24,7 +24,7 @@ fn doctor(host: &Host, options: &[&str], variables: &[(&str, &str)]) -> Output {
 }
 
 /// The lines, each with single blanks.
-fn lines(output: &Output) -> Vec<String> {
+pub(crate) fn lines(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     text.lines().map(squeezed).collect()

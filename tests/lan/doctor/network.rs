@@ -73,6 +73,20 @@ fn firewall_of_this_host() {
 }
 
 #[test]
+fn host_that_does_not_hear_another() {
+    scenario_with(with_nft(), |lan, [h1, h2]| {
+        h1.start("");
+        lan.sole_leader();
+        h2.start("candidate = false");
+        lan.wait_for_leader(h1);
+        h2.drop_arrivals_from(h1);
+        assert_found(h1, "Another host does not hear this one");
+        h2.permit_sending();
+        lan.sole_leader();
+    });
+}
+
+#[test]
 fn host_that_nothing_reaches() {
     scenario(|lan, [h1, h2]| {
         lan.start_led_by_first(&[h1, h2], "");

@@ -124,6 +124,17 @@ impl Host {
         self.run_command("nft", &[rules]);
     }
 
+    /// Has the host's own firewall drop what arrives for the group from one host.
+    pub(crate) fn drop_arrivals_from(&self, other: &Host) {
+        let rules = format!(
+            "add table inet lan; \
+            add chain inet lan in {{ type filter hook input priority 0; }}; \
+            add rule inet lan in ip saddr {} meta l4proto udp drop",
+            other.address(0)
+        );
+        self.run_command("nft", &[&rules]);
+    }
+
     /// Lowers the TTL of what it sends, as a router does.
     pub(crate) fn lower_ttl(&self) {
         let rules = "add table inet lan; \

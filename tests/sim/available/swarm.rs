@@ -197,6 +197,8 @@ impl Scenario {
                 let on = self.rng.bool();
                 return self.world.command(host, "maintenance", |election, now| {
                     election.set_maintenance(now, on);
+                    // Whoever does that looks besides.
+                    election.ping(now);
                 });
             }
             17 => {

@@ -49,6 +49,8 @@ impl Election {
             | Body::Vote { .. }
             | Body::Inquiry
             | Body::Challenge
+            | Body::Ping
+            | Body::Pong { .. }
             | Body::Unknown => {}
         }
     }

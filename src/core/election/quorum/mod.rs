@@ -146,7 +146,11 @@ impl Election {
                 self.handle_resignation(now, message, successor);
             }
             Body::Inquiry => self.handle_inquiry(now, message),
-            Body::Objection { .. } | Body::Challenge | Body::Unknown => {}
+            Body::Objection { .. }
+            | Body::Challenge
+            | Body::Ping
+            | Body::Pong { .. }
+            | Body::Unknown => {}
         }
     }
 

@@ -15,6 +15,7 @@ mod handover;
 mod identity;
 mod key_modes;
 mod leader_checks;
+mod pings;
 mod probing;
 mod quorum;
 mod quorum_model_regressions;
