@@ -166,7 +166,8 @@ impl Record {
         let settings = serde_json::json!({
             "seed": seed, "lease": micros(self.lease), "grace": micros(self.grace),
         });
-        format!("{settings}\n{}\n", self.lines.join("\n"))
+        let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        format!("{settings}\n{lines}")
     }
 }
 
