@@ -224,6 +224,7 @@ echo "$*" >>calls
 exit "$(cat exit)"
 "#;
 
+/// With the hook itself, which writes settings of units below `units` here.
 struct Systemctl(TempDir);
 
 impl Systemctl {
@@ -231,11 +232,16 @@ impl Systemctl {
         let systemctl = Systemctl(TempDir::new().unwrap());
         // By another process: one that this test forks meanwhile would hold the file open, and a
         // script that is open for writing cannot be run.
-        let mut shell = Command::new("sh");
-        shell.args(["-c", r#"printf %s "$1" >"$2""#, "sh", SYSTEMCTL]);
-        assert!(succeeds(shell.arg(systemctl.path("systemctl"))));
-        let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(systemctl.path("systemctl"), executable).unwrap();
+        let script = include_str!("../examples/hooks/leader-target");
+        let units = systemctl.path("units");
+        let hook = script.replace("/run/systemd/system", units.to_str().unwrap());
+        for (name, text) in [("systemctl", SYSTEMCTL), ("leader-target", &hook)] {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", r#"printf %s "$1" >"$2""#, "sh", text]);
+            assert!(succeeds(shell.arg(systemctl.path(name))));
+            let executable = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(systemctl.path(name), executable).unwrap();
+        }
         systemctl.ends_with(0);
         systemctl
     }
@@ -253,7 +259,10 @@ impl Systemctl {
     }
 
     fn run(&self, event: &str, arguments: &[&str]) -> bool {
-        succeeds(hook("leader-target", event, &[self.0.path()]).args(arguments))
+        let mut hook = hook("leader-target", event, &[self.0.path()]);
+        let mut here = Command::new(self.path("leader-target"));
+        here.envs(hook.args(arguments).get_envs().filter_map(|(name, value)| Some((name, value?))));
+        succeeds(here.args(arguments))
     }
 
     /// What was called since it was last asked.
@@ -277,7 +286,37 @@ fn the_leader_target_is_started_with_what_it_wants_and_stopped_with_all_that_it_
                    probe\\x2d1.service";
     for (event, leads) in EVENTS {
         assert!(systemctl.run(event, &[]), "{event}");
-        assert_eq!(systemctl.calls(), [if leads { started } else { stopped }], "{event}");
+        let mut expected = vec![if leads { started } else { stopped }];
+        // The units that the target wants were new at first.
+        expected.extend((event == "elected").then_some("daemon-reload"));
+        assert_eq!(systemctl.calls(), expected, "{event}");
+    }
+}
+
+#[test]
+fn a_unit_that_the_target_wants_makes_the_host_hand_over_when_it_fails() {
+    let systemctl = Systemctl::new();
+    let target = "Wants-lanelect-leader@web.target";
+    systemctl.write(target, "db.service\n");
+    for (event, wanted, reloads) in [
+        ("started", "db.service\n", true),
+        ("elected", "db.service\n", false),
+        ("demoted", "db.service tidy.timer\n", false),
+        ("elected", "db.service tidy.timer\n", true),
+        ("reaffirmed", "db.service tidy.timer\n", false),
+    ] {
+        systemctl.write(target, wanted);
+        assert!(systemctl.run(event, &[]), "{event}");
+        let calls = systemctl.calls();
+        assert_eq!(calls.contains(&"daemon-reload".to_owned()), reloads, "{event}: {calls:?}");
+    }
+    systemctl.write(target, "new.service\n");
+    fs::write(systemctl.path("units/new.service.d"), "no directory").unwrap();
+    assert!(systemctl.run("elected", &[]), "the unit runs all the same");
+    for unit in ["db.service", "tidy.timer"] {
+        let settings = systemctl.path(&format!("units/{unit}.d/lanelect-web.conf"));
+        let settings = fs::read_to_string(settings).unwrap();
+        assert_eq!(settings, "[Unit]\nOnFailure=lanelect-yield@web.service\n");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::harness::wait_until;
 use crate::hosts::{Host, SHARED, scenario};
 
 /// Runs where the target is up. Its start and its end take a while, and it leaves nothing behind
@@ -45,6 +46,30 @@ fn a_unit_under_the_target_runs_on_one_host_at_a_time() {
             holder = (what == "start").then_some(host);
         }
         assert_eq!(noted.lines().count(), 41, "{noted}");
+    });
+}
+
+#[test]
+fn a_unit_that_dies_moves_leadership_at_once() {
+    scenario(|site, hosts: [_; 2]| {
+        for host in hosts {
+            fs::write(host.file("/etc/systemd/system/service-under-test.service"), UNIT).unwrap();
+            host.systemctl("enable --quiet service-under-test.service");
+            host.install("");
+            let hook = format!("/usr/share/lanelect/hooks/leader-target && {}", host.hook());
+            host.configure(&format!("hook = {hook:?}"));
+            host.enable();
+        }
+        for _ in 0..4 {
+            let leader = site.sole_leader();
+            wait_until("the unit runs", || runs(leader));
+            leader.systemctl("kill --signal=KILL service-under-test.service");
+            wait_until("the other host runs it", || {
+                site.sole_leader().name != leader.name && runs(site.sole_leader())
+            });
+            assert_eq!(leader.hooks().last().unwrap(), "demoted yield");
+            assert!(!runs(leader));
+        }
     });
 }
 
