@@ -8,8 +8,11 @@ mod quorum;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
+use nix::unistd::geteuid;
+
+use crate::harness::inside::Needs;
 use crate::harness::keys::give_key;
-use crate::harness::{Host, scenario, wait_until};
+use crate::harness::{Host, scenario_with, wait_until};
 
 const LANELECT: &str = env!("CARGO_BIN_EXE_lanelect");
 
@@ -89,9 +92,16 @@ fn patterns_match_lines_by_their_pieces_in_order() {
     assert!(!matches("fail disk full: no", "fail … no: full"));
 }
 
+/// In the user namespace of an unprivileged user, root's programs have no owner that it knows.
+fn knows_who_owns_programs() -> Result<(), String> {
+    let unknown = || "in a user namespace, root's programs have no known owner".to_owned();
+    geteuid().is_root().then_some(()).ok_or_else(unknown)
+}
+
 #[test]
 fn host_without_a_fault_has_no_warning() {
-    scenario(|lan, [h1, h2]| {
+    let needs = Needs { trial: knows_who_owns_programs, ..Needs::default() };
+    scenario_with(needs, |lan, [h1, h2]| {
         let lines_of_key = [h1, h2].map(|host| give_key(host, "1"));
         h1.start(&lines_of_key[0]);
         lan.sole_leader();
