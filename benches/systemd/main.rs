@@ -1,5 +1,5 @@
-//! How long it takes until there is a leader again when the leader's daemon is killed, or a unit
-//! that it runs, on hosts with a real systemd each and the units as they are shipped.
+//! How long it takes until there is a leader again when the leader's daemon is killed, on hosts
+//! with a real systemd each and the units as they are shipped.
 //!
 //! ```text
 //! cargo bench --bench systemd
@@ -9,8 +9,7 @@
 //! Three hosts, all settings their defaults. The time begins before `systemctl kill` is called on
 //! the leader, and ends where its hook starts for `demoted`, and where its successor's starts for
 //! `elected`; the hooks are two shells that write a line each. What tells the successor so early is
-//! `lanelect post-stop`, which systemd runs when the daemon is gone. If a unit is killed, the time
-//! ends where the same unit of the successor starts.
+//! `lanelect post-stop`, which systemd runs when the daemon is gone.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -34,7 +33,6 @@ mod options;
 #[expect(dead_code, reason = "the other benchmarks need more of it")]
 mod report;
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,11 +42,7 @@ use harness::wait_until;
 use hosts::{DAEMON, Host, SHARED, Site, scenario};
 use report::{Samples, Table};
 
-const MEASUREMENTS: [(&str, fn()); 2] =
-    [("killed_leader", killed_leader), ("killed_unit", killed_unit)];
-
-/// A unit that the leader runs.
-const UNIT: &str = "app.service";
+const MEASUREMENTS: [(&str, fn()); 1] = [("killed_leader", killed_leader)];
 
 fn main() {
     options::run(&MEASUREMENTS);
@@ -70,21 +64,16 @@ fn killed_leader() {
         let (demoted, elected): (Vec<_>, Vec<_>) =
             (0..options::samples()).map(|_| kill_leader(site, hosts, &bell)).unzip();
         site.check_overlaps();
-        let rows = [("its demoted starts", demoted), ("the next elected", elected)];
-        print("Leader killed, to the start of hooks", rows);
+        let millis = |times: Vec<Duration>| times.iter().map(|t| t.as_secs_f64() * 1e3).collect();
+        let mut table = Table::new(1, ["ms", "median", "min", "max", "n"]);
+        for (name, times) in [("its demoted starts", demoted), ("the next elected", elected)] {
+            let times = Samples::new(name, millis(times));
+            let figures = [times.median(), times.min(), times.max()].map(|ms| format!("{ms:.1}"));
+            let count = times.values().len().to_string();
+            table.row([name.to_owned()].into_iter().chain(figures).chain([count]));
+        }
+        println!("Leader killed, to the start of hooks\n{table}");
     });
-}
-
-fn print<const N: usize>(title: &str, rows: [(&str, Vec<Duration>); N]) {
-    let mut table = Table::new(1, ["ms", "median", "min", "max", "n"]);
-    for (name, times) in rows {
-        let times = times.iter().map(|time| time.as_secs_f64() * 1e3);
-        let times = Samples::new(name, times.collect());
-        let figures = [times.median(), times.min(), times.max()].map(|ms| format!("{ms:.1}"));
-        let count = times.values().len().to_string();
-        table.row([name.to_owned()].into_iter().chain(figures).chain([count]));
-    }
-    println!("{title}\n{table}");
 }
 
 /// Kills the leader once: until its own hook starts for `demoted`, and the next one's for
@@ -98,38 +87,4 @@ fn kill_leader(site: &Site, hosts: [&Host; 3], bell: &Bell) -> (Duration, Durati
     let demoted = bell.await_ring(|ring| ring.host == leader.name && ring.event == "demoted");
     let elected = bell.await_successor(&leader.name);
     (demoted.at - killed, elected.at - killed)
-}
-
-fn killed_unit() {
-    scenario(|site, hosts: [_; 3]| {
-        let bell = Bell::new(Path::new(SHARED).join("bell"));
-        for host in hosts {
-            let ring = format!("echo {} unit 1<> {}", host.name, bell.path().display());
-            let unit = format!(
-                "[Unit]\nPartOf=lanelect-leader@lan0.target\n\
-                 [Service]\nExecStart=/bin/sh -c '{ring}; exec sleep infinity'\n\
-                 [Install]\nWantedBy=lanelect-leader@lan0.target\n"
-            );
-            fs::write(host.file(&format!("/etc/systemd/system/{UNIT}")), unit).unwrap();
-            host.systemctl(&format!("enable --quiet {UNIT}"));
-            host.install("");
-            let hook = format!("/usr/share/lanelect/hooks/leader-target && {}", host.hook());
-            host.configure(&format!("hook = {hook:?}"));
-            host.enable();
-        }
-        let times = (0..options::samples()).map(|_| kill_unit(site, &bell)).collect();
-        site.check_overlaps();
-        print("Unit killed, to the start of the successor's", [("the unit starts", times)]);
-    });
-}
-
-/// Kills the unit of the leader once: until the same unit of another host starts.
-fn kill_unit(site: &Site, bell: &Bell) -> Duration {
-    wait_until("the leader runs it", || site.sole_leader().show(UNIT, "ActiveState") == "active");
-    let leader = site.sole_leader();
-    bell.silence();
-    let killed = now();
-    leader.systemctl(&format!("kill --signal=SIGKILL {UNIT}"));
-    let started = bell.await_ring(|ring| ring.host != leader.name && ring.event == "unit");
-    started.at - killed
 }
