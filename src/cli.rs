@@ -1,5 +1,6 @@
 //! The command line. The only module that uses clap.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,6 +105,27 @@ Exit status: 0 when interrupted; 3 if the daemon cannot be reached, or refuses, 
 
 Example:
   lanelect watch --json";
+
+const EXEC_HELP: &str = "\
+COMMAND starts when this node leads and its hook has succeeded for elected. It gets LANELECT_TERM,
+LANELECT_GROUP and LANELECT_NODE_ID. When this node steps down, or the daemon ends or hangs, its
+process group gets SIGTERM, and SIGKILL 5 s later, in quorum mode after half of demote_grace if that
+is less. The hook for demoted begins, and the node resigns, only when COMMAND has ended. What
+COMMAND leaves running in its process group is killed. If this process is killed, so is COMMAND.
+
+COMMAND cannot read from the terminal. SIGTERM, SIGINT and SIGHUP end it in the same way, a second
+one kills it.
+
+With --restart, this waits for a daemon that does not run, and COMMAND runs again in the next
+leadership. It is not run again if it ends by itself.
+
+Exit status: that of COMMAND, or 128 and the signal that ended it; 3 if the daemon cannot be
+reached (without --restart), or refuses; 126 if COMMAND cannot be executed, 127 if it is not found;
+1 for any other failure.
+
+Examples:
+  lanelect exec --group web -- /usr/local/bin/report-worker
+  lanelect exec --group web --restart -- sh -c 'exec ./worker --epoch $LANELECT_TERM'";
 
 const YIELD_HELP: &str = "\
 Afterwards this node is not eligible to lead until another node leads. If no other node leads
@@ -213,6 +235,22 @@ pub enum Command {
     /// Prints a line for each change of leader or role, until interrupted
     #[command(after_help = WATCH_HELP)]
     Watch(QueryArgs),
+    /// Runs COMMAND while this node leads
+    #[command(after_help = EXEC_HELP)]
+    Exec {
+        /// Run COMMAND again in the next leadership, when this one is lost
+        #[arg(long)]
+        restart: bool,
+        /// The daemon.
+        #[command(flatten)]
+        daemon: DaemonArgs,
+        /// Program and its arguments
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Kills the command of `lanelect exec` in time; started by `lanelect exec` alone
+    #[command(hide = true)]
+    ExecGuard,
     /// Hands the leadership of this node over to another node
     #[command(after_help = YIELD_HELP)]
     Yield {

@@ -2,7 +2,8 @@
 //!
 //! A client connects to the Unix socket, sends one [`Request`] as a line of JSON, and reads one
 //! [`Response`] as a line of JSON. After `watch` the daemon first answers `{"ok":"watching"}`, then
-//! sends one [`Transition`] a line until the client closes the connection. Lines end with `\n`.
+//! sends one [`Transition`] a line until the client closes the connection. After `hold` it answers
+//! `{"ok":"holding"}`, then sends a [`Grant`] or `null` a line. Lines end with `\n`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::hook::{HookEvent, Reason};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState, VoterStanding};
-use crate::types::{GroupName, KeyMode, NodeId, Priority, Role, Term};
+use crate::types::{GroupName, KeyMode, NodeId, Priority, Role, Term, TieBreakRule};
 
 /// Longest request line, in bytes with its line feed. The daemon answers a longer one with an error
 /// and closes the connection.
@@ -53,6 +54,8 @@ pub enum Request {
     Ping,
     /// One line per transition from now on.
     Watch,
+    /// Lines that say until when a command of the leader may run, from now on.
+    Hold,
     /// Hand the leadership over.
     Yield {
         /// The member to hand it over to; null for the best one.
@@ -67,9 +70,15 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether this changes or sends anything. If so, the client needs permission to command.
+    /// Whether this changes, delays or sends anything. If so, the client needs permission to
+    /// command.
     pub const fn is_command(self) -> bool {
-        matches!(self, Request::Ping | Request::Yield { .. } | Request::Maintenance { .. })
+        match self {
+            Request::Status | Request::IsLeader | Request::IsReady | Request::Watch => false,
+            Request::Hold | Request::Ping | Request::Yield { .. } | Request::Maintenance { .. } => {
+                true
+            }
+        }
     }
 }
 
@@ -82,6 +91,7 @@ impl fmt::Display for Request {
             Request::IsReady => "is-leader --ready",
             Request::Ping => "doctor",
             Request::Watch => "watch",
+            Request::Hold => "exec",
             Request::Yield { to: None } => "yield",
             Request::Yield { to: Some(successor) } => return write!(f, "yield --to {successor}"),
             Request::Maintenance { on: true } => "maintenance on",
@@ -139,12 +149,45 @@ pub enum Readiness {
     HookFailed,
 }
 
+/// A line after `hold`: until when a command may run that belongs to the leadership. A later grant
+/// replaces it. `null` instead means that the command has to end now.
+///
+/// The client hangs up when its command has ended, and not before: the daemon's hook for `demoted`
+/// waits for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The node that leads.
+    pub node_id: NodeId,
+    /// Its group.
+    pub group: GroupName,
+    /// The term that it leads in.
+    pub term: Term,
+    /// When the command has to end, unless another grant arrives before: `CLOCK_BOOTTIME` of the
+    /// host, in nanoseconds.
+    pub until_ns: u64,
+    /// How long the command may take to end. Then it is killed.
+    pub stop_within_ms: u64,
+}
+
+/// A line from the client after `hold`, once its command has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandStarted {
+    /// The client's own process id. A client in another pid namespace has another one than the
+    /// daemon sees, and then the next field means nothing.
+    pub pid: i32,
+    /// The process that lives exactly as long as anything of the command may.
+    pub guard: i32,
+}
+
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Done {
     /// Transitions follow, one a line.
     Watching,
+    /// Grants follow, one a line.
+    Holding,
     /// The leader hands over.
     Yielding,
     /// The leader was already handing over; nothing changed.
@@ -291,6 +334,9 @@ pub struct MemberReport {
     pub role: Role,
     /// Its priority.
     pub priority: Priority,
+    /// How it orders nodes of equal priority.
+    #[serde(default)]
+    pub tie_break: TieBreakRule,
     /// Whether it may lead at all.
     pub candidate: bool,
     /// Whether it is eligible to lead now.

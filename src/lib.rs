@@ -117,11 +117,11 @@
 //! | declaration | "I lead", said at least every heartbeat interval |
 //! | heartbeat | "I am here", from everyone else |
 //! | member | a node that has been heard; alive, suspect, left or gone by how long it is silent |
-//! | rank | who is better: static leader, then priority, then the lower id |
+//! | rank | who is better: static leader, then priority, then the tie-break, then the lower id |
 //! | term | the number of a leadership; grows with each, and is the hooks' fencing token |
 //! | incarnation | the number of one life of a daemon; with the sequence number it dates a datagram |
 //! | handover | giving leadership up in order: demote hook, resignation, successor |
-//! | reaffirmed | stayed the leader through a conflict, under a new term |
+//! | reaffirmed | stays the leader: through a conflict, under a new term, or for a refresh |
 //!
 //! `docs/glossary.md` has all words, beside those of Raft, VRRP and Kubernetes.
 //!
@@ -152,6 +152,8 @@ pub mod daemon;
 pub mod demo;
 #[cfg(feature = "daemon")]
 pub mod doctor;
+#[cfg(feature = "daemon")]
+pub mod exec;
 #[cfg(feature = "daemon")]
 pub mod hooks;
 #[cfg(feature = "daemon")]

@@ -21,7 +21,7 @@ use lanelect::daemon::{self, RunError};
 use lanelect::hooks::runner::{self, HookRunnerError};
 use lanelect::printable::printable;
 use lanelect::types::NodeId;
-use lanelect::{announce, demo, doctor, logging};
+use lanelect::{announce, demo, doctor, exec, logging};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -44,6 +44,17 @@ fn main() -> ExitCode {
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
         Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),
+        Command::Exec { restart: restarts, daemon, command } => {
+            let settings = exec::Settings { target: target(&daemon), command, restarts };
+            match exec::run(settings) {
+                Ok(status) => ExitCode::from(status),
+                Err(error) => fail(&error.to_string(), error.status()),
+            }
+        }
+        Command::ExecGuard => match exec::guard() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&format!("cannot guard a command: {error}"), 1),
+        },
         Command::Yield { to, wait, daemon } => {
             asked(yield_leadership(&target(&daemon), to, wait.limit, &mut out))
         }

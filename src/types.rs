@@ -158,6 +158,46 @@ impl Default for Priority {
     }
 }
 
+/// What decides between nodes of equal priority: the lower one is better, and of equal ones the
+/// lower id. Zero follows the rule [`TieBreakRule::LowestId`], every other number
+/// [`TieBreakRule::Spread`]. So nodes with different rules still agree on the order: a node that
+/// follows the ids is better than one that spreads.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct TieBreak(pub u32);
+
+impl TieBreak {
+    /// The rule that it follows.
+    pub const fn rule(self) -> TieBreakRule {
+        match self.0 {
+            0 => TieBreakRule::LowestId,
+            _ => TieBreakRule::Spread,
+        }
+    }
+}
+
+/// The key `tie_break`: how a group orders nodes of equal priority. The same on every node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TieBreakRule {
+    /// By id: the lowest is the best node of every group.
+    #[default]
+    LowestId,
+    /// By a hash of group and id: each group has an order of its own.
+    Spread,
+}
+
+impl fmt::Display for TieBreakRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            TieBreakRule::LowestId => "lowest-id",
+            TieBreakRule::Spread => "spread",
+        })
+    }
+}
+
 /// One life of a node's daemon. A later life has a higher number, which shows that datagrams of an
 /// earlier one are old.
 #[derive(

@@ -15,18 +15,19 @@ const WEB_SERVER: &str = "lanelect-http";
 
 /// Every module of the library and what it may use of the others:
 /// `types, time ← wire ← core ← daemon ← main`, and `control_api ← client ← commands ← main`.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("types", &[]),
     ("time", &[]),
     ("wire", &["types"]),
     ("core", &["types", "time", "wire"]),
-    // Who votes is a setting whose rules are the core's.
+    // Who votes, and who is better, are settings whose rules are the core's.
     (
         "config",
         &[
             "types",
             "core::params",
             "core::quorum",
+            "core::rank",
             "wire::auth",
             "control_api::DEFAULT_GROUP",
             "control_api::default_socket",
@@ -80,6 +81,8 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "printable",
         ],
     ),
+    // It runs as long as the daemon allows, by the daemon's clock.
+    ("exec", &["time", "control_api", "client", "os", "printable"]),
     // The demonstration starts whole daemons, and commands them as a user does.
     ("demo", &["time", "client", "commands", "os"]),
     // The shapes of the command line end up as configuration; only `main` uses `cli`.
@@ -101,6 +104,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "daemon",
             "demo",
             "doctor",
+            "exec",
             "hooks",
             "logging",
             "printable",

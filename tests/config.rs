@@ -100,6 +100,7 @@ fn the_example_shows_every_key() {
             "voters" => "mode = \"quorum\"\n",
             "demote_grace" => "mode = \"quorum\"\nvoters = \"a\"\n",
             "fence" => "mode = \"quorum\"\nvoters = \"a\"\nhook = \"/bin/true\"\n",
+            "refresh_interval" => "hook = \"/bin/true\"\n",
             _ => "",
         };
         let (dir, file) = written(&format!("{needed}{line}"));

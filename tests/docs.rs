@@ -19,7 +19,7 @@ use lanelect::daemon::transport::RESCAN_INTERVAL;
 use lanelect::hooks::client::CONNECT_WAIT;
 use lanelect::hooks::group::KILL_GRACE;
 use lanelect::hooks::protocol::LINE_MAX;
-use lanelect::types::{DatagramId, Incarnation, Priority, Role, Sequence, Term};
+use lanelect::types::{DatagramId, Incarnation, Priority, Role, Sequence, Term, TieBreak};
 use lanelect::wire::auth::{Key, Keyring};
 use lanelect::wire::echo::{Echo, Echoes};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, EXTENDED_MAX};
@@ -74,7 +74,13 @@ fn message(role: Role, body: Body) -> Message {
         incarnation: Incarnation(300),
         sequence: Sequence(2),
         term: Term(7),
-        standing: Standing { role, priority: Priority(100), flags, voters: None },
+        standing: Standing {
+            role,
+            priority: Priority(100),
+            tie_break: TieBreak::default(),
+            flags,
+            voters: None,
+        },
         echoes: Echoes::NONE,
         body,
     }

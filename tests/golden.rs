@@ -12,7 +12,7 @@ use std::path::Path;
 
 use lanelect::core::quorum::Voters;
 use lanelect::types::{
-    DatagramId, GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term,
+    DatagramId, GroupName, Incarnation, NAME_MAX, NodeId, Priority, Role, Sequence, Term, TieBreak,
 };
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::echo::{ECHOES_MAX, Echo, Echoes};
@@ -60,6 +60,7 @@ fn from_web1(role: Role, body: Body) -> Message {
         standing: Standing {
             role,
             priority: Priority(100),
+            tie_break: TieBreak::default(),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
             voters: None,
         },
@@ -91,6 +92,7 @@ fn shortest() -> Message {
         standing: Standing {
             role: Role::Starting,
             priority: Priority(0),
+            tie_break: TieBreak::default(),
             flags: Flags::default(),
             voters: None,
         },
@@ -120,6 +122,7 @@ fn longest() -> [Message; 2] {
         standing: Standing {
             role: Role::Leader,
             priority: Priority(255),
+            tie_break: TieBreak(u32::MAX),
             flags: flags.into_iter().fold(Flags::CANDIDATE, |flags, flag| flags.with(flag, true)),
             voters: Some(VotersDigest([0xff; 8])),
         },
@@ -481,10 +484,10 @@ fn with_sender(sender: &[u8], rest: &[u8]) -> Vec<u8> {
     [&[VERSION, 0], &group[..], &[sender.len() as u8], sender, rest].concat()
 }
 
-/// Life 1, datagram 1, term 0, starting, priority 0, no flags, no voters, no echoes, and a
-/// heartbeat without interval, leader, concession and acknowledgement.
-const A_HEARTBEAT: [u8; 13] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-const BEFORE_THE_BODY: usize = 8;
+/// Life 1, datagram 1, term 0, starting, priority 0, tie-break 0, no flags, no voters, no echoes,
+/// and a heartbeat without interval, leader, concession and acknowledgement.
+const A_HEARTBEAT: [u8; 14] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const BEFORE_THE_BODY: usize = 9;
 
 #[test]
 fn names_that_are_no_names_are_rejected() {
@@ -504,12 +507,12 @@ fn names_that_are_no_names_are_rejected() {
 #[test]
 fn roles_and_options_beyond_the_known_ones_are_rejected() {
     let bad: [&[u8]; 6] = [
-        &[1, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0], // no fifth role
-        &[1, 1, 0, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 1], // neither none nor some voters
-        &[1, 1, 0, 0, 0, 0, 0, 3, 2],          // neither none nor some successor
-        &[1, 1, 0, 0, 0, 0, 0, 4, 2],          // neither false nor true
-        &[1, 1, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0], // no u32
-        &[1, 1, 0, 0, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0x7f], // nor here
+        &[1, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0], // no fifth role
+        &[1, 1, 0, 0, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 1], // neither none nor some voters
+        &[1, 1, 0, 0, 0, 0, 0, 0, 3, 2],          // neither none nor some successor
+        &[1, 1, 0, 0, 0, 0, 0, 0, 4, 2],          // neither false nor true
+        &[1, 1, 0, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 0], // no u32
+        &[1, 1, 0, 0, 0, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff, 0x7f], // nor here
     ];
     for rest in bad {
         let verdict = decode(&open(), &with_sender(b"web1", rest));
@@ -519,21 +522,21 @@ fn roles_and_options_beyond_the_known_ones_are_rejected() {
 
 #[test]
 fn unknown_flags_are_kept_for_those_who_know_them() {
-    let datagram = with_sender(b"web1", &[1, 1, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]);
+    let datagram = with_sender(b"web1", &[1, 1, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]);
     let message = decode(&open(), &datagram).unwrap();
     assert!(message.standing.flags.contains(Flags::FIXED));
-    assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 5], 0xff);
+    assert_eq!(encode(&open(), &message)[2 + 4 + 5 + 6], 0xff);
 }
 
 /// A varint may be written with more bytes than it needs. Such a datagram is taken: nobody is
 /// harmed by it, and the authenticator covers the bytes as they came.
 #[test]
 fn over_long_varints_are_taken_and_covered_by_the_authenticator_as_they_came() {
-    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let padded = with_sender(b"web1", &[0x81, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let plain = with_sender(b"web1", &A_HEARTBEAT);
     assert_eq!(decode(&open(), &padded), decode(&open(), &plain));
     assert_eq!(decode(&sealed(), &seal(&padded)), decode(&open(), &plain));
-    let too_long = [&[0x80; 10][..], &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let too_long = [&[0x80; 10][..], &[1], &A_HEARTBEAT[1..]].concat();
     assert_eq!(decode(&open(), &with_sender(b"web1", &too_long)), Err(Reject::Malformed));
 }
 
@@ -605,10 +608,12 @@ fn any_standing() -> impl Strategy<Value = Standing> {
         Just(Role::Leader)
     ];
     let voters = prop::option::of(any::<[u8; 8]>().prop_map(VotersDigest));
-    (role, any::<u8>(), any::<[bool; 5]>(), voters).prop_map(|(role, priority, bits, voters)| {
-        Standing {
+    let ranks = (any::<u8>(), any::<u32>());
+    (role, ranks, any::<[bool; 5]>(), voters).prop_map(
+        |(role, (priority, tie_break), bits, voters)| Standing {
             role,
             priority: Priority(priority),
+            tie_break: TieBreak(tie_break),
             flags: Flags::default()
                 .with(Flags::CANDIDATE, bits[0])
                 .with(Flags::ELIGIBLE, bits[1])
@@ -616,8 +621,8 @@ fn any_standing() -> impl Strategy<Value = Standing> {
                 .with(Flags::ENROLLED, bits[3])
                 .with(Flags::FOUNDING, bits[4]),
             voters,
-        }
-    })
+        },
+    )
 }
 
 prop_compose! {

@@ -12,7 +12,7 @@ use lanelect::core::params::{Params, QuorumParams};
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::core::quorum::Voters;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{Incarnation, NodeId, Priority, Role, Sequence, Term, TieBreak};
 use lanelect::wire::auth::{KEY_LEN, Key, Keyring};
 use lanelect::wire::echo::Echoes;
 use lanelect::wire::frame::Codec;
@@ -186,7 +186,7 @@ fn declaration() -> Message {
         incarnation: Incarnation(1),
         sequence: Sequence(1),
         term: Term(1),
-        standing: Standing { role, priority, flags, voters: None },
+        standing: Standing { role, priority, tie_break: TieBreak::default(), flags, voters: None },
         echoes: Echoes::NONE,
         body: Body::Declaration { interval_us: INTERVAL_US, hold_us: 0 },
     }

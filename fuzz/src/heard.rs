@@ -1,7 +1,7 @@
 //! Any message, from a few nodes that know each other.
 
 use arbitrary::Arbitrary;
-use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence, Term, TieBreak};
 use lanelect::wire::echo::Echo;
 use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
@@ -18,6 +18,7 @@ pub struct Heard {
     term: u64,
     role: u8,
     priority: u8,
+    tie_break: u32,
     candidate: bool,
     eligible: bool,
     fixed: bool,
@@ -85,6 +86,7 @@ impl Heard {
         Standing {
             role: ROLES[usize::from(self.role) % ROLES.len()],
             priority: Priority(self.priority),
+            tie_break: TieBreak(self.tie_break),
             flags: Flags::default()
                 .with(Flags::CANDIDATE, self.candidate)
                 .with(Flags::ELIGIBLE, self.eligible)

@@ -134,6 +134,18 @@ impl Target {
         Ok(Watch { conversation, is_over: false })
     }
 
+    /// The connection on which the daemon sends its grants, and what it has sent already.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn hold(&self) -> Result<(UnixStream, Vec<u8>), ClientError> {
+        let mut conversation = Conversation::open(self, Request::Hold)?;
+        match conversation.response()? {
+            Response::Ok(Done::Holding) => {}
+            other => return Err(self.unexpected(&other)),
+        }
+        let read = conversation.stream.buffer().to_vec();
+        Ok((conversation.stream.into_inner(), read))
+    }
+
     /// One request and its answer.
     pub(crate) fn ask(&self, request: Request) -> Result<Response, ClientError> {
         Conversation::open(self, request)?.response()

@@ -148,6 +148,7 @@ fn notes(report: &StatusReport, options: &str) -> String {
         let text = format!("{} datagrams could not be sent", report.counters.send_errors);
         notes.push(("send errors", text));
     }
+    notes.extend(tie_break(report).map(|text| ("tie_break", text)));
     notes.extend(report.state_failure.iter().map(|why| ("not saved", why.clone())));
     notes.extend(keys(report).map(|text| ("key", text)));
     config(&mut notes, &report.config);
@@ -214,6 +215,14 @@ fn config(notes: &mut Notes, config: &ConfigReport) {
         let keys = config.restart_needed.join(", ");
         notes.push(("not applied", format!("{keys}: restart the daemon to apply the config file")));
     }
+}
+
+/// The members that order nodes of equal priority by another rule.
+fn tie_break(report: &StatusReport) -> Option<String> {
+    let own = report.members.iter().find(|member| member.node_id == report.node_id)?.tie_break;
+    let others = report.members.iter().filter(|it| it.state.is_visible() && it.tie_break != own);
+    let others: Vec<_> = others.map(|member| &member.node_id).collect();
+    (!others.is_empty()).then(|| format!("not \"{own}\", as here, on {}", listed(&others)))
 }
 
 /// With several interfaces each datagram arrives several times, and repeated ones are normal. So
@@ -328,7 +337,7 @@ pub(in crate::commands) mod tests {
     use super::*;
     use crate::control_api::{Counters, HookReport, LeaderReport, Rejected};
     use crate::core::hook::{HookEvent, Reason};
-    use crate::types::{Priority, Term};
+    use crate::types::{Priority, Term, TieBreakRule};
 
     /// The status of the daemon of the default group.
     pub(in crate::commands) fn render(report: &StatusReport) -> String {
@@ -341,6 +350,7 @@ pub(in crate::commands) mod tests {
             address: address.map(|text| text.parse().unwrap()),
             role,
             priority: Priority(100),
+            tie_break: TieBreakRule::LowestId,
             candidate: true,
             eligible: true,
             state: MemberState::Alive,

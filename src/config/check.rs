@@ -14,7 +14,8 @@ use super::error::{Place, Problem};
 use super::file::Written;
 use super::{Config, default_socket, duration, values};
 use crate::core::params::{Params, StaticRole, Thresholds};
-use crate::types::Priority;
+use crate::core::rank;
+use crate::types::{GroupName, NodeId, Priority, TieBreak};
 
 const HEARTBEAT: RangeInclusive<Duration> = millis(10)..=secs(60);
 /// For waiting times: at least one clock tick of the event loop, at most an hour.
@@ -22,6 +23,8 @@ const WAIT: RangeInclusive<Duration> = millis(1)..=secs(3600);
 const PREEMPT_DELAY: RangeInclusive<Duration> = Duration::ZERO..=secs(3600);
 /// A hook needs time to start a process, and must not block the next run for ever.
 const HOOK_TIMEOUT: RangeInclusive<Duration> = millis(100)..=secs(3600);
+/// Each refresh runs the hook, which may take a while.
+const REFRESH: RangeInclusive<Duration> = secs(1)..=secs(86_400);
 /// Each check starts a process; a check that runs less than once an hour reports too late.
 const CHECK: RangeInclusive<Duration> = millis(100)..=secs(3600);
 /// Not zero: a node whose hook keeps failing would lead again at once, every time.
@@ -47,7 +50,9 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
         checker.names("interface", "[\"eth0\", \"eth1\"]", values::interfaces).unwrap_or_default();
     let multicast = checker.text("multicast", values::multicast).unwrap_or(DEFAULT_MULTICAST);
     let mut election = checker.election();
+    election.tie_break = checker.tie_break(group, node_id);
     let hook = checker.text("hook", values::command);
+    election.refresh_interval = checker.refresh_interval(hook.is_some());
     let hook_timeout = checker.duration("hook_timeout", HOOK_TIMEOUT);
     let hook_socket = checker.text("hook_socket", values::socket_path);
     let fence = checker.fence();
@@ -120,6 +125,23 @@ impl Checker<'_> {
         self.role_conflicts(&params);
         self.quorum_conflicts(&params);
         params
+    }
+
+    fn tie_break(&mut self, group: Option<GroupName>, node_id: Option<NodeId>) -> TieBreak {
+        let rule = self.text("tie_break", values::choice(values::TIE_BREAKS)).unwrap_or_default();
+        let named = group.zip(node_id);
+        named.map(|(group, id)| rank::tie_break(rule, &group, &id)).unwrap_or_default()
+    }
+
+    fn refresh_interval(&mut self, has_hook: bool) -> Option<Duration> {
+        let interval = self.duration("refresh_interval", REFRESH);
+        if interval.is_some() && !has_hook {
+            self.refuse(
+                "refresh_interval",
+                "has no effect without hook; set that too, or remove it",
+            );
+        }
+        interval
     }
 
     fn check_thresholds(&mut self) -> Thresholds {

@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::values::{ELECTED_FAILURES, KEY_MODES, STATIC_ROLES, word};
+use super::values::{ELECTED_FAILURES, KEY_MODES, STATIC_ROLES, TIE_BREAKS, word};
 use super::{Config, SETTINGS, duration};
 
 impl Config {
@@ -28,6 +28,7 @@ impl Config {
             "group" => text(self.group.as_str()),
             "node_id" => text(self.node_id.as_str()),
             "priority" => Some(Value::from(election.priority.0)),
+            "tie_break" => word(TIE_BREAKS, election.tie_break.rule()).and_then(text),
             "candidate" => Some(Value::from(election.candidate)),
             "interface" if self.interfaces.is_empty() => None,
             "interface" => Some(Value::from(self.interfaces.clone())),
@@ -51,6 +52,7 @@ impl Config {
             "hook" => self.hook.as_deref().and_then(text),
             "hook_timeout" => time(self.hook_timeout),
             "hook_socket" => self.hook_socket.as_deref().and_then(path),
+            "refresh_interval" => election.refresh_interval.and_then(time),
             "on_elected_failure" => {
                 word(ELECTED_FAILURES, election.on_elected_failure).and_then(text)
             }
@@ -84,7 +86,8 @@ mod tests {
     use super::KEY_MODES;
     use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole, Thresholds};
     use crate::core::quorum::Voters;
-    use crate::types::Priority;
+    use crate::core::rank;
+    use crate::types::{Priority, TieBreak, TieBreakRule};
 
     /// A duration from `least_ms` on, in odd nanoseconds too.
     fn duration(least_ms: u64) -> impl Strategy<Value = Duration> {
@@ -135,6 +138,7 @@ mod tests {
             let (quorum, static_role, candidate, preempt, min_candidates) = roles;
             Params {
                 priority: Priority(priority),
+                tie_break: TieBreak::default(),
                 candidate,
                 static_role,
                 heartbeat_interval: heartbeat,
@@ -149,6 +153,7 @@ mod tests {
                     true => OnElectedFailure::Resign,
                     false => OnElectedFailure::Ignore,
                 },
+                refresh_interval: None,
                 failure_holdoff: holdoff,
                 check: None,
                 check_leader: None,
@@ -156,6 +161,10 @@ mod tests {
                 quorum,
             }
         })
+    }
+
+    fn rule(spreads: bool) -> TieBreakRule {
+        if spreads { TieBreakRule::Spread } else { TieBreakRule::LowestId }
     }
 
     fn config() -> impl Strategy<Value = Config> {
@@ -180,33 +189,38 @@ mod tests {
                 (paths, key_mode),
                 rest,
                 election,
-            )| Config {
-                group: names.0.parse().unwrap(),
-                node_id: names.1.parse().unwrap(),
-                interfaces: interfaces.into_iter().collect(),
-                multicast: match rest.2 {
-                    true => "[ff15::7]:9".parse().unwrap(),
-                    false => "224.0.1.2:65535".parse().unwrap(),
-                },
-                fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
-                election: Params {
-                    check: check.as_ref().map(|_| timing.2),
-                    check_leader: check_leader.as_ref().map(|_| timing.2),
-                    key_mode: paths.1.as_ref().map(|_| key_mode),
-                    ..election
-                },
-                check,
-                check_leader,
-                check_interval: timing.0,
-                check_timeout: timing.1,
-                check_thresholds: timing.2,
-                hook,
-                hook_timeout: rest.1,
-                hook_socket: paths.0.map(|path| PathBuf::from(path + ".hook")),
-                key_file: paths.1.map(PathBuf::from),
-                state_dir: paths.2.into(),
-                socket: paths.3.into(),
-                socket_group: rest.0,
+            )| {
+                let (group, node_id) = (names.0.parse().unwrap(), names.1.parse().unwrap());
+                Config {
+                    group,
+                    node_id,
+                    interfaces: interfaces.into_iter().collect(),
+                    multicast: match rest.2 {
+                        true => "[ff15::7]:9".parse().unwrap(),
+                        false => "224.0.1.2:65535".parse().unwrap(),
+                    },
+                    fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
+                    election: Params {
+                        check: check.as_ref().map(|_| timing.2),
+                        check_leader: check_leader.as_ref().map(|_| timing.2),
+                        key_mode: paths.1.as_ref().map(|_| key_mode),
+                        tie_break: rank::tie_break(rule(rest.2), &group, &node_id),
+                        refresh_interval: hook.as_ref().map(|_| rest.1 + Duration::from_secs(1)),
+                        ..election
+                    },
+                    check,
+                    check_leader,
+                    check_interval: timing.0,
+                    check_timeout: timing.1,
+                    check_thresholds: timing.2,
+                    hook,
+                    hook_timeout: rest.1,
+                    hook_socket: paths.0.map(|path| PathBuf::from(path + ".hook")),
+                    key_file: paths.1.map(PathBuf::from),
+                    state_dir: paths.2.into(),
+                    socket: paths.3.into(),
+                    socket_group: rest.0,
+                }
             },
         )
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use self::file::Writers;
 use self::keys::KeyFileError;
 use crate::core::params::{Params, QuorumParams, Thresholds};
+use crate::core::rank;
 use crate::types::{GroupName, NodeId};
 use crate::wire::auth::Keyring;
 
@@ -140,6 +141,7 @@ impl Config {
     pub fn taking_over(&self, new: Config) -> Config {
         let Config { hook, hook_timeout, check, check_leader, key_file, .. } = new;
         let Params { check: checked, check_leader: leader_checked, key_mode, .. } = new.election;
+        let Params { refresh_interval, .. } = new.election;
         let (election, fence) = if self.election.mode() == new.election.mode() {
             (new.election, new.fence)
         } else {
@@ -149,7 +151,9 @@ impl Config {
         let quorum = quorum.map(|(old, new)| QuorumParams { voters: old.voters.clone(), ..new });
         Config {
             election: Params {
+                tie_break: rank::tie_break(election.tie_break.rule(), &self.group, &self.node_id),
                 quorum,
+                refresh_interval,
                 key_mode,
                 check: checked,
                 check_leader: leader_checked,

@@ -48,8 +48,12 @@ pub const SETTINGS: &[Setting] = settings! {
         "Name of this node, unique in the group, 1 to 64 bytes without blanks [default: the \
          hostname]";
     "priority" "priority" Integer
-        "Priority of this node, 0 to 255; the highest leads, and ties go to the lowest node_id in \
-         byte order [default: 100]";
+        "Priority of this node, 0 to 255; the highest leads, and tie_break decides between equal ones \
+         [default: 100]";
+    "tie_break" "tie-break" Text
+        "Order of nodes with the same priority, the same rule on every node. \"lowest-id\": the \
+         lowest node_id in byte order leads; \"spread\": a hash of group and node_id decides, so \
+         several groups spread over the hosts [default: lowest-id]";
     "candidate" "candidate" Boolean
         "Whether this node may lead; false: it only follows, and votes if it is one of the voters \
          [default: true]";
@@ -104,6 +108,10 @@ pub const SETTINGS: &[Setting] = settings! {
     "hook_socket" "hook-socket" Path
         "Socket of `lanelect hook-runner`, which then runs hook, checks and fence in place of the \
          daemon [default: none, the daemon runs them]";
+    "refresh_interval" "refresh-interval" Duration
+        "Time after which a leader runs the hook again, for `reaffirmed` with the reason `refresh`, \
+         1s to 24h; also run when this host loses an address. So the hook puts back what others \
+         removed [default: none, no refresh]";
     "on_elected_failure" "on-elected-failure" Text
         "Reaction to a hook that fails for `elected`. \"resign\": this node hands over and is out \
          of service for failure_holdoff; \"ignore\": it continues to lead [default: resign]";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::core::params::{Mode, OnElectedFailure, StaticRole};
 use crate::core::quorum::Voters;
-use crate::types::{GroupName, KeyMode, NodeId};
+use crate::types::{GroupName, KeyMode, NodeId, TieBreakRule};
 
 /// Most interfaces that a group spans. Every datagram is sent once for each.
 pub const INTERFACES_MAX: usize = 16;
@@ -102,6 +102,9 @@ pub(super) const STATIC_ROLES: Choices<StaticRole> =
 
 pub(super) const ELECTED_FAILURES: Choices<OnElectedFailure> =
     &[("resign", OnElectedFailure::Resign), ("ignore", OnElectedFailure::Ignore)];
+
+pub(super) const TIE_BREAKS: Choices<TieBreakRule> =
+    &[("lowest-id", TieBreakRule::LowestId), ("spread", TieBreakRule::Spread)];
 
 pub(super) const KEY_MODES: Choices<KeyMode> =
     &[("accept", KeyMode::Accept), ("prefer", KeyMode::Prefer), ("require", KeyMode::Require)];

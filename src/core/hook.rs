@@ -15,7 +15,7 @@ pub enum HookEvent {
     Started,
     /// This node became the leader.
     Elected,
-    /// This node stayed the leader through a conflict, under a new term.
+    /// This node stays the leader: through a conflict, under a new term, or for a refresh.
     Reaffirmed,
     /// This node no longer leads.
     Demoted,
@@ -46,6 +46,8 @@ pub enum Reason {
     Static,
     /// A worse leader declared itself; this one continues.
     Conflict,
+    /// `refresh_interval` is over, or this host lost an address; this leader continues.
+    Refresh,
     /// A better leader declared itself.
     BetterLeader,
     /// A better candidate asked for the leadership.
@@ -81,6 +83,7 @@ impl Reason {
             Reason::Handover => "handover",
             Reason::Static => "static",
             Reason::Conflict => "conflict",
+            Reason::Refresh => "refresh",
             Reason::BetterLeader => "better-leader",
             Reason::Preempted => "preempted",
             Reason::Yield => "yield",

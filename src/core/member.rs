@@ -78,10 +78,24 @@ pub(crate) struct Member {
     outbid: Option<Term>,
     /// Another life that was heard under its id before this one sent a farewell.
     other_life: Option<OtherLife>,
-    /// Whether it was reported that it names other voters.
-    disagreement_reported: bool,
+    /// Which of its other settings were reported.
+    differences_reported: [bool; Shared::COUNT],
     /// The state that was last reported; the silence may have changed it since.
     reported: MemberState,
+}
+
+/// A setting that is the same on every node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// The mode and the voters.
+    Voters,
+    /// The rule `tie_break`.
+    TieBreak,
+}
+
+impl Shared {
+    /// How many there are.
+    const COUNT: usize = Shared::TieBreak as usize + 1;
 }
 
 /// Another life under the id of a member.
@@ -119,7 +133,7 @@ impl Member {
             newcomer: None,
             outbid: None,
             other_life: None,
-            disagreement_reported: false,
+            differences_reported: [false; Shared::COUNT],
             reported: MemberState::Alive,
         }
     }
@@ -295,7 +309,7 @@ impl Member {
             newcomer: self.newcomer,
             outbid: self.outbid,
             other_life: self.other_life,
-            disagreement_reported: self.disagreement_reported,
+            differences_reported: self.differences_reported,
             ..Member::new(now, from, message)
         }
     }
@@ -377,9 +391,10 @@ impl Member {
         self.reported = MemberState::Left;
     }
 
-    /// Notes that its disagreement about the voters was reported, or is over. True if that changed.
-    pub(crate) const fn note_disagreement(&mut self, disagrees: bool) -> bool {
-        mem::replace(&mut self.disagreement_reported, disagrees) != disagrees
+    /// Notes that another setting than this node's was reported, or that it is the same now. True
+    /// if that changed.
+    pub(crate) const fn note_difference(&mut self, of: Shared, differs: bool) -> bool {
+        mem::replace(&mut self.differences_reported[of as usize], differs) != differs
     }
 
     /// Updates the reported state and the recent datagrams. Returns the state that was reported

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::core::member::{Heard, Member};
+use crate::core::member::{Heard, Member, Shared};
 use crate::core::params::Params;
 use crate::core::rank::Rank;
 use crate::core::status::{MemberState, VoterStanding};
@@ -218,10 +218,10 @@ impl Members {
         self.table.get(node_id).map_or(Duration::ZERO, |member| member.known_for(now))
     }
 
-    /// Notes that a member's disagreement about the voters was reported, or is over. True if that
+    /// Notes that another setting of a member was reported, or is the same now. True if that
     /// changed.
-    pub(crate) fn note_disagreement(&mut self, node_id: &NodeId, disagrees: bool) -> bool {
-        self.table.get_mut(node_id).is_some_and(|member| member.note_disagreement(disagrees))
+    pub(crate) fn note_difference(&mut self, node_id: &NodeId, of: Shared, differs: bool) -> bool {
+        self.table.get_mut(node_id).is_some_and(|member| member.note_difference(of, differs))
     }
 
     /// The best-ranked member whose declarations are not overdue by too much.
@@ -381,7 +381,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::types::{Incarnation, Priority};
+    use crate::types::{Incarnation, Priority, TieBreak};
     use crate::wire::echo::Echoes;
     use crate::wire::message::{Body, Standing};
 
@@ -404,7 +404,13 @@ mod tests {
             incarnation: Incarnation(incarnation),
             sequence: Sequence(sequence),
             term: Term(0),
-            standing: Standing { role, priority: Priority(100), flags, voters: None },
+            standing: Standing {
+                role,
+                priority: Priority(100),
+                tie_break: TieBreak::default(),
+                flags,
+                voters: None,
+            },
             echoes: Echoes::NONE,
             body: Body::Heartbeat {
                 interval_us: 0,

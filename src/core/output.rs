@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::hook::{HookEvent, HookRun, Reason};
 use crate::core::persist::PersistentState;
 use crate::time::Time;
-use crate::types::{NodeId, Role, Term};
+use crate::types::{NodeId, Role, Term, TieBreakRule};
 use crate::wire::message::Message;
 
 /// One output. The caller carries them out in order.
@@ -151,6 +151,13 @@ pub enum Event {
         node_id: NodeId,
         /// Whether it runs in quorum mode.
         in_quorum_mode: bool,
+    },
+    /// A member orders nodes of equal priority by another rule than this node.
+    TieBreakDiffers {
+        /// The member.
+        node_id: NodeId,
+        /// Its rule.
+        theirs: TieBreakRule,
     },
     /// This voter is without its state. It votes after a majority of voters has testified, or, in a
     /// new group, after it has heard every voter.

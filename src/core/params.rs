@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::quorum::Voters;
 use crate::core::quorum::lease::hold_for;
-use crate::types::{KeyMode, NodeId, Priority};
+use crate::types::{KeyMode, NodeId, Priority, TieBreak};
 
 /// What a group gives up while it is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -75,8 +75,10 @@ pub struct QuorumParams {
 /// choice elects well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Params {
-    /// The highest priority leads; ties go to the lowest node id.
+    /// The highest priority leads.
     pub priority: Priority,
+    /// Between equal priorities the lowest tie-break leads, then the lowest node id.
+    pub tie_break: TieBreak,
     /// Whether this node may lead. An observer follows but never stands.
     pub candidate: bool,
     /// A role set by hand.
@@ -101,6 +103,9 @@ pub struct Params {
     pub preempt_delay: Duration,
     /// What to do when the `elected` hook fails.
     pub on_elected_failure: OnElectedFailure,
+    /// The time from the end of a leader's hook run to the next one, which puts back what others
+    /// removed; none without a refresh.
+    pub refresh_interval: Option<Duration>,
     /// How long to stay out after that, or after the leader's health check failed; doubles with
     /// every failure in a row.
     pub failure_holdoff: Duration,
@@ -145,6 +150,7 @@ impl Params {
     pub fn new(heartbeat_interval: Duration) -> Self {
         Params {
             priority: Priority::default(),
+            tie_break: TieBreak::default(),
             candidate: true,
             static_role: None,
             heartbeat_interval,
@@ -156,6 +162,7 @@ impl Params {
             preempt: false,
             preempt_delay: Duration::ZERO,
             on_elected_failure: OnElectedFailure::default(),
+            refresh_interval: None,
             failure_holdoff: Duration::from_secs(60),
             check: None,
             check_leader: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::health::Health;
 pub use crate::core::health::HealthState;
 use crate::core::hook::Reason;
-use crate::types::{NodeId, Priority, Role, Term};
+use crate::types::{NodeId, Priority, Role, Term, TieBreakRule};
 
 /// The state of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -83,6 +83,8 @@ pub struct MemberStatus {
     pub role: Role,
     /// Its priority.
     pub priority: Priority,
+    /// How it orders nodes of equal priority.
+    pub tie_break: TieBreakRule,
     /// Whether it may lead at all.
     pub candidate: bool,
     /// Whether it is eligible now.

@@ -49,6 +49,8 @@ listed! {
         Sweep,
         /// A hook that could not be started is tried again.
         HookRetry,
+        /// The leader's hook runs again.
+        Refresh,
         /// The lease expires.
         Lease,
         /// The grace is over, in which the hooks should have released everything.

@@ -40,6 +40,8 @@ struct Kept {
     /// The interfaces that hooks are told of: those of the configuration, or those that the
     /// kernel's routes led to.
     interfaces: Vec<String>,
+    /// The processes that live as long as the commands of `lanelect exec`.
+    holders: Vec<i32>,
 }
 
 /// What a daemon left to be done.
@@ -48,6 +50,7 @@ pub(super) struct Left {
     pub(super) plan: CrashPlan,
     pub(super) config: Config,
     pub(super) interfaces: Vec<String>,
+    pub(super) holders: Vec<i32>,
 }
 
 impl CrashPlanFile {
@@ -78,12 +81,14 @@ impl CrashPlanFile {
         plan: Option<&CrashPlan>,
         config: &Config,
         interfaces: &[String],
+        holders: &[i32],
     ) {
         let kept = match plan {
             Some(plan) => self.replace(Kept {
                 plan: plan.clone(),
                 config: config.to_toml(),
                 interfaces: interfaces.to_vec(),
+                holders: holders.to_vec(),
             }),
             None => self.remove(),
         };
@@ -109,10 +114,10 @@ impl CrashPlanFile {
     /// Where the file cannot be read, or holds something else.
     pub(super) fn read(&self) -> io::Result<Option<Left>> {
         let Some(content) = small_file::read(&self.path, CRASH_PLAN_MAX)? else { return Ok(None) };
-        let Kept { plan, config, interfaces } = serde_json::from_slice(&content)?;
+        let Kept { plan, config, interfaces, holders } = serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
-        Ok(Some(Left { plan, config, interfaces }))
+        Ok(Some(Left { plan, config, interfaces, holders }))
     }
 
     /// Nothing is left to be done.

@@ -11,10 +11,12 @@
 //! that it reports. So a process that is stopped in between never dates an event too early.
 //!
 //! `setup` creates the daemon, `outputs` carries out what the election requests, `checks` runs the
-//! health checks, `requests` answers clients, `report` makes the status and the transitions that
-//! they read, `reload` reads the configuration again.
+//! health checks, `holds` lets clients run commands on a leader, `requests` answers clients,
+//! `report` makes the status and the transitions that they read, `reload` reads the configuration
+//! again.
 
 mod checks;
+pub(in crate::daemon) mod holds;
 mod outputs;
 mod reload;
 mod report;
@@ -32,6 +34,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT};
 use signal_hook_mio::v1_0::Signals;
 
 use self::checks::Checks;
+use self::holds::Holds;
 use self::reload::Reloads;
 use self::requests::Replies;
 use crate::config::{Config, ConfigSource};
@@ -94,6 +97,7 @@ pub(super) struct Daemon {
     control: ControlServer,
     hooks: Hooks,
     checks: Checks,
+    holds: Holds,
     notifier: Notifier,
     watchdog_due: Option<Time>,
     narration: Narration,
@@ -146,6 +150,7 @@ impl Daemon {
             self.do_what_is_due();
         }
         self.serve_clients(events);
+        self.attend_to_holds();
     }
 
     /// Sleeps until something happens or is due.
@@ -174,6 +179,7 @@ impl Daemon {
             self.writer.poll_timeout(),
             self.control.poll_timeout(),
             self.replies.poll_timeout(),
+            self.holds.poll_timeout(),
             Some(self.transport.next_rescan()),
             self.notifier.poll_timeout(),
             self.watchdog_due,
@@ -312,6 +318,9 @@ impl Daemon {
                 self.keep_crash_plan();
             }
         }
+        if self.transport.take_lost_address() {
+            self.election.handle_address_lost(clock::now());
+        }
         self.election.handle_links(clock::now(), self.transport.any_up());
         self.carry_out();
     }
@@ -332,7 +341,8 @@ impl Daemon {
         self.is_stopping = true;
         self.notifier.stopping();
         let now = clock::now();
-        self.notifier.extend_stop(now + self.hooks.longest_stop() + STOP_PATIENCE, now);
+        let longest = self.hooks.longest_stop() + self.longest_hold() + STOP_PATIENCE;
+        self.notifier.extend_stop(now + longest, now);
         self.election.stop(clock::now());
         self.carry_out();
     }

@@ -108,6 +108,13 @@ impl Interfaces {
         self.0.iter().flat_map(|interface| &interface.addresses).map(|address| address.ip)
     }
 
+    /// Whether an interface has lost an address since this scan, or is gone with its addresses.
+    pub fn have_lost_any_in(&self, later: &Interfaces) -> bool {
+        let is_left = |name: &str, ip| later.get(name).is_some_and(|interface| interface.has(ip));
+        let mut all = self.0.iter().flat_map(|old| old.addresses.iter().map(|it| (&old.name, it)));
+        all.any(|(name, address)| !is_left(name, address.ip))
+    }
+
     /// The interface of the kernel's route to `group`. No packet is sent.
     ///
     /// # Errors
@@ -294,6 +301,18 @@ mod tests {
         assert_eq!(advice(&["a", "b", "c"]), " to a, b or c");
         assert_eq!(advice(&["a"]), " to a");
         assert_eq!(advice(&[]), " (no interface is usable now)");
+    }
+
+    #[test]
+    fn address_is_lost_if_its_interface_no_longer_has_it() {
+        let host = |addresses: &[&str]| Interfaces(vec![interface("eth0", 2, lan(), addresses)]);
+        let both = host(&["10.0.0.1", "10.0.0.100"]);
+        assert!(!both.have_lost_any_in(&both));
+        assert!(both.have_lost_any_in(&host(&["10.0.0.1"])));
+        assert!(!host(&["10.0.0.1"]).have_lost_any_in(&both), "one more");
+        assert!(both.have_lost_any_in(&Interfaces::default()));
+        let moved = Interfaces(vec![interface("eth1", 3, lan(), &["10.0.0.1", "10.0.0.100"])]);
+        assert!(both.have_lost_any_in(&moved));
     }
 
     #[test]

@@ -157,6 +157,10 @@ fn tell_event(event: &Event) {
             "member {node_id} is in available mode: it may lead at the same time as the leader \
              that the voters elect; set the same mode on every node of the group"
         ),
+        Event::TieBreakDiffers { node_id, theirs } => log::warn!(
+            "member {node_id} has tie_break = \"{theirs}\", unlike this node: of equal priorities \
+             the nodes with \"lowest-id\" lead; set the same tie_break on every node of the group"
+        ),
         Event::AwaitingEnrolment { silent, enrolled } => log::warn!(
             "this node does not vote yet: it has no saved votes, because this is its first start \
              or its state was lost. A new group waits for every voter (silent: {silent}); an \

@@ -11,10 +11,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mio::{Events, Interest, Poll, Token};
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use signal_hook::consts::SIGCHLD;
 use signal_hook_mio::v1_0::Signals;
 
 use super::crash_plan::{CrashPlanFile, Left};
+use super::event_loop::holds::longest_hold;
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
 use crate::config::keys::KeyFileError;
@@ -28,6 +32,9 @@ use crate::os::notify::Notifier;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
+
+/// Time between two looks whether commands have ended.
+const HOLDERS_LOOK: Duration = Duration::from_millis(10);
 
 /// Pause before the demote hook runs again.
 const DEMOTE_RETRY: Duration = Duration::from_secs(1);
@@ -111,6 +118,7 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     };
     let Left { plan, config, .. } = &left;
     let _held = keep_daemons_away(config)?;
+    await_holders(&left.holders, longest_hold(&config.election))?;
     let let_go = match &plan.hook {
         Some(run) => have_let_go(&left, run, began)?,
         None => true,
@@ -122,6 +130,23 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     resign(config, &plan.resignation)?;
     // A daemon that starts removes it too.
     Ok(file.remove()?)
+}
+
+/// The commands of `lanelect exec` end when their daemon has died. The hook releases nothing, and
+/// no other node leads, before they have ended, or can be expected to.
+fn await_holders(holders: &[i32], limit: Duration) -> io::Result<()> {
+    // The number is not used again within so short a time. Another user's process is there too.
+    let lives = |pid: &&i32| kill(Pid::from_raw(**pid), None) != Err(Errno::ESRCH);
+    let end = clock::now() + limit;
+    let mut poll = Poll::new()?;
+    while holders.iter().filter(|pid| **pid > 0).any(|pid| lives(&pid)) {
+        if clock::now() >= end {
+            log::error!("commands of `lanelect exec` have not ended: continuing without");
+            break;
+        }
+        poll.poll(&mut Events::with_capacity(1), Some(HOLDERS_LOOK))?;
+    }
+    Ok(())
 }
 
 /// The daemon's own lock, so that none starts meanwhile. Where the state cannot be used for another
@@ -176,7 +201,7 @@ struct Cleaner {
 
 impl Cleaner {
     fn new(left: &Left) -> io::Result<Self> {
-        let Left { plan, config, interfaces } = left;
+        let Left { plan, config, interfaces, .. } = left;
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;

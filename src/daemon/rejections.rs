@@ -189,7 +189,7 @@ fn explain(reject: Reject) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Incarnation, Priority, Role, Sequence, Term};
+    use crate::types::{Incarnation, Priority, Role, Sequence, Term, TieBreak};
     use crate::wire::echo::Echoes;
     use crate::wire::message::{Body, Flags, Standing};
 
@@ -234,7 +234,13 @@ mod tests {
             incarnation: Incarnation(1),
             sequence: Sequence(1),
             term,
-            standing: Standing { role, priority: Priority(100), flags, voters },
+            standing: Standing {
+                role,
+                priority: Priority(100),
+                tie_break: TieBreak::default(),
+                flags,
+                voters,
+            },
             echoes: Echoes::NONE,
             body: Body::Proposal,
         }

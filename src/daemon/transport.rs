@@ -21,6 +21,7 @@ mod socket;
 mod source;
 
 use std::io;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -105,6 +106,10 @@ pub struct Transport {
     /// The monitor reported something since the last rescan.
     changed: bool,
     scanned_at: Option<Time>,
+    /// What the last successful scan found.
+    interfaces: Interfaces,
+    /// A scan missed an address that the one before found.
+    has_lost_address: bool,
     /// The last rescan failed.
     blind: bool,
     /// The link to read next.
@@ -136,6 +141,8 @@ impl Transport {
             monitor,
             changed: false,
             scanned_at: None,
+            interfaces: Interfaces::default(),
+            has_lost_address: false,
             blind: false,
             turn: 0,
             outgoing: Vec::new(),
@@ -213,10 +220,17 @@ impl Transport {
         self.scanned_at = Some(now);
         self.changed = false;
         self.blind = true;
-        let interfaces = Interfaces::scan()?;
+        let scanned = Interfaces::scan()?;
         self.blind = false;
+        self.has_lost_address |= self.interfaces.have_lost_any_in(&scanned);
+        self.interfaces = scanned;
         let (links, registry) = (self.links.iter_mut(), &self.registry);
-        Ok(links.flat_map(|link| link.update(&interfaces, registry, now)).collect())
+        Ok(links.flat_map(|link| link.update(&self.interfaces, registry, now)).collect())
+    }
+
+    /// Whether this host has lost an address since the last call, on any interface.
+    pub fn take_lost_address(&mut self) -> bool {
+        mem::take(&mut self.has_lost_address)
     }
 
     /// Another member is no longer heard. Perhaps a switch has forgotten this host, which then

@@ -23,6 +23,7 @@ pub(super) fn judge(report: &StatusReport) -> Vec<Finding> {
     if others.is_empty() {
         findings.push(alone(report));
     }
+    findings.extend(tie_breaks(report));
     findings.extend(report.rejected_from.iter().filter_map(dropped));
     findings
 }
@@ -56,6 +57,20 @@ fn alone(report: &StatusReport) -> Finding {
         .remedy("if there are others, look at the lines about the wire, and at their doctor")
 }
 
+/// Equal priorities are ordered the same on every node also then, but not as the operator meant.
+fn tie_breaks(report: &StatusReport) -> Option<Finding> {
+    let own = report.members.iter().find(|member| member.node_id == report.node_id)?;
+    let other = report
+        .members
+        .iter()
+        .find(|member| member.state.is_visible() && member.tie_break != own.tie_break)?;
+    let text = format!(
+        "{} has tie_break = \"{}\", and this node \"{}\": the nodes with \"lowest-id\" lead first",
+        other.node_id, other.tie_break, own.tie_break
+    );
+    Some(Finding::warn("tie_break", text).remedy("set the same tie_break on every node"))
+}
+
 /// Datagrams that are dropped now. Old drops are over.
 fn dropped(from: &RejectedReport) -> Option<Finding> {
     if from.last_ms > RECENT_MS {
@@ -80,6 +95,7 @@ fn dropped(from: &RejectedReport) -> Option<Finding> {
 mod tests {
     use super::super::tests::follower;
     use super::*;
+    use crate::types::TieBreakRule;
 
     fn lines(change: impl FnOnce(&mut StatusReport)) -> Vec<String> {
         let mut report = follower();
@@ -111,6 +127,16 @@ mod tests {
             report.counters.rejected.foreign_group = 9;
         });
         assert!(foreign[0].ends_with("in the group default; set the same group on every node"));
+    }
+
+    #[test]
+    fn member_with_another_tie_break_is_named() {
+        let lines = lines(|report| report.members[2].tie_break = TieBreakRule::Spread);
+        assert_eq!(
+            lines.last().unwrap(),
+            "warn     tie_break  web2 has tie_break = \"spread\", and this node \"lowest-id\": the \
+             nodes with \"lowest-id\" lead first; set the same tie_break on every node"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid};
 
 use super::run::Task;
-use super::stat;
+use crate::os::process;
 use crate::time::Time;
 
 /// From TERM to KILL for a group that must end.
@@ -110,7 +110,7 @@ impl Ending {
                 self.signal(Signal::SIGKILL);
                 Progress::Continues
             }
-            Stage::Killed | Stage::Stuck if !stat::is_group_alive(self.group) => {
+            Stage::Killed | Stage::Stuck if !process::is_group_alive(self.group) => {
                 // Dead processes that their parents do not wait for hold nothing.
                 Progress::Over
             }

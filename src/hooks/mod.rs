@@ -29,7 +29,6 @@ pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod server;
-mod stat;
 mod took_over;
 
 use std::io;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::stat::Stat;
+use crate::os::process::Stat;
 use crate::os::small_file;
 
 /// Largest note, in bytes. A larger file is not ours.

@@ -3,5 +3,6 @@
 pub(crate) mod address;
 pub mod clock;
 pub mod notify;
+pub(crate) mod process;
 pub(crate) mod small_file;
 pub mod socket_file;

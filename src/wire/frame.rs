@@ -26,10 +26,10 @@ use crate::wire::message::{Body, Flags, Message, Standing};
 pub const VERSION: u8 = 1;
 
 /// This release sends no longer datagrams, in bytes: two names in the header and one in the body,
-/// six varints of ten bytes and one of five, the voters' digest, eleven bytes of the rest, the
+/// six varints of ten bytes and two of five, the voters' digest, eleven bytes of the rest, the
 /// echoes, and the authenticator.
 pub const DATAGRAM_MAX: usize =
-    3 * (1 + NAME_MAX) + 6 * 10 + 5 + 8 + 11 + ECHOES_MAX * ECHO_MAX + TAG_LEN;
+    3 * (1 + NAME_MAX) + 6 * 10 + 2 * 5 + 8 + 11 + ECHOES_MAX * ECHO_MAX + TAG_LEN;
 
 /// No release of this version sends longer datagrams, in bytes. They fit into the smallest MTU of
 /// IPv6, of 1,280 bytes, behind the headers of IPv6 and UDP.
@@ -238,7 +238,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::types::{Incarnation, Priority, Role, Sequence, Term};
+    use crate::types::{Incarnation, Priority, Role, Sequence, Term, TieBreak};
     use crate::wire::auth::{KEY_LEN, Key};
     use crate::wire::echo::Echoes;
     use crate::wire::message::{Body, Flags, Standing};
@@ -247,8 +247,13 @@ mod tests {
 
     fn message(life: Life, sequence: u64, body: Body) -> Message {
         let flags = Flags::default();
-        let standing =
-            Standing { role: Role::Follower, priority: Priority(1), flags, voters: None };
+        let standing = Standing {
+            role: Role::Follower,
+            priority: Priority(1),
+            tie_break: TieBreak::default(),
+            flags,
+            voters: None,
+        };
         let Life { node_id: sender, incarnation } = life;
         let sequence = Sequence(sequence);
         let (term, echoes) = (Term(1 << 40), Echoes::NONE);

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{DatagramId, Incarnation, Life, NodeId, Priority, Role, Sequence, Term};
+use crate::types::{
+    DatagramId, Incarnation, Life, NodeId, Priority, Role, Sequence, Term, TieBreak,
+};
 use crate::wire::echo::{Echo, Echoes};
 
 /// One datagram's content, without the group and the authenticator, which the frame adds.
@@ -59,6 +61,8 @@ pub struct Standing {
     pub role: Role,
     /// Its priority.
     pub priority: Priority,
+    /// What decides between it and a node of the same priority.
+    pub tie_break: TieBreak,
     /// Whether it is a candidate, and whether it is eligible now.
     pub flags: Flags,
     /// In quorum mode: the digest of the sender's `voters`. `None` in available mode.

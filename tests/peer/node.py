@@ -32,16 +32,17 @@ class Member:
     interval: float = 0.0
     role: int = wire.STARTING
     priority: int = 0
+    tie_break: int = 0
     flags: int = 0
     voters: bytes = None
     has_left: bool = False
     is_proven: bool = True
 
 
-def rank(name, priority, flags):
+def rank(name, node):
     """What is lower is better."""
-    eligible, static = flags & wire.ELIGIBLE, flags & wire.STATIC
-    return (not eligible, not static, -priority, name.encode())
+    eligible, static = node.flags & wire.ELIGIBLE, node.flags & wire.STATIC
+    return (not eligible, not static, -node.priority, node.tie_break, name.encode())
 
 
 class Node:
@@ -87,8 +88,8 @@ class Node:
         datagram = wire.Datagram(
             self.settings["node_id"], self.incarnation, self.sequence, self.term,
             self.role if role is None else role, self.settings["priority"], self.flags(), kind,
-            body, self.voter.digest if self.voter else None,
-            self.liveness.echoes() if echoes is None else echoes)
+            body, voters=self.voter.digest if self.voter else None,
+            echoes=self.liveness.echoes() if echoes is None else echoes)
         if self.settings["release"] == 2:
             datagram.extension = EXTENSION_OF_RELEASE_2
         self.liveness.sent(datagram, now)
@@ -141,14 +142,15 @@ class Node:
         return {name: m for name, m in self.members.items() if self.is_visible(m, now)}
 
     def own_rank(self):
-        return rank(self.settings["node_id"], self.settings["priority"], self.flags())
+        own = Member(self.incarnation, 0, priority=self.settings["priority"], flags=self.flags())
+        return rank(self.settings["node_id"], own)
 
     def is_better(self, name, now):
         """Whether a candidate is better than this node, eligible and alive."""
         member = self.members[name]
         alive = now - member.heard <= max(2.5 * member.interval, self.threshold)
         eligible = member.flags & wire.ELIGIBLE and not member.has_left
-        return alive and eligible and rank(name, member.priority, member.flags) < self.own_rank()
+        return alive and eligible and rank(name, member) < self.own_rank()
 
     def better_ones(self, now):
         return [name for name in self.visible(now) if self.is_better(name, now)]
@@ -212,6 +214,7 @@ class Node:
             member = self.members[datagram.sender] = Member(datagram.incarnation, since=now)
         member.sequence, member.heard, member.role = datagram.sequence, now, datagram.role
         member.priority, member.flags = datagram.priority, datagram.flags
+        member.tie_break = datagram.tie_break
         member.voters, member.has_left, member.is_proven = datagram.voters, False, True
 
     def learn_term(self, datagram):
@@ -245,7 +248,7 @@ class Node:
             self.declare(now)
         elif self.leader or self.role == wire.STARTING:
             return
-        elif rank(datagram.sender, datagram.priority, datagram.flags) < self.own_rank():
+        elif rank(datagram.sender, datagram) < self.own_rank():
             self.role, self.stand_at = wire.FOLLOWER, now + 2 * self.election
         elif self.role == wire.CANDIDATE:
             self.propose_again(now)
@@ -255,7 +258,7 @@ class Node:
     def handle_declaration(self, datagram, now):
         member = self.members[datagram.sender]
         member.interval = min(datagram.body["interval"] / MICROS, DECLARATION_MAX)
-        theirs = rank(datagram.sender, datagram.priority, datagram.flags)
+        theirs = rank(datagram.sender, datagram)
         if self.role == wire.LEADER and theirs > self.own_rank():
             self.outbid(datagram, now)
         elif self.role == wire.LEADER:
@@ -271,7 +274,7 @@ class Node:
         if self.voter:
             return datagram.term > self.leader_term
         leader = self.members[self.leader]
-        return theirs < rank(self.leader, leader.priority, leader.flags)
+        return theirs < rank(self.leader, leader)
 
     def outbid(self, datagram, now):
         """Two leaders meet, and the other one is worse."""
@@ -329,7 +332,7 @@ class Node:
             self.lose_leader(now)
 
     def handle_claim(self, datagram, now):
-        is_best = rank(datagram.sender, datagram.priority, datagram.flags) < self.own_rank()
+        is_best = rank(datagram.sender, datagram) < self.own_rank()
         if self.role == wire.LEADER and is_best and datagram.has(wire.ELIGIBLE):
             self.hand_over(datagram.sender, now)
 
@@ -497,7 +500,7 @@ class Node:
 
     def best_successor(self, now):
         eligible = [name for name, m in self.visible(now).items() if m.flags & wire.ELIGIBLE]
-        key = lambda name: rank(name, self.members[name].priority, self.members[name].flags)
+        key = lambda name: rank(name, self.members[name])
         return min(eligible, key=key, default=None)
 
     def stop(self, now):

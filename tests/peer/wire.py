@@ -175,6 +175,7 @@ HEADER = {
     "term": U64,
     "role": at_most(LEADER, U32),
     "priority": BYTE,
+    "tie_break": U32,
     "flags": BYTE,
     "voters": option(DIGEST),
     "echoes": ECHOES,
@@ -220,6 +221,7 @@ class Datagram:
     flags: int
     kind: int
     body: dict = field(default_factory=dict)
+    tie_break: int = 0
     voters: bytes = None
     echoes: dict = field(default_factory=dict)
     extension: bytes = b""

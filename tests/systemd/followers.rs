@@ -1,9 +1,12 @@
 //! Units that follow leadership.
 
 use std::fs;
+use std::path::Path;
 
-use crate::harness::wait_until;
-use crate::hosts::{Host, SHARED, scenario};
+use crate::harness::{inside, wait_until};
+use crate::hosts::{Host, SHARED, Site, scenario};
+
+const README: &str = include_str!("../../README.md");
 
 /// Runs where the target is up. Its start and its end take a while, and it leaves nothing behind
 /// only when `ExecStopPost` has ended.
@@ -25,9 +28,7 @@ fn a_unit_under_the_target_runs_on_one_host_at_a_time() {
         for host in hosts {
             fs::write(host.file("/etc/systemd/system/service-under-test.service"), UNIT).unwrap();
             host.systemctl("enable --quiet service-under-test.service");
-            host.install("");
-            let hook = format!("/usr/share/lanelect/hooks/leader-target && {}", host.hook());
-            host.configure(&format!("hook = {hook:?}"));
+            install(host);
         }
         hosts.iter().for_each(|host| host.enable());
         for handover in 0..20 {
@@ -55,9 +56,7 @@ fn a_unit_that_dies_moves_leadership_at_once() {
         for host in hosts {
             fs::write(host.file("/etc/systemd/system/service-under-test.service"), UNIT).unwrap();
             host.systemctl("enable --quiet service-under-test.service");
-            host.install("");
-            let hook = format!("/usr/share/lanelect/hooks/leader-target && {}", host.hook());
-            host.configure(&format!("hook = {hook:?}"));
+            install(host);
             host.enable();
         }
         for _ in 0..4 {
@@ -71,6 +70,83 @@ fn a_unit_that_dies_moves_leadership_at_once() {
             assert!(!runs(leader));
         }
     });
+}
+
+#[test]
+fn postgresql_moves_when_it_is_killed() {
+    let Some(version) = postgresql() else {
+        return inside::skip(inside::test_name(&|| ()), "there is no PostgreSQL cluster `main`");
+    };
+    scenario(|site, hosts: [_; 2]| {
+        let unit = format!("postgresql@{version}-main.service");
+        let answers = "setpriv --reuid=postgres --clear-groups psql --command='SELECT 1'";
+        killed_service_moves(site, hosts, &unit, answers);
+    });
+}
+
+#[test]
+fn nginx_moves_when_it_is_killed() {
+    if !Path::new("/usr/sbin/nginx").exists() {
+        return inside::skip(inside::test_name(&|| ()), "there is no nginx");
+    }
+    scenario(|site, hosts: [_; 2]| {
+        let answers = "curl --fail --silent --output /dev/null http://localhost/";
+        killed_service_moves(site, hosts, "nginx.service", answers);
+    });
+}
+
+/// Sets a service up as the README shows it, and kills it on each host.
+fn killed_service_moves(site: &Site, hosts: [&Host; 2], unit: &str, answers: &str) {
+    for host in hosts {
+        install(host);
+        for command in commands(unit) {
+            host.run(&command);
+        }
+        host.enable();
+    }
+    let answers = |host: &Host| host.output(&["sh", "-c", answers]).status.success();
+    for _ in 0..2 {
+        let leader = site.sole_leader();
+        let other = hosts.into_iter().find(|host| host.name != leader.name).unwrap();
+        wait_until("the service answers", || answers(leader));
+        assert!(!answers(other), "{} answers too", other.name);
+        leader.systemctl(&format!("kill --signal=KILL {unit}"));
+        wait_until("the other host's answers", || answers(other));
+        assert!(!answers(leader), "{} answers still", leader.name);
+        site.wait_for_leader(other);
+    }
+}
+
+/// The commands by which the README has a unit follow leadership, as a script runs them.
+fn commands(unit: &str) -> Vec<String> {
+    let name = unit.split(['@', '.']).next().unwrap();
+    let blocks = README.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let block = blocks.into_iter().find(|block| block.contains(&format!("--now {name}"))).unwrap();
+    let shown = if name == "postgresql" { "postgresql@15-main" } else { name };
+    let commands = block.lines().map(|line| {
+        let line = line.replace("@web", "@lan0").replace(shown, unit.trim_end_matches(".service"));
+        let Some(edit) = line.strip_prefix("systemctl edit ") else { return line };
+        // An administrator types this into the editor.
+        let (unit, settings) = edit.split_once('#').unwrap();
+        let settings = settings.trim().replace("]  ", "]\\n");
+        let directory = format!("/etc/systemd/system/{}.service.d", unit.trim());
+        format!("mkdir -p {directory} && printf '{settings}\\n' > {directory}/override.conf")
+    });
+    commands.chain(["systemctl daemon-reload".to_owned()]).collect()
+}
+
+/// The version of a cluster that this machine has.
+fn postgresql() -> Option<String> {
+    let versions = fs::read_dir("/etc/postgresql").ok()?;
+    let found = versions.flatten().find(|version| version.path().join("main").is_dir())?;
+    found.file_name().into_string().ok()
+}
+
+/// Installs the daemon with `leader-target` before the usual hook.
+fn install(host: &Host) {
+    host.install("");
+    let hook = format!("/usr/share/lanelect/hooks/leader-target && {}", host.hook());
+    host.configure(&format!("hook = {hook:?}"));
 }
 
 fn runs(host: &Host) -> bool {

@@ -25,6 +25,7 @@ mod checks;
 mod crashes;
 mod doctor;
 mod followers;
+mod from_keepalived;
 mod hooks;
 mod package;
 mod selftest;

@@ -176,6 +176,7 @@ impl Election {
             exclusions.static_follower = static_follower;
         });
         self.take_check_params(now);
+        self.plan_refresh(now);
         self.apply_intervals(now);
     }
 

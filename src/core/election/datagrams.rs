@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::terms::is_absurd;
 use super::{Election, State};
-use crate::core::member::Heard;
+use crate::core::member::{Heard, Shared};
 use crate::core::output::Event;
 use crate::time::Time;
 use crate::types::Role;
@@ -72,6 +72,7 @@ impl Election {
     /// Applies a datagram that is newer than the sender's earlier ones.
     fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
         let agrees = self.agrees_on_voters(message);
+        self.compare_tie_breaks(message);
         match message.body {
             Body::Challenge => self.handle_challenge(now, message),
             Body::Ping => self.handle_ping(now, message),
@@ -79,6 +80,15 @@ impl Election {
             _ => {}
         }
         self.take_in_by_mode(now, from, message, agrees);
+    }
+
+    /// Reports a member with another rule for ties, once. Both still find the same order.
+    fn compare_tie_breaks(&mut self, message: &Message) {
+        let theirs = message.standing.tie_break.rule();
+        let differs = theirs != self.params.tie_break.rule();
+        if self.members.note_difference(&message.sender, Shared::TieBreak, differs) && differs {
+            self.notify(Event::TieBreakDiffers { node_id: message.sender, theirs });
+        }
     }
 
     pub(super) fn handle_heartbeat(&mut self, now: Time, message: &Message, interval_us: u32) {

@@ -23,7 +23,7 @@
 //! `challenges` (replay protection), `terms` and `duplicates` (of this node's id). `mode` then
 //! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
 //! host's, `eligibility` and `checks` say whether this node may lead, and `hook_runs` when hooks
-//! run. `pings` show who hears this node.
+//! run, `refresh` when a leader's hook runs again. `pings` show who hears this node.
 
 mod available;
 mod candidacy;
@@ -43,6 +43,7 @@ mod outbox;
 mod pings;
 mod probing;
 mod quorum;
+mod refresh;
 mod report;
 mod startup;
 mod terms;
@@ -77,6 +78,7 @@ use hook_runs::HookRuns;
 use outbox::{Chance, Outbox};
 use probing::Probing;
 use quorum::Quorum;
+pub use refresh::REFRESH_PAUSE;
 use terms::Terms;
 
 /// What an election starts from.
@@ -323,7 +325,14 @@ impl Election {
                 election.judge_hook(now, run, outcome, held);
             }
             election.go_on_without_hook(now);
+            election.plan_refresh(now);
         });
+    }
+
+    /// This host has lost an address. A leader with a `refresh_interval` runs its hook again after
+    /// [`REFRESH_PAUSE`], unless it runs now: then the hook itself may have removed it.
+    pub fn handle_address_lost(&mut self, now: Time) {
+        self.act(now, |election| election.refresh_soon(now));
     }
 
     /// The last requested fence command has ended. If it succeeded, the hooks have released
@@ -382,6 +391,7 @@ impl Election {
             Timer::HoldoffEnd => self.end_holdoff(now),
             Timer::Sweep => self.sweep(now),
             Timer::HookRetry => self.start_next_hook(),
+            Timer::Refresh => self.refresh(),
             Timer::Lease => self.check_lease(now),
             Timer::GraceEnd => self.end_grace(),
             Timer::PledgeEnd => self.answer_postponed(now),
@@ -438,7 +448,8 @@ impl Election {
             .with(Flags::ENROLLED, self.is_voter() && self.disk.is_enrolled())
             .with(Flags::FOUNDING, self.disk.written().enrolment == Enrolment::Founding);
         let voters = self.params.quorum.as_ref().map(|params| params.voters.digest());
-        Standing { role, priority: self.params.priority, flags, voters }
+        let Params { priority, tie_break, .. } = self.params;
+        Standing { role, priority, tie_break, flags, voters }
     }
 
     fn rank(&self) -> Rank {

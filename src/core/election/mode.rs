@@ -108,6 +108,17 @@ impl Election {
         }
     }
 
+    /// Until when this node leads for certain, unless it steps down before: in quorum mode until
+    /// its lease ends, in available mode until other nodes may have given it up. None if it does
+    /// not lead at `now`.
+    pub fn leads_until(&self, now: Time) -> Option<Time> {
+        let until = match self.params.mode() {
+            Mode::Available => Some(now + self.params.leader_alive_threshold),
+            Mode::Quorum => self.lease_end(),
+        };
+        until.filter(|_| self.is_leader_at(now))
+    }
+
     /// Whether the mode allows the `elected` hook to run. Until a majority has acknowledged the
     /// leader, the pledges leave no time to undo what the hook does.
     pub(super) fn is_confirmed(&self) -> bool {

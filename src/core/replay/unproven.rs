@@ -237,7 +237,7 @@ impl UnprovenNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Priority, Role, Sequence, Term};
+    use crate::types::{Priority, Role, Sequence, Term, TieBreak};
     use crate::wire::message::{Body, Flags, Standing};
 
     const START: Time = Time::from_millis(1_000_000);
@@ -250,8 +250,13 @@ mod tests {
 
     fn said(name: &str, life: u64, sequence: u64) -> Message {
         let flags = Flags::default();
-        let standing =
-            Standing { role: Role::Follower, priority: Priority(1), flags, voters: None };
+        let standing = Standing {
+            role: Role::Follower,
+            priority: Priority(1),
+            tie_break: TieBreak::default(),
+            flags,
+            voters: None,
+        };
         Message {
             sender: id(name),
             incarnation: Incarnation(life),

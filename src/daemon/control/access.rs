@@ -14,7 +14,7 @@ pub const GROUP_MEMBERS_MAX: usize = 1024;
 /// The process at the other end of a connection, as the kernel knew it when it connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process id; 0 if it is in another pid namespace. For logs only.
+    /// Its process id; 0 if it is in another pid namespace. For logs, and for post-stop.
     pub pid: i32,
     /// Its effective user.
     pub uid: u32,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::access::Peer;
 use super::{CLIENT_TIMEOUT, WATCH_QUEUE_MAX};
-use crate::control_api::{Done, REQUEST_MAX, Response};
+use crate::control_api::{CommandStarted, Done, REQUEST_MAX, Response};
 use crate::time::Time;
 
 /// The state of a connection.
@@ -25,8 +25,22 @@ enum Stage {
     Answered,
     /// It receives transitions until it hangs up.
     Watching,
+    /// It receives grants until it hangs up.
+    Holding(Holder),
     /// It is over.
     Closed,
+}
+
+/// Longest line of a client that has started its command, in bytes.
+const START_MAX: usize = 128;
+
+/// A client that runs a command by grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Holder {
+    /// Whether it has received a grant.
+    has_grant: bool,
+    /// The process that lives as long as its command.
+    process: i32,
 }
 
 /// The result of a client's event.
@@ -93,11 +107,28 @@ impl Connection {
 
     /// Whether it may be closed to make room for a new client that `may_command` or not.
     pub(super) fn gives_way_to(&self, may_command: bool) -> bool {
-        !self.is_watching() && (may_command || !self.may_command)
+        !self.is_following() && (may_command || !self.may_command)
     }
 
     pub(super) fn is_watching(&self) -> bool {
         self.stage == Stage::Watching
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        matches!(self.stage, Stage::Holding(_))
+    }
+
+    /// The process that lives as long as the command that it may run by a grant; none without one.
+    pub(super) fn runs(&self) -> Option<i32> {
+        match self.stage {
+            Stage::Holding(Holder { has_grant: true, process }) => Some(process),
+            _ => None,
+        }
+    }
+
+    /// Whether it stays connected to receive one line after the other.
+    pub(super) fn is_following(&self) -> bool {
+        self.is_watching() || self.is_holding()
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -108,9 +139,9 @@ impl Connection {
         self.stage == Stage::Closed
     }
 
-    /// When it is closed, unless its exchange is over by then. Watchers have no time limit.
+    /// When it is closed, unless its exchange is over by then. One that follows has no time limit.
     pub(super) fn deadline(&self) -> Option<Time> {
-        (!self.is_watching()).then_some(self.deadline)
+        (!self.is_following()).then_some(self.deadline)
     }
 
     /// Reads what the client sent, at most [`REQUEST_MAX`] bytes over the connection's life.
@@ -119,6 +150,10 @@ impl Connection {
             Stage::Asking => self.receive_line(),
             Stage::Watching => {
                 self.check_silence();
+                Received::Nothing
+            }
+            Stage::Holding(holder) => {
+                self.receive_start(holder);
                 Received::Nothing
             }
             // Data after the request is ignored, and a half-closed peer can still read.
@@ -131,10 +166,13 @@ impl Connection {
         self.stage = Stage::Waiting;
     }
 
-    /// Sends the answer, and closes once it is sent, unless transitions follow.
+    /// Sends the answer, and closes once it is sent, unless more lines follow.
     pub(super) fn answer(&mut self, response: &Response) {
         self.stage = match response {
             Response::Ok(Done::Watching) => Stage::Watching,
+            Response::Ok(Done::Holding) => {
+                Stage::Holding(Holder { has_grant: false, process: self.peer.pid })
+            }
             _ => Stage::Answered,
         };
         match encode(response) {
@@ -153,15 +191,24 @@ impl Connection {
         }
     }
 
-    /// Sends one more line to a watcher, or closes the connection if too many bytes wait already.
+    /// Sends one more line to a client that follows, or closes the connection if too many bytes
+    /// wait already.
     pub(super) fn push(&mut self, line: &[u8]) {
         if self.output.len() + line.len() > WATCH_QUEUE_MAX {
-            log::info!("control: disconnected the watcher {}: it does not read", self.peer);
+            log::info!("control: disconnected {}: it does not read", self.peer);
             self.stage = Stage::Closed;
             return;
         }
         self.output.extend(line);
         self.flush();
+    }
+
+    /// Sends a grant, or its end, to a client that holds.
+    pub(super) fn grant(&mut self, line: &[u8], is_grant: bool) {
+        if let Stage::Holding(holder) = &mut self.stage {
+            holder.has_grant |= is_grant;
+        }
+        self.push(line);
     }
 
     /// Sends as much of the queue as the socket accepts.
@@ -191,6 +238,25 @@ impl Connection {
                 self.stage = Stage::Closed;
                 Received::Nothing
             }
+        }
+    }
+
+    /// A client that holds says once which process guards its command. Anything else ends the hold.
+    fn receive_start(&mut self, holder: Holder) {
+        let room = START_MAX.saturating_sub(self.input.len());
+        let read = (&self.stream).take(room as u64).read_to_end(&mut self.input);
+        if !read.is_err_and(|error| is_transient(&error)) {
+            self.stage = Stage::Closed;
+            return;
+        }
+        let Some(line) = self.input.strip_suffix(b"\n") else { return };
+        match serde_json::from_slice(line) {
+            Ok(CommandStarted { pid, guard }) => {
+                let process = if pid == self.peer.pid { guard } else { holder.process };
+                self.stage = Stage::Holding(Holder { process, ..holder });
+                self.input.clear();
+            }
+            Err(_) => self.stage = Stage::Closed,
         }
     }
 

@@ -23,7 +23,9 @@ use mio::{Interest, Registry, Token};
 
 pub use access::{Access, AccessError, GROUP_MEMBERS_MAX, Peer};
 
-use crate::control_api::{Done, REQUEST_MAX, Refusal, RefusalKind, Request, Response, Transition};
+use crate::control_api::{
+    Done, Grant, REQUEST_MAX, Refusal, RefusalKind, Request, Response, Transition,
+};
 use crate::os::socket_file::{BindError, Purpose, SocketFile};
 use crate::time::Time;
 use connection::{Connection, Received, encode};
@@ -36,7 +38,7 @@ const SOCKET: Purpose = Purpose { name: "control socket", setting: "socket", mod
 /// a client that may command is replaced last, and only by another one.
 pub const MAX_CLIENTS: usize = 64;
 
-/// Most watchers among them: watchers alone cannot lock out other clients.
+/// Most watchers among them, those that hold included: they alone cannot lock out other clients.
 pub const MAX_WATCHERS: usize = 32;
 
 /// Watchers among them that only peers that may command can be: other users cannot lock out root.
@@ -45,7 +47,8 @@ pub const RESERVED_WATCHERS: usize = 8;
 /// Most bytes that wait for a watcher; a watcher that is further behind is dropped.
 pub const WATCH_QUEUE_MAX: usize = 64 * 1024;
 
-/// Time limit from connecting to the last byte of the answer. Watchers have no time limit.
+/// Time limit from connecting to the last byte of the answer. Watchers and those that hold have
+/// none.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections accepted in one wake. Fewer than the slots that watchers leave: a client that sends
@@ -215,11 +218,12 @@ impl ControlServer {
         deadlines.chain(self.accept_at).min()
     }
 
-    /// Answers a request. A client answered with [`Done::Watching`] is a watcher from then on; for
-    /// any other the answer ends the connection. Only the first answer counts.
+    /// Answers a request. A client answered with [`Done::Watching`] is a watcher from then on, and
+    /// one answered with [`Done::Holding`] holds; for any other the answer ends the connection.
+    /// Only the first answer counts.
     pub fn respond(&mut self, client: ClientId, response: &Response) {
-        let is_watch = *response == Response::Ok(Done::Watching);
-        let others = self.watchers();
+        let is_watch = matches!(response, Response::Ok(Done::Watching | Done::Holding));
+        let others = self.followers();
         let Some(entry) = self.clients.get_mut(client.slot) else { return };
         let is_owed = |c: &&mut Connection| c.serial() == client.serial && c.is_waiting();
         if let Some(connection) = entry.as_mut().filter(is_owed) {
@@ -241,13 +245,42 @@ impl ControlServer {
         }
     }
 
+    /// Sends the grant, or its end, to every client that holds.
+    pub fn grant(&mut self, grant: Option<&Grant>) {
+        let Some(line) = encode(&grant) else { return };
+        for entry in &mut self.clients {
+            if let Some(holder) = entry.as_mut().filter(|c| c.is_holding()) {
+                holder.grant(&line, grant.is_some());
+            }
+            entry.take_if(|c| c.is_closed());
+        }
+    }
+
+    /// Whether any client holds, with a grant or without.
+    pub fn has_holders(&self) -> bool {
+        self.clients.iter().flatten().any(Connection::is_holding)
+    }
+
+    /// The clients that have a grant, and whose commands may still run: for each, the process that
+    /// lives as long as the command.
+    pub fn holders(&self) -> impl Iterator<Item = i32> {
+        self.clients.iter().flatten().filter_map(Connection::runs)
+    }
+
+    /// Disconnects the clients that have a grant.
+    pub fn drop_holders(&mut self) {
+        for entry in &mut self.clients {
+            entry.take_if(|c| c.runs().is_some());
+        }
+    }
+
     /// 0 for the listener, one more than its slot for a client.
     fn place(&self, token: Token) -> Option<usize> {
         token.0.checked_sub(self.first_token.0).filter(|&place| place < Self::TOKENS)
     }
 
-    fn watchers(&self) -> usize {
-        self.clients.iter().flatten().filter(|c| c.is_watching()).count()
+    fn followers(&self) -> usize {
+        self.clients.iter().flatten().filter(|c| c.is_following()).count()
     }
 
     fn accept(&mut self, now: Time) {
@@ -406,7 +439,7 @@ fn busy() -> Response {
 }
 
 fn too_many_watchers() -> Response {
-    let message = "the daemon has no room for another watcher; stop one of them, or watch as root \
-                   or as a member of socket_group, for whom some places are reserved";
+    let message = "the daemon has no room for another watcher or exec; stop one of them, or watch \
+                   as root or as a member of socket_group, for whom some places are reserved";
     Response::Refused(Refusal::new(RefusalKind::Busy, message))
 }

@@ -87,7 +87,8 @@ impl Daemon {
     fn keep_crash_plan_by(&mut self, hook: Option<String>) {
         let plan = self.election.crash_plan();
         let config = Config { hook, ..self.config.clone() };
-        self.plan.keep(plan.as_ref(), &config, self.hooks.interfaces());
+        let holders = self.holds.known_holders();
+        self.plan.keep(plan.as_ref(), &config, self.hooks.interfaces(), holders);
         let limit = plan.and_then(|_| self.election.params().leader_watchdog());
         if self.notifier.tighten_watchdog(limit) {
             self.feed_watchdog_from(clock::now());
@@ -105,11 +106,19 @@ impl Daemon {
     }
 
     /// A hook does not take over if the lease has expired: such a run has not begun.
-    fn run_hook(&mut self, mut run: HookRun) {
+    fn run_hook(&mut self, run: HookRun) {
         let now = clock::now();
         if !may_show(&self.election, run.role, now) {
             return self.election.handle_hook_finished(now, HookOutcome::NotRun);
         }
+        if run.event == HookEvent::Demoted && self.waits_for_holders(run) {
+            return;
+        }
+        self.start_hook(run);
+    }
+
+    pub(super) fn start_hook(&mut self, mut run: HookRun) {
+        let now = clock::now();
         if run.leader == Some(self.config.node_id) {
             run.leader_address = self.transport.source_address();
         }

@@ -49,6 +49,7 @@ impl Daemon {
             address: address_of(member.node_id, member.address),
             role: member.role,
             priority: member.priority,
+            tie_break: member.tie_break,
             candidate: member.candidate,
             eligible: member.eligible,
             state: member.state,

@@ -96,6 +96,10 @@ impl Daemon {
             Request::IsLeader => Response::Leadership(self.leadership()),
             Request::IsReady => Response::Readiness(self.readiness()),
             Request::Watch => Response::Ok(Done::Watching),
+            Request::Hold => {
+                self.holds.note_newcomer();
+                Response::Ok(Done::Holding)
+            }
             Request::Ping => self.ping(),
             Request::Yield { to } => self.yield_leadership(to),
             Request::Maintenance { on } => return self.set_maintenance(incoming.client, on),

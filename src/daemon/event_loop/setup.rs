@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use super::checks::Checks;
+use super::holds::Holds;
 use super::reload::{Order, Reloads};
 use super::{
     AGREEMENT, ALARM, CONTROL, Daemon, HOOKS, KEY_MODE_REMINDER, SIGNALS, THREADS, TRANSPORT,
@@ -79,12 +80,13 @@ impl Daemon {
         election.handle_hook_runner(now, !hooks.needs_agreement());
         let mut plan = CrashPlanFile::of(&source, &config);
         // A plan of an earlier life is void: the hook for `started` releases what its hooks hold.
-        plan.keep(None, &config, &[]);
+        plan.keep(None, &config, &[], &[]);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
             hooks,
             checks: Checks::new(&config, now),
+            holds: Holds::default(),
             writer: writer(store, &config, &waker, on_disk)?,
             reloads: Reloads::start(Order::carry_out, waking(&waker))?,
             config_report: config_report(&source, &config),

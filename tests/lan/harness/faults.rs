@@ -135,6 +135,18 @@ impl Host {
         self.run_command("nft", &[&rules]);
     }
 
+    /// Has the host's own firewall drop whatever arrives that these rules do not accept.
+    pub(crate) fn accept_only(&self, rules: &str) {
+        let ruleset = format!(
+            "flush ruleset\n\
+            table inet filter {{\nchain input {{\n\
+            type filter hook input priority filter; policy drop;\n{rules}\n}}\n}}\n"
+        );
+        let file = self.path("firewall.nft");
+        fs::write(&file, ruleset).unwrap();
+        self.run_command("nft", &["--file", &file]);
+    }
+
     /// Lowers the TTL of what it sends, as a router does.
     pub(crate) fn lower_ttl(&self) {
         let rules = "add table inet lan; \

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use lanelect::types::{Incarnation, Priority, Role, Sequence, Term};
+use lanelect::types::{Incarnation, Priority, Role, Sequence, Term, TieBreak};
 use lanelect::wire::auth::Keyring;
 use lanelect::wire::echo::Echoes;
 use lanelect::wire::frame::Codec;
@@ -33,6 +33,7 @@ pub(crate) fn declaration(sender: &str) -> Message {
         standing: Standing {
             role: Role::Leader,
             priority: Priority(0),
+            tie_break: TieBreak::default(),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
             voters: None,
         },

@@ -189,8 +189,8 @@ pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
 ///
 /// Each daemon's hooks are an optional `started`, then `elected`, any number of `reaffirmed`,
 /// `demoted`, `elected` and so on, never two at a time. A daemon that ends in order ends demoted.
-/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last. What was
-/// to let go and failed may run again.
+/// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last, but for a
+/// refresh. What was to let go and failed may run again.
 pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
     let mut story = Story::default();
     let mut wrong = String::new();
@@ -270,8 +270,10 @@ impl Story {
         let again = self.failed.take().is_some_and(|event| event == run.event);
         let before = (self.fresh, self.leading, self.running);
         let leaderships = run.event == "elected" || run.event == "reaffirmed";
-        let same_leadership =
-            leaderships && self.leadership.is_some_and(|leadership| run.term <= leadership);
+        let refreshes = run.reason == "refresh";
+        let same_leadership = leaderships
+            && !refreshes
+            && self.leadership.is_some_and(|leadership| run.term <= leadership);
         let shrunk = run.term < self.term;
         if leaderships {
             self.leadership = Some(run.term);

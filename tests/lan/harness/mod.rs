@@ -14,6 +14,7 @@ pub(crate) mod lan;
 pub(crate) mod later;
 pub(crate) mod patience;
 pub(crate) mod peer;
+pub(crate) mod program;
 pub(crate) mod service;
 pub(crate) mod stuck;
 pub(crate) mod switch;

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::Host;
 use super::host::ip;
+use super::patience::wait_for;
 
 /// How much more memory a daemon may keep in the end than after its beginning, in kilobytes: the
 /// allocator's slack, not what leaks with every datagram or election.
@@ -18,7 +19,7 @@ pub(super) const GIVE_BACK: (&str, &str) =
 /// How many more descriptors: those of clients that ask just then.
 const DESCRIPTORS_MORE: usize = 8;
 
-/// What a host's daemon keeps now. It must be the only process there.
+/// What a host's daemon keeps, once it is the only process there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     pub(crate) resident_kb: u64,
@@ -27,11 +28,13 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) fn of(host: &Host) -> Usage {
-        // Numbers of the machine's, as is `/proc`.
-        let pids = ip(&format!("netns pids {}", host.name));
-        let [pid] = pids.split_whitespace().collect::<Vec<_>>()[..] else {
-            panic!("{} runs more than its daemon: {pids:?}", host.name)
-        };
+        // A hook, or a query that was just answered, may still be there.
+        let pid = wait_for(&format!("{} runs nothing but its daemon", host.name), || {
+            // Numbers of the machine's, as is `/proc`.
+            let pids = ip(&format!("netns pids {}", host.name));
+            let mut pids = pids.split_whitespace();
+            pids.next().filter(|_| pids.next().is_none()).map(str::to_owned)
+        });
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         let resident_kb = resident.split_whitespace().next().unwrap().parse().unwrap();

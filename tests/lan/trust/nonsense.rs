@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence, Term};
+use lanelect::types::{DatagramId, Incarnation, NodeId, Priority, Role, Sequence, Term, TieBreak};
 use lanelect::wire::echo::Echoes;
 use lanelect::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
@@ -59,6 +59,7 @@ impl Nonsense {
             standing: Standing {
                 role: *self.0.choice(&role).unwrap(),
                 priority: Priority(self.0.u8(..)),
+                tie_break: TieBreak(self.0.u32(..)),
                 flags,
                 voters,
             },

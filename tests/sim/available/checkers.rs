@@ -24,7 +24,7 @@ use std::time::Duration;
 use lanelect::core::election::Election;
 use lanelect::core::hook::{HookEvent, HookRun, Reason};
 use lanelect::core::output::{Event, Transition};
-use lanelect::core::params::StaticRole;
+use lanelect::core::params::{Params, StaticRole};
 use lanelect::core::persist::PersistentState;
 use lanelect::core::rank::Rank;
 use lanelect::time::Time;
@@ -379,7 +379,8 @@ impl Watch for Checkers {
         Ok(())
     }
 
-    /// Hooks run one at a time, alternate, and see terms that only grow.
+    /// Hooks run one at a time, alternate, and see terms that only grow. A refresh has the term of
+    /// its leadership.
     fn note_hook_start(
         &mut self,
         host: usize,
@@ -400,7 +401,8 @@ impl Watch for Checkers {
         refuse(!fits, || format!("{id} runs {} after {:?}", run.event, record.last_hook))?;
         refuse(run.term < record.hook_term, || format!("{id} runs a hook under a shrunken term"))?;
         if matches!(run.event, Elected | Reaffirmed) {
-            let again = record.term.is_some_and(|term| run.term <= term);
+            let refreshes = (run.event, run.reason) == (Reaffirmed, Reason::Refresh);
+            let again = record.term.is_some_and(|term| run.term <= term) && !refreshes;
             refuse(again, || format!("{id} leaderships again under term {}", run.term))?;
             record.term = Some(run.term);
         } else if run.reason == Reason::BetterLeader {
@@ -626,8 +628,8 @@ pub fn rank(election: &Election) -> Rank {
     let fixed = election.params().static_role == Some(StaticRole::Leader);
     let flags =
         Flags::default().with(Flags::ELIGIBLE, election.is_eligible()).with(Flags::FIXED, fixed);
-    let priority = election.params().priority;
-    let standing = Standing { role: election.role(), priority, flags, voters: None };
+    let Params { priority, tie_break, .. } = *election.params();
+    let standing = Standing { role: election.role(), priority, tie_break, flags, voters: None };
     Rank::new(election.node_id(), &standing)
 }
 

@@ -16,7 +16,7 @@ use lanelect::core::Election;
 use lanelect::core::params::Params;
 
 use crate::available::checkers::Checkers;
-use crate::available::swarm::{Tally, choose_priority, settling_time};
+use crate::available::swarm::{Tally, choose_priority, choose_tie_break, settling_time};
 use crate::watch::{Violation, Watch};
 use crate::world::{HookHabit, World, node_id};
 
@@ -37,8 +37,10 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
         .map(|_| {
             let priority = choose_priority(&mut rng);
             let candidate = rng.u8(0..5) > 0;
+            let tie_break = choose_tie_break(&mut rng);
             let failure_holdoff = Duration::ZERO;
-            (Params { priority, candidate, failure_holdoff, ..Params::new(heartbeat) }, hooks)
+            let params = Params::new(heartbeat);
+            (Params { priority, tie_break, candidate, failure_holdoff, ..params }, hooks)
         })
         .collect();
     let mut model = Model::new(settings.iter().map(|(params, _)| params));
@@ -117,6 +119,7 @@ struct ModelHost {
     candidate: bool,
     /// Higher is better; the index breaks ties, as ids do.
     priority: u8,
+    tie_break: u32,
     runs: bool,
     held: bool,
     leads: bool,
@@ -130,6 +133,7 @@ impl Model {
         let host = |params: &Params| ModelHost {
             candidate: params.candidate,
             priority: params.priority.0,
+            tie_break: params.tie_break.0,
             runs: false,
             held: false,
             leads: false,
@@ -229,9 +233,10 @@ impl Model {
     }
 
     fn best(&self, hosts: impl Iterator<Item = usize>) -> Option<usize> {
-        hosts
-            .filter(|host| self.hosts[*host].candidate)
-            .min_by_key(|host| (u8::MAX - self.hosts[*host].priority, *host))
+        hosts.filter(|host| self.hosts[*host].candidate).min_by_key(|host| {
+            let ModelHost { priority, tie_break, .. } = self.hosts[*host];
+            (u8::MAX - priority, tie_break, *host)
+        })
     }
 
     fn leaders(&self) -> Vec<usize> {

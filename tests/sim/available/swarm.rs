@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::Election;
 use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
-use lanelect::types::{Priority, Role, Term};
+use lanelect::types::{Priority, Role, Term, TieBreak};
 
 use crate::available::checkers::Checkers;
 use crate::watch::{Violation, Watch};
@@ -271,6 +271,7 @@ impl Scenario {
     fn reload(&mut self, host: usize) -> Result<(), Violation> {
         let mut params = self.world.hosts[host].params.clone();
         params.priority = choose_priority(&mut self.rng);
+        params.tie_break = choose_tie_break(&mut self.rng);
         self.world.hosts[host].params = params.clone();
         self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))
     }
@@ -324,6 +325,7 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
         .map(|key_mode| {
             let mut params = Params { key_mode, ..shared.clone() };
             params.priority = choose_priority(rng);
+            params.tie_break = choose_tie_break(rng);
             params.check = choose_check(rng);
             // A failure makes the host stay out, which a gentle world does without.
             let is_checked = !gentle && params.check.is_none();
@@ -359,6 +361,7 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
     params.preempt_delay = heartbeat * rng.u32(0..3);
     params.min_candidates = if rng.u8(0..4) == 0 { rng.u16(1..=hosts as u16) } else { 1 };
     params.failure_holdoff = heartbeat * rng.u32(1..20);
+    params.refresh_interval = choose_refresh(rng, heartbeat);
     if rng.u8(0..4) == 0 {
         params.on_elected_failure = OnElectedFailure::Ignore;
     }
@@ -368,6 +371,16 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
 /// A check, on most hosts.
 pub fn choose_check(rng: &mut Rng) -> Option<Thresholds> {
     (rng.u8(0..4) > 0).then(|| Thresholds { fall: rng.u32(1..4), rise: rng.u32(1..4) })
+}
+
+/// A refresh, with some hosts' hooks.
+pub fn choose_refresh(rng: &mut Rng, heartbeat: Duration) -> Option<Duration> {
+    (rng.u8(0..4) == 0).then(|| heartbeat * rng.u32(1..=20))
+}
+
+/// Mostly by id. The others may spread, and may have the same hash.
+pub fn choose_tie_break(rng: &mut Rng) -> TieBreak {
+    TieBreak([0, 0, 0, 1, 2, u32::MAX][rng.usize(0..6)])
 }
 
 pub fn choose_priority(rng: &mut Rng) -> Priority {

@@ -7,7 +7,7 @@ use lanelect::core::params::{OnElectedFailure, Params, QuorumParams};
 use lanelect::core::quorum::Voters;
 use lanelect::types::NodeId;
 
-use crate::available::swarm::{choose_check, choose_priority};
+use crate::available::swarm::{choose_check, choose_priority, choose_refresh, choose_tie_break};
 use crate::world::keys::choose_modes;
 use crate::world::{Guard, HookHabit, node_id};
 
@@ -175,6 +175,7 @@ fn choose_params(
     shared.preempt = rng.u8(0..4) == 0;
     shared.preempt_delay = intervals.heartbeat * rng.u32(0..3);
     shared.failure_holdoff = intervals.heartbeat * rng.u32(1..20);
+    shared.refresh_interval = choose_refresh(rng, intervals.heartbeat);
     if rng.u8(0..4) == 0 {
         shared.on_elected_failure = OnElectedFailure::Ignore;
     }
@@ -185,6 +186,7 @@ fn choose_params(
         .map(|host| Params {
             key_mode: modes[host],
             priority: choose_priority(rng),
+            tie_break: choose_tie_break(rng),
             check: choose_check(rng),
             // Some voters are witnesses, and some nodes that have no vote would like to lead.
             candidate: host == leads || rng.u8(0..5) > 0,

@@ -232,7 +232,12 @@ impl<W: Watch> World<W> {
         self.network.set_unplugged(index, !up);
         self.watch.disturb(self.now);
         let what = if up { "is plugged in" } else { "is unplugged" };
-        self.command(index, what, |election, now| election.handle_links(now, up))
+        self.command(index, what, |election, now| {
+            if !up {
+                election.handle_address_lost(now);
+            }
+            election.handle_links(now, up);
+        })
     }
 
     /// The host's checks fail, or pass, as often as it takes. While it is held nothing is

@@ -20,6 +20,7 @@ mod voting;
 use std::time::Duration;
 
 use super::Election;
+use crate::core::member::Shared;
 use crate::core::output::Event;
 use crate::core::quorum::{Census, Lease, Poll, Question, Voter};
 use crate::core::rank::Rank;
@@ -186,7 +187,7 @@ impl Election {
     pub(super) fn agrees_on_voters(&mut self, message: &Message) -> bool {
         let own = self.params.quorum.as_ref().map(|params| params.voters.digest());
         let agrees = message.standing.voters == own;
-        if self.members.note_disagreement(&message.sender, !agrees) && !agrees {
+        if self.members.note_difference(&message.sender, Shared::Voters, !agrees) && !agrees {
             self.notify(Event::VotersDisagree {
                 node_id: message.sender,
                 in_quorum_mode: message.standing.voters.is_some(),

@@ -211,3 +211,40 @@ fn the_best_survivor_replaces_a_leader_that_crashed() {
     assert_eq!(lan.at("c").leader(), Some(id("b")));
     assert!(lan.at("c").term() > Term(1));
 }
+
+fn spreading(tie_break: u32) -> Params {
+    Params { tie_break: TieBreak(tie_break), ..patient() }
+}
+
+#[test]
+fn lowest_tie_break_leads_among_equal_priorities() {
+    let mut lan = Lan::new();
+    lan.start("a", spreading(3));
+    lan.start("b", spreading(2));
+    lan.start("c", Params { priority: Priority(99), ..spreading(1) });
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+/// Though each would find itself the best by its own rule alone.
+#[test]
+fn nodes_with_different_rules_elect_one_leader_and_report_each_other_once() {
+    let mut lan = Lan::new();
+    lan.start("a", spreading(7));
+    lan.start("b", patient());
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+    for (name, other, theirs) in
+        [("a", "b", TieBreakRule::LowestId), ("b", "a", TieBreakRule::Spread)]
+    {
+        let reported = Event::TieBreakDiffers { node_id: id(other), theirs };
+        let done = lan.take(name);
+        assert_eq!(done.events().filter(|event| *event == reported).count(), 1, "{name}");
+    }
+    lan.on("b", |election, now| election.reconfigure(now, spreading(8)));
+    lan.pass(secs(20));
+    lan.on("b", |election, now| election.reconfigure(now, patient()));
+    lan.pass(secs(20));
+    let again = Event::TieBreakDiffers { node_id: id("b"), theirs: TieBreakRule::LowestId };
+    assert!(lan.take("a").has_event(again), "after they agreed for a while");
+}

@@ -20,6 +20,7 @@ mod probing;
 mod quorum;
 mod quorum_model_regressions;
 mod quorum_regressions;
+mod refresh;
 mod regressions;
 mod replay_protection;
 mod replays;
@@ -36,7 +37,7 @@ use crate::core::output::{Event, Output, StopCause};
 use crate::core::params::Params;
 use crate::core::persist::PersistentState;
 use crate::time::Time;
-use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term};
+use crate::types::{Incarnation, NodeId, Priority, Role, Sequence, Term, TieBreak, TieBreakRule};
 use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 
@@ -412,6 +413,7 @@ struct Peer {
     term: Term,
     role: Role,
     priority: Priority,
+    tie_break: TieBreak,
     flags: Flags,
     voters: Option<VotersDigest>,
 }
@@ -426,6 +428,7 @@ impl Peer {
             term: Term(0),
             role: Role::Follower,
             priority: Priority::default(),
+            tie_break: TieBreak::default(),
             flags: Flags::CANDIDATE.with(Flags::ELIGIBLE, true),
             voters: None,
         }
@@ -446,6 +449,7 @@ impl Peer {
             standing: Standing {
                 role: self.role,
                 priority: self.priority,
+                tie_break: self.tie_break,
                 flags: self.flags,
                 voters: self.voters,
             },

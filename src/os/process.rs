@@ -8,18 +8,18 @@ use nix::unistd::Pid;
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(crate) struct Stat {
     /// Whether no part of it runs any more, although it was not reaped.
-    pub(super) is_dead: bool,
+    pub(crate) is_dead: bool,
     /// Its process group.
-    pub(super) group: Pid,
+    pub(crate) group: Pid,
     /// When it was started, in clock ticks since the machine booted.
-    pub(super) started: u64,
+    pub(crate) started: u64,
 }
 
 impl Stat {
     /// Of the process `pid`; none if there is none.
-    pub(super) fn of(pid: Pid) -> io::Result<Option<Self>> {
+    pub(crate) fn of(pid: Pid) -> io::Result<Option<Self>> {
         match fs::read_to_string(format!("/proc/{pid}/stat")) {
             Ok(text) => Ok(Stat::parse(&text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -44,15 +44,24 @@ impl Stat {
 }
 
 /// Whether anything of `group` still runs. If that is unknown, it counts as running.
-pub(super) fn is_group_alive(group: Pid) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else { return true };
-    let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let members: Vec<Stat> = numbers
-        .filter_map(|pid| Stat::of(Pid::from_raw(pid)).ok()?)
-        .filter(|process| process.group == group)
-        .collect();
+pub(crate) fn is_group_alive(group: Pid) -> bool {
+    let Some(members) = members(group) else { return true };
     // Another user's processes may be hidden.
-    members.is_empty() || members.iter().any(|process| !process.is_dead)
+    members.is_empty() || members.iter().any(|(_, process)| !process.is_dead)
+}
+
+/// Whether anything of `group` still runs but the process `one`. If that is unknown, it does.
+pub(crate) fn has_others(group: Pid, one: Pid) -> bool {
+    let lives = |(pid, process): &(Pid, Stat)| *pid != one && !process.is_dead;
+    members(group).is_none_or(|members| members.iter().any(lives))
+}
+
+/// The processes of `group`; none if they cannot be listed.
+fn members(group: Pid) -> Option<Vec<(Pid, Stat)>> {
+    let processes = fs::read_dir("/proc").ok()?;
+    let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let processes = numbers.map(Pid::from_raw).filter_map(|pid| Some((pid, Stat::of(pid).ok()??)));
+    Some(processes.filter(|(_, process)| process.group == group).collect())
 }
 
 #[cfg(test)]

@@ -1,0 +1,202 @@
+//! A command with its process group, from its start to the end of the last of its processes.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::guard::Guard;
+use super::{ExecError, say};
+use crate::control_api::Grant;
+use crate::os::process;
+use crate::time::Time;
+
+/// Time between two looks at a group that has to end: only its first processes are children of this
+/// one.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// From SIGKILL until it is reported that something does not end.
+const KILL_WAIT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct Job {
+    command: Child,
+    /// How the command ended; none while it runs.
+    status: Option<ExitStatus>,
+    guard: Guard,
+    grant: Grant,
+    stage: Stage,
+    was_stopped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The command may run.
+    Running,
+    /// Its group got SIGTERM.
+    Terminated { kill_at: Time },
+    /// Its group got SIGKILL.
+    Killed { report_at: Option<Time> },
+    /// Nothing of it is left.
+    Gone,
+}
+
+impl Job {
+    /// Starts the command by `grant`. Its guard holds `link`.
+    pub(super) fn start(
+        command: &[OsString],
+        grant: Grant,
+        link: OwnedFd,
+    ) -> Result<Self, ExecError> {
+        let mut guard = Guard::start(link).map_err(ExecError::Guard)?;
+        guard.set(dead_by(&grant));
+        let (program, arguments) =
+            command.split_first().map_or((None, command), |(first, rest)| (Some(first), rest));
+        let program = program.cloned().unwrap_or_default();
+        let spawned = Command::new(&program)
+            .args(arguments)
+            .env("LANELECT_NODE_ID", grant.node_id.as_str())
+            .env("LANELECT_GROUP", grant.group.as_str())
+            .env("LANELECT_TERM", grant.term.to_string())
+            .process_group(guard.group().as_raw())
+            .spawn();
+        match spawned {
+            Ok(command) => Ok(Job {
+                command,
+                status: None,
+                guard,
+                grant,
+                stage: Stage::Running,
+                was_stopped: false,
+            }),
+            Err(source) => {
+                // Alone in its group. It ends with this process at the latest.
+                let _ = killpg(guard.group(), Signal::SIGKILL);
+                let program = program.to_string_lossy().into_owned();
+                Err(ExecError::Program { program, source })
+            }
+        }
+    }
+
+    /// The process that lives as long as anything of the command may.
+    pub(super) fn guard(&self) -> Pid {
+        self.guard.group()
+    }
+
+    /// The command may run for longer, unless it has to end already.
+    pub(super) fn renew(&mut self, grant: Grant) {
+        if self.stage == Stage::Running {
+            self.grant = grant;
+            self.guard.set(dead_by(&grant));
+        }
+    }
+
+    /// Ends the command: SIGTERM, and SIGKILL later. SIGCONT lets a stopped process end too.
+    pub(super) fn stop(&mut self, now: Time) {
+        if self.stage == Stage::Running {
+            let begins = now.min(Time::from_nanos(self.grant.until_ns));
+            let kill_at = begins + Duration::from_millis(self.grant.stop_within_ms);
+            self.stage = Stage::Terminated { kill_at };
+            self.was_stopped = true;
+            self.signal(Signal::SIGTERM);
+            self.signal(Signal::SIGCONT);
+        }
+        self.advance(now);
+    }
+
+    /// Kills the command.
+    pub(super) fn kill(&mut self, now: Time) {
+        if matches!(self.stage, Stage::Running | Stage::Terminated { .. }) {
+            self.stage = Stage::Killed { report_at: Some(now + KILL_WAIT) };
+            self.signal(Signal::SIGKILL);
+        }
+    }
+
+    /// Whether the command has to end, or has ended.
+    pub(super) fn is_ending(&self) -> bool {
+        self.stage != Stage::Running
+    }
+
+    /// Whether it had to end before the command did by itself.
+    pub(super) fn was_stopped(&self) -> bool {
+        self.was_stopped
+    }
+
+    /// Whether the grant is over.
+    pub(super) fn is_overdue(&self, now: Time) -> bool {
+        self.stage == Stage::Running && Time::from_nanos(self.grant.until_ns) <= now
+    }
+
+    /// A child has ended, or time has passed.
+    pub(super) fn advance(&mut self, now: Time) {
+        // An error means that it was waited for.
+        self.status = self.status.or(self.command.try_wait().ok().flatten());
+        let guard_ended = self.guard.try_wait().map_or(true, |status| status.is_some());
+        match self.stage {
+            Stage::Running if guard_ended => {
+                say("the guard of the command was killed: killing the command");
+                self.kill(now);
+            }
+            // What the command leaves behind is not supervised any more.
+            Stage::Running if self.status.is_some() => self.kill(now),
+            Stage::Terminated { kill_at } if kill_at <= now => {
+                say("the command did not end on SIGTERM: sending SIGKILL");
+                self.kill(now);
+            }
+            Stage::Terminated { .. } if self.status.is_some() && !self.has_others() => {
+                self.kill(now);
+            }
+            Stage::Killed { report_at } => {
+                if self.status.is_some() && guard_ended && !self.is_group_alive() {
+                    self.stage = Stage::Gone;
+                } else if report_at.is_some_and(|at| at <= now) {
+                    self.stage = Stage::Killed { report_at: None };
+                    say("the command does not end on SIGKILL; waiting for it");
+                }
+            }
+            Stage::Running | Stage::Terminated { .. } | Stage::Gone => {}
+        }
+    }
+
+    /// How the command ended, once nothing of it is left.
+    pub(super) fn end(&self) -> Option<ExitStatus> {
+        self.status.filter(|_| self.stage == Stage::Gone)
+    }
+
+    /// When to call [`advance`](Self::advance).
+    pub(super) fn poll_timeout(&self, now: Time) -> Time {
+        let look = now + LOOK_INTERVAL;
+        match self.stage {
+            Stage::Running => Time::from_nanos(self.grant.until_ns),
+            Stage::Terminated { kill_at } => kill_at.min(look),
+            Stage::Killed { .. } | Stage::Gone => look,
+        }
+    }
+
+    /// Whether anything of the group is left but its guard.
+    fn has_others(&self) -> bool {
+        process::has_others(self.guard.group(), self.guard.group())
+    }
+
+    fn is_group_alive(&self) -> bool {
+        killpg(self.guard.group(), None) != Err(Errno::ESRCH)
+            && process::is_group_alive(self.guard.group())
+    }
+
+    fn signal(&self, signal: Signal) {
+        match killpg(self.guard.group(), signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => say(&format!("cannot send {signal} to the command: {error}")),
+        }
+    }
+}
+
+/// When nothing of the command may be left, if no other grant arrives.
+fn dead_by(grant: &Grant) -> Time {
+    Time::from_nanos(grant.until_ns) + Duration::from_millis(grant.stop_within_ms)
+}

@@ -1,0 +1,277 @@
+//! `lanelect exec`: one command of the whole group at a time, whatever is killed, stopped or cut
+//! off.
+//!
+//! Every command holds a lock on one file, and so do all processes that it starts. A command that
+//! does not get the lock notes that it began beside another one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::harness::{Host, Lan, quorum_scenario, scenario, wait_for, wait_until};
+use crate::quorum::elect_with;
+
+/// A command has half of it to end.
+const GRACE: &str = "4s";
+
+/// A command with a child, neither of which ends on SIGTERM.
+const STUBBORN: &str = r#"exec 9> "$DIR/../alive"
+flock --nonblock 9 || echo "$LANELECT_NODE_ID $LANELECT_TERM" >> "$DIR/../overlaps"
+trap '' TERM
+echo "$LANELECT_NODE_ID $LANELECT_TERM" >> "$DIR/../begun"
+sh -c 'while :; do sleep 0.1; done'
+"#;
+
+/// `lanelect exec` for a host's daemon.
+struct Exec(Child);
+
+impl Exec {
+    fn start(host: &Host, options: &[&str], script: &str) -> Exec {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
+        command.args(["exec", "--socket", &host.path("control.sock")]).args(options);
+        command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Exec(command.spawn().unwrap())
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.0.id().try_into().unwrap()), signal).unwrap();
+    }
+
+    fn status(mut self) -> Option<i32> {
+        let status = self.0.wait().unwrap();
+        status.code().or(status.signal().map(|signal| -signal))
+    }
+}
+
+/// The hosts whose commands have begun, oldest first.
+fn begun(host: &Host) -> Vec<String> {
+    let text = fs::read_to_string(host.path("../begun")).unwrap_or_default();
+    text.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+fn assert_no_overlap(host: &Host) {
+    let overlaps = fs::read_to_string(host.path("../overlaps"));
+    assert!(overlaps.is_err(), "commands began beside another one: {overlaps:?}");
+}
+
+/// Waits until the command of another host than `old` has begun, after `count` had, and returns
+/// that host.
+fn successor<'a>(hosts: &[&'a Host], old: &Host, count: usize) -> &'a Host {
+    let name = wait_for("another host runs the command", || {
+        begun(old).into_iter().skip(count).find(|name| *name != old.name)
+    });
+    hosts.iter().copied().find(|host| host.name == name).unwrap()
+}
+
+/// Runs a command on each of three voters, and what `fault` does to the leader and its command;
+/// the command of another host must follow, and never run beside another one.
+fn one_at_a_time(
+    lan: &Lan,
+    hosts: [&Host; 3],
+    fault: impl Fn(&Host, &Exec),
+    repair: impl Fn(&Host, &Exec),
+) {
+    let voters: Vec<_> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let lines = format!("mode = \"quorum\"\nvoters = {voters:?}\ndemote_grace = \"{GRACE}\"\n");
+    let (leader, _) = elect_with(lan, &hosts, &lines);
+    let execs = hosts.map(|host| Exec::start(host, &["--restart"], STUBBORN));
+    let exec = &execs[leader.number - 1];
+    wait_until("the leader's command runs", || begun(leader) == [leader.name.clone()]);
+    fault(leader, exec);
+    let next = successor(&hosts, leader, 1);
+    assert_no_overlap(leader);
+    repair(leader, exec);
+    lan.wait_for_leader(next);
+    assert_no_overlap(leader);
+    for exec in execs {
+        exec.signal(Signal::SIGKILL);
+        assert_eq!(exec.status(), Some(-9));
+    }
+    wait_until("the last command is killed with its supervisor", || {
+        let lock = leader.path("../alive");
+        Command::new("flock").args(["--nonblock", &lock, "true"]).status().unwrap().success()
+    });
+}
+
+fn nothing(_: &Host, _: &Exec) {}
+
+#[test]
+fn command_ends_before_the_successors_begins() {
+    quorum_scenario(|lan, hosts| {
+        let hand_over = |leader: &Host, _: &Exec| assert_eq!(leader.command(&["yield"]), Some(0));
+        one_at_a_time(lan, hosts, hand_over, nothing);
+    });
+}
+
+#[test]
+fn command_of_a_leader_that_is_cut_off_ends_with_its_lease() {
+    quorum_scenario(|lan, hosts| {
+        one_at_a_time(lan, hosts, |leader, _| lan.cut(leader), |_, _| lan.heal());
+    });
+}
+
+#[test]
+fn post_stop_waits_for_the_command_of_a_daemon_that_was_killed() {
+    quorum_scenario(|lan, hosts| {
+        let kill = |leader: &Host, _: &Exec| leader.crash_under_service_manager();
+        one_at_a_time(lan, hosts, kill, |leader, _| leader.restart());
+    });
+}
+
+/// The hook has no service manager that cleans up, and so it is late.
+#[test]
+fn command_of_a_daemon_that_was_killed_without_post_stop_ends_in_time() {
+    scenario(|lan, hosts| {
+        let repair = |leader: &Host, _: &Exec| {
+            leader.clean_up();
+            leader.restart();
+        };
+        one_at_a_time(lan, hosts, |leader, _| leader.crash(), repair);
+    });
+}
+
+/// The hook has no service manager that cleans up, and so it is late.
+#[test]
+fn command_of_a_daemon_that_is_stopped_ends_with_its_lease() {
+    scenario(|lan, hosts| {
+        one_at_a_time(lan, hosts, |leader, _| leader.pause(), |leader, _| leader.resume());
+    });
+}
+
+#[test]
+fn guard_kills_the_command_of_a_supervisor_that_is_stopped() {
+    quorum_scenario(|lan, hosts| {
+        let stop = |leader: &Host, exec: &Exec| {
+            exec.signal(Signal::SIGSTOP);
+            assert_eq!(leader.command(&["yield"]), Some(0));
+        };
+        one_at_a_time(lan, hosts, stop, |_, exec| exec.signal(Signal::SIGCONT));
+    });
+}
+
+/// The hook has no service manager that cleans up, and so it is late.
+#[test]
+fn daemon_and_supervisor_that_are_stopped_leave_no_command_behind() {
+    scenario(|lan, hosts| {
+        let stop = |leader: &Host, exec: &Exec| {
+            exec.signal(Signal::SIGSTOP);
+            leader.pause();
+        };
+        let resume = |leader: &Host, exec: &Exec| {
+            leader.resume();
+            exec.signal(Signal::SIGCONT);
+        };
+        one_at_a_time(lan, hosts, stop, resume);
+    });
+}
+
+#[test]
+fn unit_that_starts_before_the_daemon_waits_for_it() {
+    scenario(|lan, [h1]| {
+        let begins = r#"echo begun > "$DIR/begun""#;
+        let (waits, fails) =
+            (Exec::start(h1, &["--restart"], begins), Exec::start(h1, &[], begins));
+        assert_eq!(fails.status(), Some(3), "nothing to wait for");
+        h1.start("");
+        lan.wait_for_leader(h1);
+        assert_eq!(waits.status(), Some(0));
+        assert!(fs::exists(h1.path("begun")).unwrap());
+    });
+}
+
+#[test]
+fn exit_status_is_that_of_the_command() {
+    scenario(|lan, [leader, other]| {
+        lan.start_led_by_first(&[leader, other], "");
+        let run = |options: &[&str], script| Exec::start(leader, options, script).status();
+        assert_eq!(run(&[], "exit 7"), Some(7));
+        assert_eq!(run(&["--restart"], "exit 0"), Some(0), "it ended by itself");
+        assert_eq!(run(&[], "kill -KILL $$"), Some(128 + 9));
+        assert_eq!(
+            run(&[], "[ \"$LANELECT_NODE_ID\" = h1 ] && [ \"$LANELECT_TERM\" -ge 1 ]"),
+            Some(0)
+        );
+        let plain = |program: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
+            command.args(["exec", "--socket", &leader.path("control.sock"), "--", program]);
+            command.stderr(Stdio::null()).status().unwrap().code()
+        };
+        assert_eq!(plain("no-such-program"), Some(127));
+        let file = leader.path("not-executable");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(plain(&file), Some(126));
+        // What it leaves behind is killed.
+        let left = "sh -c 'exec 9> $DIR/left; flock 9; echo begun > $DIR/left-begun; sleep 300' &
+            while ! [ -e $DIR/left-begun ]; do sleep 0.01; done";
+        assert_eq!(run(&[], left), Some(0));
+        let lock = leader.path("left");
+        let free = Command::new("flock").args(["--nonblock", &lock, "true"]).status().unwrap();
+        assert!(free.success(), "a process that the command started is left");
+
+        // SIGTERM goes to the command, whose status counts.
+        let polite = "trap 'exit 5' TERM; echo > $DIR/polite; while :; do sleep 0.05; done";
+        let exec = Exec::start(leader, &["--restart"], polite);
+        wait_until("the command runs", || fs::exists(leader.path("polite")).unwrap());
+        exec.signal(Signal::SIGTERM);
+        assert_eq!(exec.status(), Some(5));
+        // And ends one that waits.
+        let waits = Exec::start(other, &[], "true");
+        wait_until("it waits", || other.log().contains("received `exec`"));
+        waits.signal(Signal::SIGTERM);
+        assert_eq!(waits.status(), Some(128 + 15));
+
+        // Without --restart a lost leadership is the end, and the command's status counts.
+        let once = Exec::start(leader, &[], polite);
+        let begins = Exec::start(other, &[], "echo > $DIR/begins; exit 3");
+        fs::remove_file(leader.path("polite")).unwrap();
+        wait_until("the command runs", || fs::exists(leader.path("polite")).unwrap());
+        assert!(!fs::exists(other.path("begins")).unwrap(), "a follower runs nothing");
+        assert_eq!(leader.command(&["yield"]), Some(0));
+        assert_eq!(once.status(), Some(5));
+        assert_eq!(begins.status(), Some(3));
+        other.stop();
+        assert_eq!(Exec::start(other, &[], "true").status(), Some(3), "no daemon");
+    });
+}
+
+#[test]
+fn command_waits_for_the_hook_and_the_hook_for_the_command() {
+    scenario(|lan, [h1, h2]| {
+        let note = |host: &Host| {
+            let hook = format!(
+                "say() {{ echo $LANELECT_EVENT $1 $LANELECT_REASON >> {}; }}; say begins; \
+                 [ $LANELECT_EVENT != elected ] || sleep 1; {} && say ends",
+                host.path("story"),
+                host.journal_hook()
+            );
+            format!("hook = {}\nrefresh_interval = \"1s\"\n", serde_json::Value::from(hook))
+        };
+        let script = "trap 'sleep 0.3; echo command ends >> $DIR/story; exit 0' TERM
+            echo command begins >> $DIR/story; while :; do sleep 0.05; done";
+        let story = |host: &Host| fs::read_to_string(host.path("story")).unwrap_or_default();
+        let lines = format!("priority = 2\n{}", note(h1));
+        h1.start(&lines);
+        wait_until("its hook runs", || story(h1).contains("elected begins"));
+        let exec = Exec::start(h1, &[], script);
+        h2.start(&note(h2));
+        lan.wait_for_leader(h1);
+        wait_until("the hook is refreshed beside it", || {
+            let story = story(h1);
+            story.split_once("command begins").is_some_and(|(_, after)| after.contains("refresh"))
+        });
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        assert_eq!(exec.status(), Some(0));
+        wait_until("it has demoted", || story(h1).contains("demoted begins"));
+        let all = story(h1);
+        let lines: Vec<_> = all.lines().collect();
+        let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
+        assert!(at("elected ends") < at("command begins"), "{all}");
+        assert!(at("command ends") < at("demoted begins"), "{all}");
+    });
+}
