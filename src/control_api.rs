@@ -274,11 +274,14 @@ pub struct StatusReport {
     pub uptime_ms: u64,
     /// Every member, this node included, ordered by id.
     pub members: Vec<MemberReport>,
-    /// The multicast address and port of the group.
+    /// The multicast address and port of the group; null without multicast.
     #[serde(default)]
     pub multicast: Option<SocketAddr>,
     /// The interfaces to the group, also those that are down.
     pub interfaces: Vec<InterfaceReport>,
+    /// The peers that are sent to by unicast, in the order of the configuration.
+    #[serde(default)]
+    pub peers: Vec<PeerReport>,
     /// The hook's last run.
     pub hook: HookReport,
     /// The last run of the fence command; null if it has not run.
@@ -398,6 +401,23 @@ pub struct InterfaceReport {
     /// Whether the group can be reached by it.
     pub up: bool,
     /// Why it cannot, as text; null if it can.
+    pub problem: Option<String>,
+}
+
+/// One peer in a [`StatusReport`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerReport {
+    /// The peer as the configuration lists it.
+    pub peer: String,
+    /// Its addresses. Datagrams from them count.
+    pub addresses: Vec<IpAddr>,
+    /// Whether it is this host, which does not send to itself.
+    pub is_self: bool,
+    /// This host's address that datagrams to it leave with.
+    pub source: Option<IpAddr>,
+    /// Whether the kernel accepts datagrams to it. That they arrive is not known.
+    pub up: bool,
+    /// Why not, as text; null if it does.
     pub problem: Option<String>,
 }
 

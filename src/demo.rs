@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(config.interfaces, ["lo"]);
         assert_eq!(config.group.as_str(), "demo-1");
         assert_eq!(config.node_id.as_str(), "alpha");
-        assert_eq!(config.multicast, multicast);
+        assert_eq!(config.multicast_group(), Some(multicast));
         assert_eq!(config.election.heartbeat_interval, HEARTBEAT_INTERVAL);
         assert_eq!(config.election.leader_alive_threshold, ALIVE_THRESHOLD);
         assert_eq!(config.election.leader_election_duration, ELECTION_DURATION);

@@ -7,6 +7,8 @@
 #![expect(clippy::disallowed_methods, reason = "a test gives up after a real time")]
 
 mod common;
+#[path = "transport/peers.rs"]
+mod peers;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -145,6 +147,7 @@ struct Arrival {
     text: String,
     source: IpAddr,
     interface: u32,
+    is_routed: bool,
 }
 
 /// A transport with the least event loop around it.
@@ -206,6 +209,7 @@ impl<'a> Host<'a> {
                 text: String::from_utf8(datagram.to_vec()).unwrap(),
                 source: received.source,
                 interface: received.interface.get(),
+                is_routed: received.is_routed,
             }),
             Err(stray) => self.strays.push((received.source, stray)),
         }
@@ -291,7 +295,9 @@ impl<'a> Other<'a> {
 
 fn settings(group: &str, interfaces: &[&str]) -> Settings {
     let group: SocketAddr = group.parse().unwrap();
-    Settings { group, interfaces: interfaces.iter().map(ToString::to_string).collect(), own: None }
+    let interfaces = interfaces.iter().map(ToString::to_string).collect();
+    let (own, peers) = (None, Vec::new());
+    Settings { group: Some(group), interfaces, own, peers, port: 7669, requires_key: false }
 }
 
 /// Tries until `condition` holds. The conditions themselves wait a little.

@@ -9,7 +9,7 @@ use std::io::Write;
 use super::status::ineligible;
 use super::{CommandError, print};
 use crate::client::{ClientError, Target};
-use crate::control_api::{HookReport, StatusReport};
+use crate::control_api::{HookReport, PeerReport, StatusReport};
 use crate::core::hook::HookEvent;
 use crate::core::status::{Ineligible, MemberState};
 use crate::types::{KeyMode, Role};
@@ -114,6 +114,7 @@ fn problems(report: &StatusReport, options: &str) -> Vec<(State, String)> {
         suspects(report),
         unintended(report, options),
         interfaces(report),
+        peers(report),
         report.config.reload_failure.as_ref().map(|why| format!("config file refused: {why}")),
         restart(report),
         report.state_failure.as_ref().map(|why| format!("not saved: {why}")),
@@ -186,6 +187,12 @@ fn unintended(report: &StatusReport, options: &str) -> Option<String> {
         | Ineligible::Yielding => false,
     };
     is_problem.then(|| format!("not eligible: {}", ineligible(reason, options)))
+}
+
+fn peers(report: &StatusReport) -> Option<String> {
+    let problem =
+        |peer: &PeerReport| Some(format!("peer {}: {}", peer.peer, peer.problem.as_ref()?));
+    report.peers.iter().find_map(problem)
 }
 
 fn interfaces(report: &StatusReport) -> Option<String> {

@@ -4,7 +4,9 @@ mod quorum;
 mod runs;
 
 use crate::client::Target;
-use crate::control_api::{CheckReport, ConfigReport, InterfaceReport, MemberReport, StatusReport};
+use crate::control_api::{
+    CheckReport, ConfigReport, InterfaceReport, MemberReport, PeerReport, StatusReport,
+};
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
 use crate::types::{KeyMode, NodeId, Role};
@@ -36,7 +38,11 @@ fn headline(report: &StatusReport) -> String {
         span(report.since_ms),
         report.term,
         report.group,
-        report.multicast.map_or(String::new(), |address| format!(" at {address}"))
+        match report.multicast {
+            Some(address) => format!(" at {address}"),
+            None if report.peers.is_empty() => String::new(),
+            None => " by unicast".to_owned(),
+        }
     )
 }
 
@@ -144,6 +150,7 @@ fn notes(report: &StatusReport, options: &str) -> String {
         notes.push(("handing over", format!("this node gives up its leadership ({reason})")));
     }
     notes.extend(report.interfaces.iter().filter_map(interface).map(|text| ("interface", text)));
+    notes.extend(report.peers.iter().filter_map(peer).map(|text| ("peer", text)));
     if report.counters.send_errors > 0 {
         let text = format!("{} datagrams could not be sent", report.counters.send_errors);
         notes.push(("send errors", text));
@@ -204,6 +211,11 @@ fn interface(interface: &InterfaceReport) -> Option<String> {
     }
 }
 
+fn peer(peer: &PeerReport) -> Option<String> {
+    let problem = peer.problem.as_ref()?;
+    Some(format!("{}: {problem}", peer.peer))
+}
+
 /// The problems of a file that was refused have a line each, below one that says so.
 fn config(notes: &mut Notes, config: &ConfigReport) {
     if let Some(failure) = &config.reload_failure {
@@ -229,7 +241,9 @@ fn tie_break(report: &StatusReport) -> Option<String> {
 /// are datagrams of other groups that share address and port: only the JSON status counts them.
 fn rejected(report: &StatusReport) -> Option<String> {
     let rejected = &report.counters.rejected;
-    let replayed = if report.interfaces.len() > 1 { 0 } else { rejected.replayed };
+    // What arrives by several ways counts once.
+    let several = report.interfaces.len() > 1 || !report.peers.is_empty();
+    let replayed = if several { 0 } else { rejected.replayed };
     let counts = [
         (rejected.malformed, "malformed"),
         (rejected.auth, "with a wrong or missing key"),
@@ -396,6 +410,7 @@ pub(in crate::commands) mod tests {
                 },
             ],
             multicast: "239.255.76.69:7669".parse().ok(),
+            peers: Vec::new(),
             interfaces: vec![InterfaceReport {
                 name: "eth0".to_owned(),
                 address: Some("10.0.0.11".parse().unwrap()),
@@ -718,6 +733,25 @@ mode          available: each side of a network partition has a leader
         assert!(!render(&report).contains("rejected"));
         report.counters.rejected.malformed = 1;
         assert!(render(&report).contains("rejected  1 malformed\n"));
+    }
+
+    #[test]
+    fn peer_that_is_not_sent_to_has_a_line() {
+        let peer = PeerReport {
+            peer: "db3".to_owned(),
+            addresses: Vec::new(),
+            is_self: false,
+            source: None,
+            up: false,
+            problem: Some("its name has no address".to_owned()),
+        };
+        let fine = PeerReport { peer: "db2".to_owned(), up: true, problem: None, ..peer.clone() };
+        let mut report = StatusReport { peers: vec![fine, peer], multicast: None, ..follower() };
+        report.counters.rejected.replayed = 9;
+        let text = render(&report);
+        assert!(text.contains("group default by unicast\n"), "{text}");
+        assert!(text.contains("\npeer  db3: its name has no address\n"), "{text}");
+        assert!(!text.contains("db2") && !text.contains("rejected"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod quorum;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use toml::Value;
 
 use super::error::{Place, Problem};
 use super::file::Written;
-use super::{Config, default_socket, duration, values};
+use super::{Config, default_socket, duration, peers, values};
 use crate::core::params::{Params, StaticRole, Thresholds};
 use crate::core::rank;
 use crate::types::{GroupName, NodeId, Priority, TieBreak};
@@ -30,8 +30,7 @@ const CHECK: RangeInclusive<Duration> = millis(100)..=secs(3600);
 /// Not zero: a node whose hook keeps failing would lead again at once, every time.
 const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
 
-const DEFAULT_MULTICAST: SocketAddr =
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69)), 7669);
+const DEFAULT_MULTICAST: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69));
 const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
 const DEFAULT_CHECK: Duration = secs(1);
 const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
@@ -48,7 +47,11 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     let node_id = checker.text_or("node_id", values::hostname, values::node_id);
     let interfaces =
         checker.names("interface", "[\"eth0\", \"eth1\"]", values::interfaces).unwrap_or_default();
-    let multicast = checker.text("multicast", values::multicast).unwrap_or(DEFAULT_MULTICAST);
+    let (multicast, port) = checker
+        .text("multicast", values::multicast)
+        .unwrap_or((Some(DEFAULT_MULTICAST), values::DEFAULT_PORT));
+    let peers = checker.names("peers", "[\"10.0.1.5\", \"10.0.2.7\"]", peers::parse);
+    checker.carrier_conflicts(multicast.is_some());
     let mut election = checker.election();
     election.tie_break = checker.tie_break(group, node_id);
     let hook = checker.text("hook", values::command);
@@ -84,6 +87,8 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
             node_id,
             interfaces,
             multicast,
+            port,
+            peers: peers.unwrap_or_default(),
             election,
             hook,
             hook_timeout: hook_timeout.unwrap_or(DEFAULT_HOOK_TIMEOUT),
@@ -217,6 +222,27 @@ impl Checker<'_> {
         }
         if params.static_role.is_none() && !params.candidate && params.preempt {
             self.refuse("preempt", "has no effect with candidate = false; remove one of them");
+        }
+    }
+
+    /// Something must carry the datagrams, and interfaces are those of multicast.
+    fn carrier_conflicts(&mut self, has_multicast: bool) {
+        if has_multicast {
+            return;
+        }
+        if !self.written.contains_key("peers") {
+            self.refuse(
+                "multicast",
+                "is \"none\", and without peers nothing carries the datagrams; list the hosts of \
+                 the group in peers",
+            );
+        }
+        if self.written.contains_key("interface") {
+            self.refuse(
+                "interface",
+                "has no effect with multicast = \"none\": the kernel's routes to the peers decide; \
+                 remove one of them",
+            );
         }
     }
 
@@ -392,7 +418,8 @@ mod tests {
         let config = config("");
         assert_eq!(config.group.as_str(), "default");
         assert_eq!(config.interfaces, [""; 0]);
-        assert_eq!(config.multicast.to_string(), "239.255.76.69:7669");
+        assert_eq!(config.multicast_group().unwrap().to_string(), "239.255.76.69:7669");
+        assert_eq!(config.peers, []);
         assert_eq!(config.election, Params::default());
         assert_eq!(config.election.heartbeat_interval, millis(350));
         assert_eq!(config.election.leader_alive_threshold, millis(875));
@@ -487,7 +514,28 @@ mod tests {
 
     #[test]
     fn a_group_may_have_an_ipv6_address() {
-        assert_eq!(config("multicast = \"[ff02::1]:99\"").multicast.to_string(), "[ff02::1]:99");
+        let config = config("multicast = \"[ff02::1]:99\"");
+        assert_eq!(config.multicast_group().unwrap().to_string(), "[ff02::1]:99");
+    }
+
+    #[test]
+    fn group_may_do_without_multicast_if_it_has_peers() {
+        let config = config("multicast = \"none:99\"\npeers = [\"10.0.0.1\", \"b:7\"]");
+        assert_eq!((config.multicast_group(), config.port), (None, 99));
+        assert_eq!(
+            config.peers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["10.0.0.1", "b:7"]
+        );
+        for (text, key) in [
+            ("multicast = \"none\"", "multicast"),
+            ("multicast = \"none\"\npeers = \"a\"\ninterface = \"eth0\"", "interface"),
+            ("peers = []", "peers"),
+            ("peers = 7", "peers"),
+        ] {
+            let problems = load(text).unwrap_err();
+            let keys: Vec<_> = problems.iter().filter_map(|p| p.key.as_deref()).collect();
+            assert_eq!(keys, [key], "{text}");
+        }
     }
 
     #[test]

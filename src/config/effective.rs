@@ -32,7 +32,14 @@ impl Config {
             "candidate" => Some(Value::from(election.candidate)),
             "interface" if self.interfaces.is_empty() => None,
             "interface" => Some(Value::from(self.interfaces.clone())),
-            "multicast" => text(&self.multicast.to_string()),
+            "multicast" => match self.multicast_group() {
+                Some(group) => text(&group.to_string()),
+                None => text(&format!("none:{}", self.port)),
+            },
+            "peers" if self.peers.is_empty() => None,
+            "peers" => {
+                Some(Value::from(self.peers.iter().map(ToString::to_string).collect::<Vec<_>>()))
+            }
             "heartbeat_interval" => time(election.heartbeat_interval),
             "leader_alive_threshold" => time(election.leader_alive_threshold),
             "leader_election_duration" => time(election.leader_election_duration),
@@ -82,7 +89,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::Config;
+    use super::super::{Config, Peer, PeerHost};
     use super::KEY_MODES;
     use crate::core::params::{OnElectedFailure, Params, QuorumParams, StaticRole, Thresholds};
     use crate::core::quorum::Voters;
@@ -167,10 +174,25 @@ mod tests {
         if spreads { TieBreakRule::Spread } else { TieBreakRule::LowestId }
     }
 
+    /// A peer, whose name or address tells it apart from those with other numbers.
+    fn peer() -> impl Strategy<Value = Peer> {
+        (any::<u16>(), 0..3_u8).prop_map(|(number, kind)| {
+            let [high, low] = number.to_be_bytes();
+            let host = match kind {
+                0 => PeerHost::Name(format!("db{number}.example")),
+                1 => PeerHost::Address([10, 0, high, low].into()),
+                _ => PeerHost::Address([0x2001, 0xdb8, 0, 0, 0, 0, 0, number].into()),
+            };
+            let port = (number % 2 == 0).then_some(number).filter(|port| *port != 0);
+            Peer { host, port }
+        })
+    }
+
     fn config() -> impl Strategy<Value = Config> {
         let path = || "/[a-zA-Z0-9 \"'\\\\é/]{1,30}";
         let names = ("[a-z0-9\"'\\\\=#é]{1,20}", "[^\\s\\pC]{1,15}");
         let interfaces = prop::collection::btree_set("[a-z0-9\"#]{1,15}", 0..4);
+        let carriers = (interfaces, prop::collection::btree_set(peer(), 0..4));
         let command = || prop::option::of("[^\\x00]{0,40}[a-z\"'\\\\]\\n?");
         let paths = (prop::option::of(path()), prop::option::of(path()), path(), path());
         let key_mode =
@@ -180,10 +202,10 @@ mod tests {
             (1..=1000_u32, 1..=1000_u32).prop_map(|(fall, rise)| Thresholds { fall, rise });
         let commands = (command(), command(), command(), command());
         let check = (duration(100), duration(100), thresholds);
-        (names, interfaces, commands, check, (paths, key_mode), rest, params()).prop_map(
+        (names, carriers, commands, check, (paths, key_mode), rest, params()).prop_map(
             |(
                 names,
-                interfaces,
+                (interfaces, peers),
                 (hook, fence, check, check_leader),
                 timing,
                 (paths, key_mode),
@@ -191,14 +213,21 @@ mod tests {
                 election,
             )| {
                 let (group, node_id) = (names.0.parse().unwrap(), names.1.parse().unwrap());
+                let multicast = match rest.2 {
+                    true => "ff15::7".parse().ok(),
+                    false if peers.is_empty() => "224.0.1.2".parse().ok(),
+                    false => None,
+                };
                 Config {
                     group,
                     node_id,
-                    interfaces: interfaces.into_iter().collect(),
-                    multicast: match rest.2 {
-                        true => "[ff15::7]:9".parse().unwrap(),
-                        false => "224.0.1.2:65535".parse().unwrap(),
+                    interfaces: match multicast {
+                        Some(_) => interfaces.into_iter().collect(),
+                        None => Vec::new(),
                     },
+                    multicast,
+                    port: if rest.2 { 9 } else { 65535 },
+                    peers: peers.into_iter().collect(),
                     fence: fence.filter(|_| election.quorum.is_some() && hook.is_some()),
                     election: Params {
                         check: check.as_ref().map(|_| timing.2),

@@ -4,7 +4,7 @@
 //! every problem, and [`Config::to_toml`] writes the effective configuration. Shared keys are in a
 //! file of their own, which `keys` reads.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use self::file::Writers;
 use self::keys::KeyFileError;
 use crate::core::params::{Params, QuorumParams, Thresholds};
 use crate::core::rank;
-use crate::types::{GroupName, NodeId};
+use crate::types::{GroupName, KeyMode, NodeId};
 use crate::wire::auth::Keyring;
 
 mod check;
@@ -22,6 +22,7 @@ mod effective;
 mod error;
 mod file;
 pub mod keys;
+mod peers;
 mod settings;
 mod trust;
 mod values;
@@ -32,6 +33,7 @@ pub use crate::control_api::default_socket;
 pub use duration::parse as parse_duration;
 pub use error::{ConfigError, Place, Problem};
 pub use file::Overrides;
+pub use peers::{PEERS_MAX, Peer, PeerHost};
 pub use settings::{Kind, SETTINGS, Setting};
 pub use trust::Writable;
 pub use values::{INTERFACES_MAX, group as parse_group};
@@ -49,8 +51,12 @@ pub struct Config {
     /// The interfaces to send and receive on, at most [`INTERFACES_MAX`], each once. Empty: the
     /// interface of the kernel's route to the group.
     pub interfaces: Vec<String>,
-    /// The group's address and port. Always multicast, never port 0, without a scope id.
-    pub multicast: SocketAddr,
+    /// The group's multicast address; `None` if only [`peers`](Self::peers) carry the datagrams.
+    pub multicast: Option<IpAddr>,
+    /// The port of the multicast address, and of this host's own addresses to its peers. Not 0.
+    pub port: u16,
+    /// The hosts that get each datagram by unicast, at most [`PEERS_MAX`], each once.
+    pub peers: Vec<Peer>,
     /// The election's parameters.
     pub election: Params,
     /// The hook's command line for `/bin/sh -c`.
@@ -91,6 +97,16 @@ impl Config {
         Config::read(text, &Overrides::default())
     }
 
+    /// The multicast address and port; `None` without multicast.
+    pub fn multicast_group(&self) -> Option<SocketAddr> {
+        self.multicast.map(|address| SocketAddr::new(address, self.port))
+    }
+
+    /// Whether no datagram counts without a key.
+    pub fn requires_key(&self) -> bool {
+        self.election.key_mode == Some(KeyMode::Require)
+    }
+
     fn read(text: &str, overrides: &Overrides) -> Result<Self, Vec<Problem>> {
         let (mut written, problems) = file::parse(text).map_err(|problem| vec![problem])?;
         overrides.apply_to(&mut written);
@@ -121,7 +137,8 @@ impl Config {
             ("group", self.group != new.group),
             ("node_id", self.node_id != new.node_id),
             ("interface", self.interfaces != new.interfaces),
-            ("multicast", self.multicast != new.multicast),
+            ("multicast", self.multicast_or_port() != new.multicast_or_port()),
+            ("peers", self.peers != new.peers),
             ("mode", old_voters.is_some() != new_voters.is_some()),
             ("voters", old_voters != new_voters),
             ("hook_socket", self.hook_socket != new.hook_socket),
@@ -132,6 +149,10 @@ impl Config {
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
+    }
+
+    fn multicast_or_port(&self) -> (Option<IpAddr>, u16) {
+        (self.multicast, self.port)
     }
 
     /// The configuration of a running daemon after a reload of `new`: this one, with all of `new`
@@ -255,6 +276,7 @@ mod tests {
             ("node_id = \"another-name\"", &["node_id"]),
             ("interface = \"x\"", &["interface"]),
             ("multicast = \"239.1.1.1:1\"", &["multicast"]),
+            ("peers = \"10.0.0.1\"", &["peers"]),
             ("mode = \"quorum\"\nvoters = \"a\"", &["mode", "voters"]),
             ("hook_socket = \"/x\"", &["hook_socket"]),
             ("state_dir = \"/x\"", &["state_dir"]),

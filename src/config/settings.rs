@@ -63,7 +63,14 @@ pub const SETTINGS: &[Setting] = settings! {
          interface of the kernel's route]";
     "multicast" "multicast" Text
         "Multicast address and port, the same on every node: 239.255.76.69:7669 or \
-         [ff02::4c45]:7669 [default: 239.255.76.69:7669]";
+         [ff02::4c45]:7669; \"none\", or with another port \"none:7670\": peers alone carry the \
+         datagrams [default: 239.255.76.69:7669]";
+    "peers" "peers" Names
+        "Hosts that each datagram is sent to by unicast too, as addresses or names, with a port or \
+         without; repeat the flag for each, or separate them by commas, at most 64. Give every \
+         host the same list: this host may be in it, and then sends from that address. Of unicast, \
+         only datagrams from these hosts count, and those that come by a router only with a key \
+         [default: none]";
     "heartbeat_interval" "heartbeat-interval" Duration
         "Time between two declarations of the leader, 10ms to 1m, the same on every node; the next \
          four durations scale with it unless they are set [default: 350ms]";

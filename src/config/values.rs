@@ -1,11 +1,14 @@
 //! Parses the value of each key. An error follows the key's name: what is wrong; what to do.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::core::params::{Mode, OnElectedFailure, StaticRole};
 use crate::core::quorum::Voters;
 use crate::types::{GroupName, KeyMode, NodeId, TieBreakRule};
+
+/// The port of a group that sets none.
+pub(super) const DEFAULT_PORT: u16 = 7669;
 
 /// Most interfaces that a group spans. Every datagram is sent once for each.
 pub const INTERFACES_MAX: usize = 16;
@@ -40,11 +43,22 @@ pub(super) fn node_id(text: &str) -> Result<NodeId, String> {
     text.parse().map_err(|error| format!("{text:?} {error}"))
 }
 
-pub(super) fn multicast(text: &str) -> Result<SocketAddr, String> {
+/// The multicast address, or none, and the port.
+pub(super) fn multicast(text: &str) -> Result<(Option<IpAddr>, u16), String> {
+    match text.strip_prefix("none") {
+        Some("") => return Ok((None, DEFAULT_PORT)),
+        Some(rest) => {
+            let port = rest.strip_prefix(':').and_then(|port| port.parse().ok());
+            return port.filter(|port| *port != 0).map(|port| (None, port)).ok_or_else(|| {
+                format!("{text:?} is not valid; give \"none\", or with another port \"none:7670\"")
+            });
+        }
+        None => {}
+    }
     let address: SocketAddr = text.parse().map_err(|_| {
         format!(
             "{text:?} is not an address with a port; give one such as 239.255.76.69:7669 or \
-             [ff02::4c45]:7669"
+             [ff02::4c45]:7669, or \"none\" to use peers alone"
         )
     })?;
     if !address.ip().is_multicast() {
@@ -62,7 +76,7 @@ pub(super) fn multicast(text: &str) -> Result<SocketAddr, String> {
         SocketAddr::V6(v6) if v6.scope_id() != 0 => {
             Err(format!("{text:?} has a zone index; remove it, and set interface instead"))
         }
-        _ => Ok(address),
+        _ => Ok((Some(address.ip()), address.port())),
     }
 }
 
@@ -191,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_group_address_is_multicast_and_has_a_port() {
-        for good in ["224.0.0.0:1", "239.255.255.255:65535", "[ff02::1]:7669"] {
+        for good in ["224.0.0.0:1", "239.255.255.255:65535", "[ff02::1]:7669", "none", "none:1"] {
             assert!(multicast(good).is_ok(), "{good}");
         }
         for bad in [
@@ -205,6 +219,9 @@ mod tests {
             "[fe80::1]:7669",
             "[ff02::1%2]:7669",
             "host:7669",
+            "none:0",
+            "none:",
+            "nonesuch",
         ] {
             assert!(multicast(bad).is_err(), "{bad}");
         }

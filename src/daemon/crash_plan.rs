@@ -8,6 +8,7 @@
 use std::env;
 use std::io;
 use std::mem;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,8 @@ struct Kept {
     interfaces: Vec<String>,
     /// The processes that live as long as the commands of `lanelect exec`.
     holders: Vec<i32>,
+    /// The addresses of each peer, as its name had them.
+    peers: Vec<Vec<IpAddr>>,
 }
 
 /// What a daemon left to be done.
@@ -51,6 +54,7 @@ pub(super) struct Left {
     pub(super) config: Config,
     pub(super) interfaces: Vec<String>,
     pub(super) holders: Vec<i32>,
+    pub(super) peers: Vec<Vec<IpAddr>>,
 }
 
 impl CrashPlanFile {
@@ -82,6 +86,7 @@ impl CrashPlanFile {
         config: &Config,
         interfaces: &[String],
         holders: &[i32],
+        peers: &[Vec<IpAddr>],
     ) {
         let kept = match plan {
             Some(plan) => self.replace(Kept {
@@ -89,6 +94,7 @@ impl CrashPlanFile {
                 config: config.to_toml(),
                 interfaces: interfaces.to_vec(),
                 holders: holders.to_vec(),
+                peers: peers.to_vec(),
             }),
             None => self.remove(),
         };
@@ -114,10 +120,10 @@ impl CrashPlanFile {
     /// Where the file cannot be read, or holds something else.
     pub(super) fn read(&self) -> io::Result<Option<Left>> {
         let Some(content) = small_file::read(&self.path, CRASH_PLAN_MAX)? else { return Ok(None) };
-        let Kept { plan, config, interfaces, holders } = serde_json::from_slice(&content)?;
+        let Kept { plan, config, interfaces, holders, peers } = serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
-        Ok(Some(Left { plan, config, interfaces, holders }))
+        Ok(Some(Left { plan, config, interfaces, holders, peers }))
     }
 
     /// Nothing is left to be done.

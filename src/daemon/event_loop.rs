@@ -44,10 +44,11 @@ use crate::core::output::StopCause;
 use crate::daemon::RunError;
 use crate::daemon::control::ControlServer;
 use crate::daemon::crash_plan::CrashPlanFile;
+use crate::daemon::names::Names;
 use crate::daemon::narration::Narration;
 use crate::daemon::rejections::{Cause, Rejections};
 use crate::daemon::store::Writer;
-use crate::daemon::transport::{self, Received, Transport};
+use crate::daemon::transport::{self, Received, Stray, Transport};
 use crate::hooks::{Hooks, Lane, Lanes};
 use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
@@ -94,6 +95,7 @@ pub(super) struct Daemon {
     /// Clients that get their answers once the state is on disk.
     replies: Replies,
     transport: Transport,
+    names: Names,
     control: ControlServer,
     hooks: Hooks,
     checks: Checks,
@@ -181,6 +183,7 @@ impl Daemon {
             self.replies.poll_timeout(),
             self.holds.poll_timeout(),
             Some(self.transport.next_rescan()),
+            self.names.poll_timeout(),
             self.notifier.poll_timeout(),
             self.watchdog_due,
         ]
@@ -231,6 +234,7 @@ impl Daemon {
                 THREADS => {
                     self.writer.handle_wake(clock::now());
                     self.take_reloaded();
+                    self.take_names();
                 }
                 AGREEMENT => self.hooks.handle_agreement(clock::now()),
                 token => match HOOKS.lane_of(&token) {
@@ -260,6 +264,7 @@ impl Daemon {
         // time.
         self.report_finished_hooks();
         self.let_time_pass();
+        self.names.handle_timeout(clock::now());
         if self.transport.next_rescan() <= clock::now() {
             self.rescan();
         }
@@ -313,8 +318,8 @@ impl Daemon {
             self.keep_crash_plan();
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {
-            let routed = self.transport.reports().into_iter().map(|report| report.name);
-            if self.hooks.set_interfaces(routed.collect()) {
+            let routed = self.transport.interface_names();
+            if self.hooks.set_interfaces(routed) {
                 self.keep_crash_plan();
             }
         }
@@ -323,6 +328,17 @@ impl Daemon {
         }
         self.election.handle_links(clock::now(), self.transport.any_up());
         self.carry_out();
+    }
+
+    /// Tells the transport what names stand for. It acts on that at its next rescan.
+    fn take_names(&mut self) {
+        let before = self.transport.peer_addresses();
+        while let Some((peer, found)) = self.names.poll_found(clock::now()) {
+            self.transport.resolve(peer, found);
+        }
+        if self.transport.peer_addresses() != before {
+            self.keep_crash_plan();
+        }
     }
 
     /// A step between no keys and required ones is easily forgotten.
@@ -360,7 +376,12 @@ impl Daemon {
 /// The content of a datagram, or why it is rejected.
 fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Decoded, Cause<'a>> {
     let datagram = received.datagram.map_err(Cause::Stray)?;
-    codec.decode(received.source, datagram).map_err(|reject| Cause::Reject(reject, datagram))
+    let decoded = codec.decode(received.source, datagram);
+    let decoded = decoded.map_err(|reject| Cause::Reject(reject, datagram))?;
+    if received.is_routed && !decoded.is_sealed {
+        return Err(Cause::Stray(Stray::Unsigned));
+    }
+    Ok(decoded)
 }
 
 /// Brings the sockets in line with the host's interfaces, and logs what changed.

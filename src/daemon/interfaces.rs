@@ -136,6 +136,25 @@ impl Interfaces {
         Err(RouteError(format!("{problem}; set `interface`{choice}{or_else}")))
     }
 
+    /// The interface of the kernel's route to a host, and the address that the kernel would send
+    /// from. No packet is sent.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has no route.
+    pub fn route_to_host(&self, host: IpAddr) -> io::Result<(&Interface, IpAddr)> {
+        let domain = if host.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        let local = connected_address(&socket, host)?.ip();
+        let owner = self.owner_of(local).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok((owner, local))
+    }
+
+    /// The first interface that has this address.
+    pub fn owner_of(&self, ip: IpAddr) -> Option<&Interface> {
+        self.0.iter().find(|interface| interface.has(ip))
+    }
+
     /// How advice to set `interface` ends, for `group`.
     pub(super) fn choice_for(&self, group: IpAddr) -> String {
         choice(&self.usable_for(group))
@@ -185,7 +204,7 @@ impl Interfaces {
                     IpAddr::V4(_) => 0,
                     IpAddr::V6(v6) => flags.of(owner.index.get(), v6),
                 };
-                owner.addresses.push(Address::new(ip, flags));
+                owner.addresses.push(Address::new(ip, prefix_of(&entry), flags));
             }
         }
         Interfaces(interfaces)
@@ -246,6 +265,16 @@ fn connected_address(socket: &Socket, group: IpAddr) -> io::Result<SocketAddr> {
     local.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
+/// The length of the network's part of an address; all of it if the kernel does not say.
+fn prefix_of(entry: &InterfaceAddress) -> u32 {
+    let mask = entry.netmask.as_ref().and_then(os::address::internet).map(|mask| mask.ip());
+    match mask {
+        Some(IpAddr::V4(mask)) => mask.to_bits().leading_ones(),
+        Some(IpAddr::V6(mask)) => mask.to_bits().leading_ones(),
+        None => u32::MAX,
+    }
+}
+
 /// How an error ends its advice to set `interface`.
 fn choice(usable: &[String]) -> String {
     match usable {
@@ -265,7 +294,7 @@ mod tests {
             index: NonZeroU32::new(index).unwrap(),
             addresses: addresses
                 .iter()
-                .map(|text| Address::new(text.parse().unwrap(), 0))
+                .map(|text| Address::new(text.parse().unwrap(), 24, 0))
                 .collect(),
             flags,
         }

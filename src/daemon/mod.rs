@@ -14,6 +14,7 @@ pub mod control;
 mod crash_plan;
 mod event_loop;
 pub mod interfaces;
+mod names;
 mod narration;
 pub mod post_stop;
 pub mod preflight;
@@ -126,7 +127,10 @@ fn announce(source: &ConfigSource, config: &Config) {
         env!("CARGO_PKG_VERSION"),
         config.node_id,
         config.group,
-        config.multicast,
+        config.multicast_group().map_or_else(
+            || format!("port {} without multicast", config.port),
+            |group| group.to_string(),
+        ),
     );
     for warning in preflight::warnings(source, config) {
         log::warn!("{warning}");

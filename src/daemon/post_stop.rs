@@ -31,7 +31,6 @@ use crate::os::clock;
 use crate::os::notify::Notifier;
 use crate::time::Time;
 use crate::wire::frame::Codec;
-use crate::wire::message::Message;
 
 /// Time between two looks whether commands have ended.
 const HOLDERS_LOOK: Duration = Duration::from_millis(10);
@@ -92,7 +91,7 @@ pub enum ResignationError {
     #[error(transparent)]
     Rescan(#[from] RescanError),
     /// Nothing can be sent now.
-    #[error("no interface can reach the group")]
+    #[error("no interface can reach the group, and no peer can be sent to")]
     Unreachable,
 }
 
@@ -127,7 +126,7 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     if !let_go && plan.grace.is_some() {
         return Err(PostStopError::NotLetGo);
     }
-    resign(config, &plan.resignation)?;
+    resign(&left)?;
     // A daemon that starts removes it too.
     Ok(file.remove()?)
 }
@@ -319,13 +318,15 @@ impl Cleaner {
 }
 
 /// Sends the daemon's last datagram.
-fn resign(config: &Config, resignation: &Message) -> Result<(), ResignationError> {
+fn resign(left: &Left) -> Result<(), ResignationError> {
+    let (config, resignation) = (&left.config, &left.plan.resignation);
     let keyring = config.keyring()?;
     let codec = Codec::new(config.group, keyring);
     let poll = Poll::new().map_err(TransportError::Registry)?;
-    let settings =
-        Settings { group: config.multicast, interfaces: config.interfaces.clone(), own: None };
-    let mut transport = Transport::new(poll.registry(), TRANSPORT, settings)?;
+    let mut transport = Transport::new(poll.registry(), TRANSPORT, Settings::of(config, None))?;
+    for (peer, addresses) in left.peers.iter().enumerate() {
+        transport.resolve(peer, Ok(addresses.clone()));
+    }
     transport.rescan(clock::now())?;
     transport.send(|source, datagram| codec.encode(source, resignation, datagram).is_ok());
     if transport.sent() == 0 {

@@ -11,7 +11,8 @@ use nix::unistd::{User, geteuid};
 use super::RunError;
 use super::control::Access;
 use super::interfaces::Interfaces;
-use crate::config::{Config, ConfigSource};
+use super::transport::is_beyond_a_router;
+use crate::config::{Config, ConfigSource, PeerHost};
 
 /// The user of the daemon in `lanelect@.service`.
 const UNIT_USER: &str = "lanelect";
@@ -45,7 +46,10 @@ pub fn examine(source: &ConfigSource) -> Findings {
 pub(super) fn warnings(source: &ConfigSource, config: &Config) -> Vec<String> {
     let mut warnings = source.warnings();
     warnings.extend(config.warnings());
-    warnings.extend(missing_interfaces(config));
+    if let Ok(interfaces) = Interfaces::scan() {
+        warnings.extend(missing_interfaces(config, &interfaces));
+        warnings.extend(routed_peers(config, &interfaces));
+    }
     // A hook-runner that runs them warns itself, and only root sees what it sees.
     if config.hook_socket.is_none() || geteuid().is_root() {
         warnings.extend(config.program_warnings());
@@ -53,9 +57,28 @@ pub(super) fn warnings(source: &ConfigSource, config: &Config) -> Vec<String> {
     warnings
 }
 
-fn missing_interfaces(config: &Config) -> Vec<String> {
-    let Ok(interfaces) = Interfaces::scan() else { return Vec::new() };
-    let choice = interfaces.choice_for(config.multicast.ip());
+/// Peers that the daemon does not send to. Names are not looked up: that may take long.
+fn routed_peers(config: &Config, interfaces: &Interfaces) -> Option<String> {
+    if config.requires_key() {
+        return None;
+    }
+    let routed = config.peers.iter().filter(|peer| match peer.host {
+        PeerHost::Address(address) => is_beyond_a_router(interfaces, address),
+        PeerHost::Name(_) => false,
+    });
+    let routed: Vec<_> = routed.map(ToString::to_string).collect();
+    (!routed.is_empty()).then(|| {
+        format!(
+            "peers: not in a network of this host, and not sent to without a key: {}; set key_file \
+             on every node, with key_mode \"require\"",
+            routed.join(", ")
+        )
+    })
+}
+
+fn missing_interfaces(config: &Config, interfaces: &Interfaces) -> Vec<String> {
+    let Some(group) = config.multicast else { return Vec::new() };
+    let choice = interfaces.choice_for(group);
     let missing = config.interfaces.iter().filter(|name| interfaces.get(name).is_none());
     let warning = |name| {
         format!(

@@ -87,7 +87,10 @@ impl Rejections {
         let counts = &mut self.counts;
         let (count, kind) = match cause {
             Cause::Stray(Stray::Hops(_)) => (&mut counts.hops, Some(RejectedKind::Hops)),
-            Cause::Stray(Stray::Source) => (&mut counts.source, Some(RejectedKind::Source)),
+            Cause::Stray(Stray::Unsigned) => (&mut counts.auth, Some(RejectedKind::Unsealed)),
+            Cause::Stray(Stray::Source | Stray::Unlisted) => {
+                (&mut counts.source, Some(RejectedKind::Source))
+            }
             Cause::Reject(Reject::Malformed, _) => {
                 (&mut counts.malformed, Some(RejectedKind::Malformed))
             }

@@ -1,4 +1,5 @@
-//! The multicast transport: one socket for each interface, kept in line with the host.
+//! Carries the group's datagrams: by multicast with a socket for each interface, by unicast with
+//! one for each address that peers are sent to from, kept in line with the host.
 //!
 //! The event loop passes every event's token to [`Transport::handle_event`]. It calls
 //! [`Transport::rescan`] whenever [`Transport::next_rescan`] is due, and logs the changes. It calls
@@ -14,11 +15,15 @@ mod batch;
 mod change;
 mod filter;
 mod holders;
+mod inlet;
 mod link;
 mod origin;
+mod outlet;
+mod peers;
 mod send_health;
 mod socket;
 mod source;
+mod unicast;
 
 use std::io;
 use std::mem;
@@ -29,20 +34,22 @@ use std::time::Duration;
 
 use mio::{Registry, Token};
 
-pub use self::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure};
+pub use self::change::{Carrier, Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure};
 pub use self::holders::of_port as users_of_port;
 use self::link::Link;
 pub use self::link::REJOIN_INTERVAL;
 pub use self::origin::Stray;
-use crate::config::INTERFACES_MAX;
-use crate::control_api::InterfaceReport;
+pub use self::peers::is_beyond_a_router;
+use self::unicast::{OUTLETS_MAX, Unicast};
+use crate::config::{Config, INTERFACES_MAX, Peer};
+use crate::control_api::{InterfaceReport, PeerReport};
 use crate::daemon::interfaces::{Interfaces, Monitor};
 use crate::time::Time;
 use crate::wire::frame::Mark;
 
-/// How many tokens a transport uses, from its base token up: one for the netlink monitor and one
-/// for each interface.
-pub const TOKENS: usize = 1 + INTERFACES_MAX;
+/// How many tokens a transport uses, from its base token up: one for the netlink monitor, one for
+/// each interface, and one for each address that peers are sent to from.
+pub const TOKENS: usize = 1 + INTERFACES_MAX + OUTLETS_MAX;
 
 /// Time between rescans that nothing requested.
 pub const RESCAN_INTERVAL: Duration = Duration::from_secs(10);
@@ -58,14 +65,34 @@ pub const RESCAN_PAUSE: Duration = Duration::from_millis(50);
 /// Where the group is, and which interfaces reach it, as a checked configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The multicast address and the port, without a scope id.
-    pub group: SocketAddr,
+    /// The multicast address and the port, without a scope id. None: there is no multicast.
+    pub group: Option<SocketAddr>,
     /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the interface of the
     /// kernel's route to the group.
     pub interfaces: Vec<String>,
     /// The mark of the sender's own datagrams, which the sockets then drop. None: they are
     /// received.
     pub own: Option<Mark>,
+    /// The hosts that are sent to by unicast.
+    pub peers: Vec<Peer>,
+    /// The port of this host's addresses to its peers.
+    pub port: u16,
+    /// Whether no datagram counts without a key. Otherwise no peer beyond a router is sent to.
+    pub requires_key: bool,
+}
+
+impl Settings {
+    /// Those of a configuration.
+    pub fn of(config: &Config, own: Option<Mark>) -> Self {
+        Settings {
+            group: config.multicast_group(),
+            interfaces: config.interfaces.clone(),
+            own,
+            peers: config.peers.clone(),
+            port: config.port,
+            requires_key: config.requires_key(),
+        }
+    }
 }
 
 /// Why a transport could not be created. It has sent and joined nothing.
@@ -87,13 +114,15 @@ pub struct RescanError(#[from] io::Error);
 /// A received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its bytes, or why it is not from this LAN. If it is too long to be well-formed, it is cut
-    /// off, but still too long.
+    /// Its bytes, or why it is neither from this LAN nor from a peer. If it is too long to be
+    /// well-formed, it is cut off, but still too long.
     pub datagram: Result<&'a [u8], Stray>,
     /// Its source address, which may be forged.
     pub source: IpAddr,
     /// The number of the interface where it arrived.
     pub interface: NonZeroU32,
+    /// Whether it has passed a router: then it counts only with a seal.
+    pub is_routed: bool,
 }
 
 /// The sockets of one group on all configured interfaces.
@@ -102,6 +131,7 @@ pub struct Transport {
     registry: Registry,
     base: Token,
     links: Vec<Link>,
+    unicast: Unicast,
     monitor: Monitor,
     /// The monitor reported something since the last rescan.
     changed: bool,
@@ -112,7 +142,7 @@ pub struct Transport {
     has_lost_address: bool,
     /// The last rescan failed.
     blind: bool,
-    /// The link to read next.
+    /// The link or the socket to peers to read next.
     turn: usize,
     /// The datagram being sent; kept for its capacity.
     outgoing: Vec<u8>,
@@ -137,6 +167,12 @@ impl Transport {
         Ok(Transport {
             registry: registry.try_clone().map_err(TransportError::Registry)?,
             base,
+            unicast: Unicast::new(
+                settings.peers.clone(),
+                settings.port,
+                settings.requires_key,
+                Token(base.0 + 1 + INTERFACES_MAX),
+            ),
             links: links(settings, base),
             monitor,
             changed: false,
@@ -151,10 +187,26 @@ impl Transport {
         })
     }
 
-    /// Whether the group can be reached through any interface. An interface whose datagrams the
-    /// kernel rejects does not count.
+    /// Whether the group can be reached through any interface, or any peer can be sent to. One
+    /// whose datagrams the kernel rejects does not count.
     pub fn any_up(&self) -> bool {
-        self.links.iter().any(Link::reaches_group)
+        self.links.iter().any(Link::reaches_group) || self.unicast.any_up()
+    }
+
+    /// The name of the peer at this place in the list was looked up. The next rescan, which is due
+    /// soon, acts on it.
+    pub fn resolve(&mut self, peer: usize, found: Result<Vec<IpAddr>, String>) {
+        self.unicast.resolve(peer, found);
+    }
+
+    /// The addresses of each peer, in the list's order.
+    pub fn peer_addresses(&self) -> Vec<Vec<IpAddr>> {
+        self.unicast.addresses()
+    }
+
+    /// Replaces [`Settings::requires_key`].
+    pub fn set_requires_key(&mut self, requires_key: bool) {
+        self.unicast.set_requires_key(requires_key);
     }
 
     /// Whether the kernel did not list the interfaces at the last scan.
@@ -164,7 +216,29 @@ impl Transport {
 
     /// The source address of datagrams through the first interface that is up.
     pub fn source_address(&self) -> Option<IpAddr> {
-        self.links.iter().find_map(Link::endpoint).map(|endpoint| endpoint.address)
+        let mut endpoints =
+            self.links.iter().filter_map(Link::endpoint).chain(self.unicast.endpoints());
+        endpoints.next().map(|endpoint| endpoint.address)
+    }
+
+    /// The names of the interfaces in use: those of the links, or else those that peers are reached
+    /// through.
+    pub fn interface_names(&self) -> Vec<String> {
+        if !self.links.is_empty() {
+            return self.reports().into_iter().map(|report| report.name).collect();
+        }
+        let names = self.unicast.endpoints().filter_map(|endpoint| {
+            self.interfaces.owner_of(endpoint.address).map(|owner| owner.name.clone())
+        });
+        let mut names: Vec<_> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Every peer for the status, in the list's order.
+    pub fn peer_reports(&self) -> Vec<PeerReport> {
+        self.unicast.reports()
     }
 
     /// Every configured interface for the status, in the configured order.
@@ -185,13 +259,14 @@ impl Transport {
     /// Whether datagrams may be left that [`Transport::receive`] has not returned. No further event
     /// reports them.
     pub fn has_more(&self) -> bool {
-        self.links.iter().any(Link::is_readable)
+        self.links.iter().any(Link::is_readable) || self.unicast.is_readable()
     }
 
     /// When [`Transport::rescan`] is due. An event or a failed send may make it due earlier.
     pub fn next_rescan(&self) -> Time {
         let Some(scanned_at) = self.scanned_at else { return Time::ZERO };
-        let interval = if self.changed || self.links.iter().any(Link::needs_rescan) {
+        let has_news = self.links.iter().any(Link::needs_rescan) || self.unicast.needs_rescan();
+        let interval = if self.changed || has_news {
             RESCAN_PAUSE
         } else if self.any_up() && !self.blind {
             RESCAN_INTERVAL
@@ -207,6 +282,8 @@ impl Transport {
             self.changed |= self.monitor.drain();
         } else if let Some(link) = self.links.iter_mut().find(|link| link.reports_under(token)) {
             link.handle_readable();
+        } else {
+            self.unicast.handle_event(token);
         }
     }
 
@@ -225,7 +302,10 @@ impl Transport {
         self.has_lost_address |= self.interfaces.have_lost_any_in(&scanned);
         self.interfaces = scanned;
         let (links, registry) = (self.links.iter_mut(), &self.registry);
-        Ok(links.flat_map(|link| link.update(&self.interfaces, registry, now)).collect())
+        let changes = links.flat_map(|link| link.update(&self.interfaces, registry, now));
+        let mut changes: Vec<_> = changes.collect();
+        changes.extend(self.unicast.update(&self.interfaces, registry));
+        Ok(changes)
     }
 
     /// Whether this host has lost an address since the last call, on any interface.
@@ -240,10 +320,10 @@ impl Transport {
         self.links.iter_mut().for_each(|link| link.announce_anew(now));
     }
 
-    /// Sends to the group on every interface that is up. For each one, `write` fills an empty
-    /// buffer right before the send, for the source address of that interface. If `write` returns
-    /// false, nothing more is sent. Never blocks; rejected datagrams are counted, and the next
-    /// rescan reports them.
+    /// Sends to the group on every interface that is up, and to every peer. For each source
+    /// address, `write` fills an empty buffer right before the send. If `write` returns false,
+    /// nothing more is sent. Never blocks; rejected datagrams are counted, and the next rescan
+    /// reports them.
     pub fn send(&mut self, mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool) {
         for link in &mut self.links {
             let Some(endpoint) = link.endpoint() else { continue };
@@ -257,32 +337,55 @@ impl Transport {
                 None => {}
             }
         }
+        let (sent, rejected) = self.unicast.send(&mut self.outgoing, write);
+        self.sent += sent;
+        self.send_errors += rejected;
     }
 
-    /// The next datagram, taking turns between the interfaces; none if all are empty. Includes
+    /// The next datagram, taking turns between the sockets; none if all are empty. Includes
     /// those of this host, except those that [`Settings::own`] names. Datagrams are read from the
     /// socket in advance: the caller must read the clock after this call to date one.
     pub fn receive(&mut self) -> Option<Received<'_>> {
-        let count = self.links.len();
-        let turn = (0..count)
-            .map(|ahead| (self.turn + ahead) % count)
-            .find(|turn| self.links.get_mut(*turn).is_some_and(Link::has_datagram))?;
+        let links = self.links.len();
+        let count = links + self.unicast.len();
+        let mut turns = (0..count).map(|ahead| (self.turn + ahead) % count);
+        let turn = turns.find(|turn| match self.links.get_mut(*turn) {
+            Some(link) => link.has_datagram(),
+            None => self.unicast.has_datagram(turn - links),
+        })?;
         self.turn = (turn + 1) % count;
-        let (datagram, arrival, endpoint) = self.links.get_mut(turn)?.take()?;
+        if let Some(link) = self.links.get_mut(turn) {
+            let (datagram, arrival, endpoint) = link.take()?;
+            let source = arrival.sender.ip().to_canonical();
+            let datagram = origin::check(arrival.hops, source, endpoint.address).map(|()| datagram);
+            return Some(Received {
+                datagram,
+                source,
+                interface: endpoint.index,
+                is_routed: false,
+            });
+        }
+        let (datagram, arrival, endpoint, is_listed) = self.unicast.take(turn - links)?;
         let source = arrival.sender.ip().to_canonical();
-        let datagram = origin::check(arrival.hops, source, endpoint.address).map(|()| datagram);
-        Some(Received { datagram, source, interface: endpoint.index })
+        let checked = match is_listed {
+            true => origin::check_unicast(arrival.hops, source, endpoint.address),
+            false => Err(Stray::Unlisted),
+        };
+        let is_routed = checked.unwrap_or_default();
+        let datagram = checked.map(|_| datagram);
+        Some(Received { datagram, source, interface: endpoint.index, is_routed })
     }
 }
 
-/// A link for each configured interface, or one for the kernel's route.
+/// A link for each configured interface, or one for the kernel's route; none without multicast.
 fn links(settings: Settings, base: Token) -> Vec<Link> {
+    let Some(group) = settings.group else { return Vec::new() };
     let names: Vec<Option<String>> = match settings.interfaces {
         none if none.is_empty() => vec![None],
         some => some.into_iter().map(Some).collect(),
     };
     let tokens = (base.0 + 1..).map(Token);
     let own = settings.own.map(Rc::new);
-    let link = |(name, token)| Link::new(settings.group, token, name, own.clone());
+    let link = |(name, token)| Link::new(group, token, name, own.clone());
     names.into_iter().zip(tokens).map(link).collect()
 }

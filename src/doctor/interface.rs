@@ -46,7 +46,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
     let Ok(interfaces) = Interfaces::scan() else {
         return vec![Finding::unknown(TOPIC, "the kernel does not list the interfaces")];
     };
-    let group = config.multicast.ip();
+    let Some(group) = config.multicast else { return Vec::new() };
     if config.interfaces.is_empty() {
         return vec![match interfaces.route_to(group) {
             Ok(interface) => {

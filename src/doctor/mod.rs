@@ -15,6 +15,7 @@ mod identity;
 mod interface;
 mod members;
 mod membership;
+mod peers;
 mod port;
 mod process;
 mod quorum;
@@ -143,6 +144,7 @@ fn examine(
 /// What lies between this node and the others.
 fn network(target: &Target, report: &StatusReport) -> Vec<Finding> {
     let mut findings = interface::judge(report);
+    findings.extend(peers::judge(report));
     findings.extend(membership::judge(&membership::gather(report)));
     let port = report.multicast.map(|address| address.port());
     findings.extend(port.map(|port| port::judge(&port::gather(port, target.socket()))));

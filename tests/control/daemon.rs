@@ -147,6 +147,7 @@ pub(crate) fn report() -> StatusReport {
         uptime_ms: 90_022,
         members: Vec::new(),
         multicast: None,
+        peers: Vec::new(),
         interfaces: Vec::new(),
         hook: HookReport::default(),
         fence: None,

@@ -46,4 +46,5 @@ mod spread;
 mod startup;
 mod status;
 mod trust;
+mod unicast;
 mod upgrade;

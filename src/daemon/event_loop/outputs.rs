@@ -88,7 +88,8 @@ impl Daemon {
         let plan = self.election.crash_plan();
         let config = Config { hook, ..self.config.clone() };
         let holders = self.holds.known_holders();
-        self.plan.keep(plan.as_ref(), &config, self.hooks.interfaces(), holders);
+        let peers = self.transport.peer_addresses();
+        self.plan.keep(plan.as_ref(), &config, self.hooks.interfaces(), holders, &peers);
         let limit = plan.and_then(|_| self.election.params().leader_watchdog());
         if self.notifier.tighten_watchdog(limit) {
             self.feed_watchdog_from(clock::now());

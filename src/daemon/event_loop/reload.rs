@@ -91,6 +91,7 @@ impl Daemon {
         match loaded {
             Ok((config, access, keyring)) => {
                 self.codec.set_keyring(keyring);
+                self.transport.set_requires_key(config.requires_key());
                 self.rejections.tell_anew();
                 self.apply(config, access);
                 self.config_report.reload_failure = None;

@@ -74,8 +74,9 @@ impl Daemon {
             since_ms: millis(status.since),
             uptime_ms: millis(now.since(self.started_at)),
             members: members.collect(),
-            multicast: Some(self.config.multicast),
+            multicast: self.config.multicast_group(),
             interfaces: self.transport.reports(),
+            peers: self.transport.peer_reports(),
             hook: HookReport {
                 overdue_term: self.election.overdue_term(),
                 ..self.hooks.report().clone()

@@ -24,6 +24,7 @@ use crate::core::persist::PersistentState;
 use crate::daemon::RunError;
 use crate::daemon::control::{Access, ControlServer};
 use crate::daemon::crash_plan::CrashPlanFile;
+use crate::daemon::names::Names;
 use crate::daemon::narration::Narration;
 use crate::daemon::rejections::Rejections;
 use crate::daemon::store::{OnFailure, Store, Writer};
@@ -55,11 +56,7 @@ impl Daemon {
         let control = ControlServer::bind(&config.socket, access, registry, CONTROL)?;
         let codec = Codec::new(config.group, keyring);
         let this = Life { node_id: config.node_id, incarnation: life.incarnation };
-        let settings = Settings {
-            group: config.multicast,
-            interfaces: config.interfaces.clone(),
-            own: codec.mark(this).ok(),
-        };
+        let settings = Settings::of(&config, codec.mark(this).ok());
         let mut transport = Transport::new(registry, TRANSPORT, settings)?;
         rescan(&mut transport, now)?;
         let setup = Setup {
@@ -80,7 +77,7 @@ impl Daemon {
         election.handle_hook_runner(now, !hooks.needs_agreement());
         let mut plan = CrashPlanFile::of(&source, &config);
         // A plan of an earlier life is void: the hook for `started` releases what its hooks hold.
-        plan.keep(None, &config, &[], &[]);
+        plan.keep(None, &config, &[], &[], &[]);
         let notifier = Notifier::from_environment();
         Ok(Daemon {
             alarm: Alarm::new(registry, ALARM)?,
@@ -88,6 +85,7 @@ impl Daemon {
             checks: Checks::new(&config, now),
             holds: Holds::default(),
             writer: writer(store, &config, &waker, on_disk)?,
+            names: Names::start(&config.peers, now, waking(&waker))?,
             reloads: Reloads::start(Order::carry_out, waking(&waker))?,
             config_report: config_report(&source, &config),
             election,

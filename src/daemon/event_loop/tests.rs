@@ -266,8 +266,7 @@ impl Listener {
     fn new(node: &Node) -> Self {
         let config = &node.daemon.config;
         let poll = Poll::new().unwrap();
-        let settings =
-            Settings { group: config.multicast, interfaces: config.interfaces.clone(), own: None };
+        let settings = Settings::of(config, None);
         let mut transport = Transport::new(poll.registry(), Token(0), settings).unwrap();
         transport.rescan(clock::now()).unwrap();
         Listener { transport, poll, codec: Codec::new(config.group, None) }

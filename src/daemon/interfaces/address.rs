@@ -16,15 +16,27 @@ pub struct Address {
     pub is_ready: bool,
     /// Whether it is permanent: neither temporary, for privacy, nor about to expire.
     pub is_lasting: bool,
+    /// How many of its first bits are those of its network.
+    pub prefix: u32,
 }
 
 impl Address {
     /// An address with these of the kernel's `IFA_F_` flags.
-    pub(super) const fn new(ip: IpAddr, flags: u32) -> Self {
+    pub(super) const fn new(ip: IpAddr, prefix: u32, flags: u32) -> Self {
         let tentative = flags & libc::IFA_F_TENTATIVE != 0;
         let optimistic = flags & libc::IFA_F_OPTIMISTIC != 0;
         let passing = ip.is_ipv6() && flags & (libc::IFA_F_TEMPORARY | libc::IFA_F_DEPRECATED) != 0;
-        Address { ip, is_ready: optimistic || !tentative, is_lasting: !passing }
+        Address { ip, is_ready: optimistic || !tentative, is_lasting: !passing, prefix }
+    }
+
+    /// Whether `other` is in its network: then no router is in between.
+    pub fn is_near(&self, other: IpAddr) -> bool {
+        let differing = match (self.ip, other) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => u128::from(a.to_bits() ^ b.to_bits()) << 96,
+            (IpAddr::V6(a), IpAddr::V6(b)) => a.to_bits() ^ b.to_bits(),
+            _ => return false,
+        };
+        differing.leading_zeros() >= self.prefix
     }
 }
 
@@ -81,9 +93,26 @@ mod tests {
     }
 
     #[test]
+    fn neighbour_is_in_the_network_of_an_address() {
+        for (own, prefix, other, is_near) in [
+            ("10.0.0.1", 24, "10.0.0.255", true),
+            ("10.0.0.1", 24, "10.0.1.1", false),
+            ("10.0.0.1", 32, "10.0.0.2", false),
+            ("10.0.0.1", 0, "192.0.2.1", true),
+            ("10.0.0.1", 8, "fd00::1", false),
+            ("fd00::1", 64, "fd00::2", true),
+            ("fd00::1", 64, "fd00:0:0:1::2", false),
+            ("fd00::1", 128, "fd00::1", true),
+        ] {
+            let address = Address::new(own.parse().unwrap(), prefix, 0);
+            assert_eq!(address.is_near(other.parse().unwrap()), is_near, "{own}/{prefix} {other}");
+        }
+    }
+
+    #[test]
     fn flags_tell_what_an_address_is_good_for() {
         let what = |text: &str, flags| {
-            let address = Address::new(text.parse().unwrap(), flags);
+            let address = Address::new(text.parse().unwrap(), 64, flags);
             (address.is_ready, address.is_lasting)
         };
         assert_eq!(what("fd00::1", libc::IFA_F_PERMANENT), (true, true));

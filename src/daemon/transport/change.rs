@@ -11,7 +11,7 @@ use super::holders;
 use crate::daemon::interfaces::RouteError;
 
 /// Where on this host a socket is: any change needs a new socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
     /// The interface's number.
     pub index: NonZeroU32,
@@ -31,6 +31,9 @@ pub enum Problem {
     /// No interface is configured, and the kernel has no route to the group.
     #[error("no route: {0}")]
     NoRoute(#[from] RouteError),
+    /// The kernel has no route to the peer.
+    #[error("no route: {0}")]
+    NoRouteToPeer(String),
     /// It is administratively down.
     #[error("down: bring it up with `ip link set … up`")]
     Down,
@@ -59,7 +62,7 @@ pub enum Problem {
     /// A program has bound the port, and does not share it.
     #[error(
         "port {port} is taken by another program of this host ({}); stop it, or set another port \
-         in multicast on every node",
+         in multicast on every node; groups of one host that have peers need a port each",
         holders::describe(.holders)
     )]
     PortTaken {
@@ -68,6 +71,21 @@ pub enum Problem {
         /// The users with a socket on the port.
         holders: Vec<u32>,
     },
+    /// A router is between this host and the peer, and nothing would prove who sends.
+    #[error(
+        "not in a network of this host: a peer beyond a router needs key_file, with key_mode \
+         \"require\" on every node; create a key with `lanelect keygen`"
+    )]
+    KeyRequired,
+    /// The peer's name is not known.
+    #[error("its name has no address: {0}; looking it up again")]
+    Unresolved(String),
+    /// The list says that this host is at another port.
+    #[error("it is this host, which uses port {0}; correct the port in peers or in multicast")]
+    OwnPort(u16),
+    /// Peers are reached from too many of this host's addresses.
+    #[error("this host would need more than {0} addresses for its peers; list one address of it")]
+    TooManySources(usize),
     /// The kernel rejected the socket.
     #[error("socket error: {0}")]
     Refused(String),
@@ -92,7 +110,18 @@ pub enum SendFailure {
 
 impl From<&io::Error> for SendFailure {
     fn from(error: &io::Error) -> Self {
-        let errno = Errno::from_raw(error.raw_os_error().unwrap_or_default());
+        SendFailure::from(Errno::from_raw(error.raw_os_error().unwrap_or_default()))
+    }
+}
+
+impl From<rustix::io::Errno> for SendFailure {
+    fn from(errno: rustix::io::Errno) -> Self {
+        SendFailure::from(Errno::from_raw(errno.raw_os_error()))
+    }
+}
+
+impl From<Errno> for SendFailure {
+    fn from(errno: Errno) -> Self {
         match errno {
             // EINVAL: the source address that the socket is fixed to no longer exists.
             Errno::ENETUNREACH
@@ -137,6 +166,8 @@ pub enum LinkEvent {
         /// Why there is a new one.
         cause: JoinCause,
     },
+    /// A peer is sent to, from another of this host's addresses than before.
+    SendingFrom(IpAddr),
     /// The group cannot be reached through it, or the reason has changed.
     Lost(Problem),
     /// It is up, but the kernel rejects datagrams for it.
@@ -145,11 +176,20 @@ pub enum LinkEvent {
     SendRecovered,
 }
 
-/// A change of an interface, reported once. Its text is one line for a log.
+/// What carries datagrams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carrier {
+    /// The interface of this name, by multicast.
+    Interface(String),
+    /// The peer that is listed so, by unicast.
+    Peer(String),
+}
+
+/// A change of an interface or a peer, reported once. Its text is one line for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkChange {
-    /// The interface's name.
-    pub interface: String,
+    /// Of what.
+    pub carrier: Carrier,
     /// What happened.
     pub event: LinkEvent,
 }
@@ -163,11 +203,15 @@ impl LinkChange {
 
 impl fmt::Display for LinkChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "interface {}: ", self.interface)?;
+        match &self.carrier {
+            Carrier::Interface(name) => write!(f, "interface {name}: ")?,
+            Carrier::Peer(name) => write!(f, "peer {name}: ")?,
+        }
         match &self.event {
             LinkEvent::Joined { endpoint, cause } => {
                 write!(f, "{cause}, joined the group with address {}", endpoint.address)
             }
+            LinkEvent::SendingFrom(source) => write!(f, "sending to it from {source}"),
             LinkEvent::Lost(problem) => problem.fmt(f),
             LinkEvent::SendFailing(failure) => failure.fmt(f),
             LinkEvent::SendRecovered => f.write_str("sending works again"),

@@ -4,12 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use mio::net::UdpSocket;
-use mio::{Interest, Registry, Token};
-use nix::errno::Errno;
+use mio::{Registry, Token};
 
-use super::batch::{Arrival, Batch};
-use super::change::{Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure, refused};
+use super::batch::Arrival;
+use super::change::{Carrier, Endpoint, JoinCause, LinkChange, LinkEvent, Problem, SendFailure};
+use super::inlet::Inlet;
 use super::send_health::SendHealth;
 use super::{socket, source};
 use crate::control_api::InterfaceReport;
@@ -32,17 +31,10 @@ const NO_NAME: &str = "(none)";
 /// An open socket.
 #[derive(Debug)]
 struct Port {
-    socket: UdpSocket,
+    inlet: Inlet,
     endpoint: Endpoint,
     /// When the membership was last announced.
     joined_at: Time,
-    /// May hold datagrams: set by an event, cleared by a read that emptied it. mio reports edges
-    /// only.
-    readable: bool,
-    /// Datagrams that were read and not returned yet.
-    batch: Batch,
-    /// Reported an error: the next rescan replaces it.
-    failed: bool,
 }
 
 /// Where a link joined the group.
@@ -109,12 +101,12 @@ impl Link {
 
     /// Whether there may be datagrams to receive.
     pub(super) fn is_readable(&self) -> bool {
-        self.port.as_ref().is_ok_and(|port| port.readable || !port.batch.is_empty())
+        self.port.as_ref().is_ok_and(|port| port.inlet.is_readable())
     }
 
     /// Whether something happened that a rescan should check soon.
     pub(super) fn needs_rescan(&self) -> bool {
-        self.port.as_ref().is_ok_and(|port| port.failed) || self.health.has_news()
+        self.port.as_ref().is_ok_and(|port| port.inlet.failed) || self.health.has_news()
     }
 
     /// The link as the status shows it.
@@ -141,7 +133,7 @@ impl Link {
     /// The socket's event came.
     pub(super) fn handle_readable(&mut self) {
         if let Ok(port) = &mut self.port {
-            port.readable = true;
+            port.inlet.handle_readable();
         }
     }
 
@@ -156,14 +148,15 @@ impl Link {
         let moved = moved.unwrap_or_else(|problem| self.lose(problem, registry));
         let events = [moved, self.health.review()];
         let interface = self.label();
-        let change = |event| LinkChange { interface: interface.to_owned(), event };
+        let change =
+            |event| LinkChange { carrier: Carrier::Interface(interface.to_owned()), event };
         events.into_iter().flatten().map(change).collect()
     }
 
     /// Sends with the socket. None if it is closed, else whether the kernel accepted the datagram.
     pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
         let Ok(port) = &mut self.port else { return None };
-        let result = socket::send(&port.socket, datagram, self.group, port.endpoint)
+        let result = socket::send(&port.inlet.socket, datagram, self.group, port.endpoint)
             .map_err(|error| SendFailure::from(&error));
         self.health.record(result);
         Some(result.is_ok())
@@ -172,17 +165,13 @@ impl Link {
     /// Whether there is a datagram to return. Reads from the socket if none is left from the last
     /// read.
     pub(super) fn has_datagram(&mut self) -> bool {
-        let Ok(port) = &mut self.port else { return false };
-        if port.batch.is_empty() && port.readable {
-            port.read();
-        }
-        !port.batch.is_empty()
+        self.port.as_mut().is_ok_and(|port| port.inlet.has_datagram())
     }
 
     /// The next datagram and where it arrived.
     pub(super) fn take(&mut self) -> Option<(&[u8], Arrival, Endpoint)> {
         let Ok(port) = &mut self.port else { return None };
-        let (datagram, arrival) = port.batch.take()?;
+        let (datagram, arrival) = port.inlet.take()?;
         Some((datagram, arrival, port.endpoint))
     }
 
@@ -249,18 +238,16 @@ impl Link {
             Ok(port) if port.endpoint != endpoint => Some(JoinCause::Readdressed),
             Ok(port) => {
                 port.renew_membership(group, now, REJOIN_INTERVAL);
-                port.failed.then_some(JoinCause::SocketFailed)
+                port.inlet.failed.then_some(JoinCause::SocketFailed)
             }
         }
     }
 
     /// Replaces any socket by one at `endpoint`. If that fails, nothing changes.
     fn open(&mut self, endpoint: Endpoint, registry: &Registry, now: Time) -> Result<(), Problem> {
-        let mut socket = socket::open(self.group, endpoint, self.own.as_deref())?;
-        registry.register(&mut socket, self.token, Interest::READABLE).map_err(refused)?;
-        let (joined_at, readable, batch, failed) = (now, false, Batch::new(), false);
-        let port = Port { socket, endpoint, joined_at, readable, batch, failed };
-        self.replace(Ok(Box::new(port)), registry);
+        let socket = socket::open(self.group, endpoint, self.own.as_deref())?;
+        let inlet = Inlet::register(socket, registry, self.token)?;
+        self.replace(Ok(Box::new(Port { inlet, endpoint, joined_at: now })), registry);
         self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
         Ok(())
     }
@@ -278,34 +265,20 @@ impl Link {
     /// its sends.
     fn replace(&mut self, port: Result<Box<Port>, Problem>, registry: &Registry) {
         self.health = SendHealth::default();
-        if let Ok(mut port) = std::mem::replace(&mut self.port, port) {
-            // The hook's child may hold a copy of the descriptor until its exec, so closing the
-            // socket would leave it registered. Fails only if it is not registered.
-            let _ = registry.deregister(&mut port.socket);
+        if let Ok(port) = std::mem::replace(&mut self.port, port) {
+            port.inlet.close(registry);
         }
     }
 }
 
 impl Port {
-    /// Reads the waiting datagrams. A read that is not full has emptied the socket, and later
-    /// datagrams cause a new event: another read would only cost time.
-    fn read(&mut self) {
-        match self.batch.refill(&self.socket) {
-            Ok(is_full) => self.readable = is_full,
-            Err(Errno::EINTR) => {}
-            Err(errno) => {
-                self.readable = false;
-                self.failed |= errno != Errno::EAGAIN;
-            }
-        }
-    }
-
     /// Announces the membership again if that was not done within `interval`.
     fn renew_membership(&mut self, group: IpAddr, now: Time, interval: Duration) {
         if now.since(self.joined_at) < interval {
             return;
         }
         self.joined_at = now;
-        self.failed |= socket::rejoin(&self.socket, group, self.endpoint.index).is_err();
+        let rejoined = socket::rejoin(&self.inlet.socket, group, self.endpoint.index);
+        self.inlet.failed |= rejoined.is_err();
     }
 }

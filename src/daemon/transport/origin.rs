@@ -22,9 +22,24 @@ pub enum Stray {
          hosts on the same LAN can be members"
     )]
     Hops(u8),
+    /// It is not one of the peers, which alone may send to this host by unicast.
+    #[error("this address is not in peers; add the host there, or stop it")]
+    Unlisted,
+    /// It has passed a router, and nothing proves who sent it.
+    #[error(
+        "they come by a router without a key; set key_file on every node, with key_mode \
+         \"require\""
+    )]
+    Unsigned,
     /// No host on the link can have the source address.
     #[error("no host on this LAN can have this address")]
     Source,
+}
+
+/// Checks a datagram that was sent to this host by unicast from a peer. Returns whether it has
+/// passed a router: then only its seal proves who sent it.
+pub(super) fn check_unicast(hops: u8, source: IpAddr, own: IpAddr) -> Result<bool, Stray> {
+    if can_be_a_neighbour(source, own) { Ok(hops != HOPS) } else { Err(Stray::Source) }
 }
 
 /// Checks a datagram that arrived with the hop count `hops` from `source` at the interface whose

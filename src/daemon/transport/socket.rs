@@ -63,18 +63,18 @@ pub(super) fn rejoin(socket: &UdpSocket, group: IpAddr, index: NonZeroU32) -> io
 }
 
 /// The step that failed while a socket was set up.
-fn at(step: &'static str) -> impl FnOnce(io::Error) -> Problem {
+pub(super) fn at(step: &'static str) -> impl FnOnce(io::Error) -> Problem {
     move |error| refused(format!("cannot {step}: {error}"))
 }
 
 /// Any user of this host may bind the port first, and the kernel then refuses it. The problem names
 /// the users that have it, because the administrator must stop one of their programs.
-fn unbound(error: &io::Error, group: SocketAddr) -> Problem {
+pub(super) fn unbound(error: &io::Error, own: SocketAddr) -> Problem {
     if error.kind() == io::ErrorKind::AddrInUse {
-        let holders = holders::of_port(group.port());
-        return Problem::PortTaken { port: group.port(), holders };
+        let holders = holders::of_port(own.port());
+        return Problem::PortTaken { port: own.port(), holders };
     }
-    refused(format!("cannot bind the socket to the group: {error}"))
+    refused(format!("cannot bind the socket to {own}: {error}"))
 }
 
 /// A socket with all its options set, receiving nothing yet.
@@ -106,9 +106,13 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_if_v6(endpoint.index.get())?;
         }
     }
-    // A smaller buffer is worse but works.
-    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    widen_queue(&socket);
     Ok(socket)
+}
+
+/// Makes room for datagrams that wait. Less is worse but works.
+pub(super) fn widen_queue(socket: &Socket) {
+    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
 }
 
 /// An IPv6 socket cannot have a fixed source while it is bound to the group, so each datagram names

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn address(text: &str) -> Address {
-        Address { ip: text.parse().unwrap(), is_ready: true, is_lasting: true }
+        Address { ip: text.parse().unwrap(), is_ready: true, is_lasting: true, prefix: 24 }
     }
 
     /// The choice among `addresses`, which are in the kernel's order.

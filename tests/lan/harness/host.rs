@@ -1,6 +1,7 @@
 //! One host: a network namespace, its cables, and the daemon that runs on it.
 
 use std::cell::RefCell;
+use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use lanelect::client::Target;
 use lanelect::commands;
+use lanelect::config::PEERS_MAX;
 use nix::libc::O_NONBLOCK;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -38,6 +40,13 @@ const SETTINGS: &str = "\
     heartbeat_interval = \"100ms\"\n\
     leader_alive_threshold = \"2s\"\n\
     membership_sample_interval = \"500ms\"\n";
+
+/// The variable that is `unicast` where daemons use peers in place of multicast, unless a test says
+/// otherwise.
+const CARRIER: &str = "LANELECT_LAN_CARRIER";
+
+/// More hosts than a scenario has.
+const HOSTS_MAX: usize = 9;
 
 /// Variables by which a service manager or a user would change how a daemon behaves.
 const FOREIGN_VARIABLES: [&str; 5] =
@@ -157,8 +166,25 @@ impl Host {
         config.insert("state_dir".into(), self.path("state").into());
         config.insert("socket".into(), self.path("control.sock").into());
         config.insert("hook".into(), self.journal.hook(&self.name).into());
-        config.extend(lines.parse::<toml::Table>().unwrap());
+        let lines: toml::Table = lines.parse().unwrap();
+        if env::var(CARRIER).is_ok_and(|carrier| carrier == "unicast") {
+            config.extend(self.all_as_peers());
+        }
+        config.extend(lines);
+        if config.get("multicast").is_some_and(|multicast| multicast.as_str() == Some("none")) {
+            config.remove("interface");
+        }
         config.to_string()
+    }
+
+    /// Unicast in place of multicast, to every host that a test may have.
+    fn all_as_peers(&self) -> toml::Table {
+        let hosts = (1..=HOSTS_MAX).flat_map(|number| {
+            (0..self.networks.len()).map(move |network| address(network, number))
+        });
+        let peers: Vec<_> = hosts.take(PEERS_MAX).collect();
+        let multicast = ("multicast".to_owned(), "none".into());
+        [multicast, ("peers".to_owned(), peers.into())].into_iter().collect()
     }
 
     /// Starts the daemon with the config file as it is, after stopping it where it runs.
@@ -432,7 +458,7 @@ impl Host {
 
     /// `10.77.0.N` on network 0, `10.78.0.N` on network 1.
     pub(crate) fn address(&self, network: usize) -> String {
-        format!("10.{}.0.{}", 77 + network, self.number)
+        address(network, self.number)
     }
 
     /// Takes `eth0` down, as an administrator would.
@@ -577,6 +603,10 @@ impl Host {
     pub(crate) fn port(&self, network: usize) -> String {
         format!("n{network}p{}", self.number)
     }
+}
+
+fn address(network: usize, number: usize) -> String {
+    format!("10.{}.0.{number}", 77 + network)
 }
 
 impl Drop for Host {

@@ -1,0 +1,88 @@
+//! A UDP socket at one of this host's addresses: it sends to peers and receives from them.
+
+use std::io::IoSlice;
+use std::net::{IpAddr, SocketAddr};
+
+use mio::net::UdpSocket;
+use mio::{Registry, Token};
+use nix::sys::socket::{setsockopt, sockopt};
+use rustix::io::Errno;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::change::{Endpoint, Problem, SendFailure};
+use super::inlet::Inlet;
+use super::origin::HOPS;
+use super::socket::{at, unbound, widen_queue};
+
+/// An open socket at one address.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    pub(super) endpoint: Endpoint,
+    pub(super) token: Token,
+    pub(super) inlet: Inlet,
+}
+
+impl Outlet {
+    /// Opens a socket at `endpoint`, and shares its port with no other program: the kernel would
+    /// give that one the datagrams of the peers.
+    pub(super) fn open(
+        endpoint: Endpoint,
+        port: u16,
+        registry: &Registry,
+        token: Token,
+    ) -> Result<Self, Problem> {
+        let own = SocketAddr::new(endpoint.address, port);
+        let socket = prepare(endpoint.address).map_err(at("set the socket's options"))?;
+        socket.bind(&own.into()).map_err(|error| unbound(&error, own))?;
+        let inlet = Inlet::register(UdpSocket::from_std(socket.into()), registry, token)?;
+        Ok(Outlet { endpoint, token, inlet })
+    }
+
+    /// Sends the same to each of `addresses`, with one system call if the kernel accepts all, and
+    /// tells what became of each.
+    pub(super) fn send(
+        &self,
+        datagram: &[u8],
+        addresses: &[SocketAddr],
+        mut tell: impl FnMut(SocketAddr, Result<(), SendFailure>),
+    ) {
+        let to: Vec<SocketAddrAny> = addresses.iter().map(|address| (*address).into()).collect();
+        let content = [IoSlice::new(datagram)];
+        let mut control: Vec<_> = to.iter().map(|_| SendAncillaryBuffer::default()).collect();
+        let headers = to.iter().zip(&mut control);
+        let mut headers: Vec<_> = headers
+            .map(|(address, control)| MMsgHdr::new_with_addr(address, &content, control))
+            .collect();
+        let mut left = headers.as_mut_slice();
+        let mut addresses = addresses.iter();
+        while !left.is_empty() {
+            // The kernel stops at the first that it rejects, and tells why only if it is the first
+            // of a call.
+            let (taken, result) = match sendmmsg(&self.inlet.socket, left, SendFlags::DONTWAIT) {
+                Ok(sent) if sent > 0 => (sent, Ok(())),
+                Ok(_) => (1, Err(SendFailure::from(Errno::AGAIN))),
+                Err(Errno::INTR) => continue,
+                Err(errno) => (1, Err(SendFailure::from(errno))),
+            };
+            addresses.by_ref().take(taken).for_each(|address| tell(*address, result));
+            left = left.get_mut(taken..).unwrap_or_default();
+        }
+    }
+}
+
+fn prepare(source: IpAddr) -> std::io::Result<Socket> {
+    let domain = if source.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+    // Each datagram's own hop count tells whether it has passed a router.
+    if source.is_ipv4() {
+        socket.set_ttl_v4(HOPS.into())?;
+        setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
+    } else {
+        socket.set_only_v6(true)?;
+        socket.set_unicast_hops_v6(HOPS.into())?;
+        setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true)?;
+    }
+    widen_queue(&socket);
+    Ok(socket)
+}

@@ -1,0 +1,238 @@
+//! Peers: unicast on a link and over a router, and the addresses that it leaves with.
+
+use std::net::IpAddr;
+
+use lanelect::config::{Config, Peer};
+use lanelect::control_api::PeerReport;
+use lanelect::daemon::transport::{LinkEvent, Problem, SendFailure, Settings, Stray};
+use nix::errno::Errno;
+use socket2::{Domain, Socket, Type};
+
+use super::{Host, Net, address, cable, exchange, heard, isolated, until};
+
+/// The peers of a configuration with this list.
+fn peers(list: &[&str]) -> Vec<Peer> {
+    Config::from_toml(&format!("peers = {list:?}")).unwrap().peers
+}
+
+/// Peers alone. With `requires_key` those beyond a router too.
+fn by_peers(list: &[&str], requires_key: bool) -> Settings {
+    let (group, interfaces, own) = (None, Vec::new(), None);
+    Settings { group, interfaces, own, peers: peers(list), port: 7669, requires_key }
+}
+
+fn report(host: &Host, peer: usize) -> PeerReport {
+    host.transport.peer_reports().remove(peer)
+}
+
+/// A host that has looked at its interfaces once.
+fn started<'a>(net: &'a Net, list: &[&str], requires_key: bool) -> Host<'a> {
+    let mut host = Host::with(net, by_peers(list, requires_key));
+    host.turn();
+    host
+}
+
+/// Waits until a peer is sent to, from this address.
+fn sends_from(host: &mut Host, source: &str) {
+    let source = address(source);
+    host.change(|event| matches!(event, LinkEvent::SendingFrom(from) if *from == source));
+}
+
+/// Waits until a peer cannot be sent to, for this reason.
+fn loses(host: &mut Host, problem: &Problem) {
+    host.change(|event| matches!(event, LinkEvent::Lost(lost) if lost == problem));
+}
+
+#[test]
+fn listed_hosts_hear_each_other_and_nobody_else() {
+    isolated("peers::listed_hosts_hear_each_other_and_nobody_else", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        two.ip("addr add 10.0.0.9/24 dev lan");
+        let list = ["10.0.0.1", "10.0.0.2"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &list, false);
+        exchange(&mut a, &mut b, "hello");
+        let arrival = a.arrivals.last().unwrap();
+        assert_eq!((arrival.source, arrival.is_routed), (address("10.0.0.2"), false));
+        assert!(a.transport.any_up());
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.1")));
+        assert_eq!(a.transport.interface_names(), ["lan"]);
+        assert!(report(&a, 0).is_self && !report(&a, 1).is_self);
+
+        // The stranger on the same host, whose datagrams have lost no hop either.
+        let mut stranger = started(&two, &["10.0.0.1", "10.0.0.9"], false);
+        until("the stranger is refused", || {
+            stranger.send("strange");
+            a.turn();
+            a.strays.contains(&(address("10.0.0.9"), Stray::Unlisted))
+        });
+        assert_eq!(a.arrival("strange"), None);
+    });
+}
+
+#[test]
+fn peer_beyond_a_router_needs_a_key() {
+    isolated("peers::peer_beyond_a_router_needs_a_key", || {
+        let (one, router, two) = (Net::first(), Net::another(), Net::another());
+        cable((&one, "10.1.0.1/24"), (&router, "10.1.0.254/24"), "west");
+        cable((&two, "10.2.0.2/24"), (&router, "10.2.0.254/24"), "east");
+        router.enter();
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        one.ip("route add default via 10.1.0.254");
+        two.ip("route add default via 10.2.0.254");
+        let list = ["10.1.0.1", "10.2.0.2"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &list, true);
+        loses(&mut a, &Problem::KeyRequired);
+        assert!(!a.transport.any_up());
+        heard(&mut b, &mut a, "sealed");
+        assert!(a.arrival("sealed").unwrap().is_routed, "it has lost a hop");
+        a.transport.set_requires_key(true);
+        sends_from(&mut a, "10.1.0.1");
+        exchange(&mut a, &mut b, "with a key");
+        a.transport.set_requires_key(false);
+        loses(&mut a, &Problem::KeyRequired);
+    });
+}
+
+#[test]
+fn peer_that_the_kernel_rejects_costs_no_other_its_datagram() {
+    isolated("peers::peer_that_the_kernel_rejects_costs_no_other_its_datagram", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        two.ip("addr add 10.0.0.3/24 dev lan");
+        let list = ["10.0.0.2", "10.0.0.7", "10.0.0.3", "10.0.0.1"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &list, false);
+        exchange(&mut a, &mut b, "before");
+        // The kernel tells no change of a route: the next send meets it.
+        one.ip("route add prohibit 10.0.0.7");
+        let (sent, failed) = (a.transport.sent(), a.transport.send_errors());
+        a.send("twice");
+        assert_eq!((a.transport.sent() - sent, a.transport.send_errors() - failed), (2, 1));
+        until("both addresses of b have it", || {
+            b.turn();
+            b.arrivals.iter().filter(|arrival| arrival.text == "twice").count() == 2
+        });
+        a.change(|event| {
+            let forbidden = SendFailure::Forbidden(Errno::EACCES);
+            matches!(event, LinkEvent::SendFailing(failure) if *failure == forbidden)
+                || matches!(event, LinkEvent::Lost(Problem::NoRouteToPeer(_)))
+        });
+        assert!(a.transport.any_up());
+        assert!(report(&a, 1).problem.is_some());
+        assert_eq!(report(&a, 0).problem, None);
+    });
+}
+
+#[test]
+fn peers_follow_cable_and_address() {
+    isolated("peers::peers_follow_cable_and_address", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["10.0.0.1", "10.0.0.5", "10.0.0.2"], false);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.5", "10.0.0.2"], false);
+        exchange(&mut a, &mut b, "at first");
+        // A service address that is added later is not what datagrams leave with.
+        one.ip("addr add 10.0.0.77/24 dev lan");
+        two.ip("link set lan down");
+        loses(&mut a, &Problem::NoCarrier);
+        assert!(!a.transport.any_up());
+        two.ip("link set lan up");
+        sends_from(&mut a, "10.0.0.1");
+        sends_from(&mut b, "10.0.0.2");
+        exchange(&mut a, &mut b, "again");
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.1")));
+        one.ip("addr flush dev lan");
+        a.change(|event| matches!(event, LinkEvent::Lost(_)));
+        one.ip("addr add 10.0.0.5/24 dev lan");
+        sends_from(&mut a, "10.0.0.5");
+        exchange(&mut a, &mut b, "elsewhere");
+        assert_eq!(b.arrival("elsewhere, there").unwrap().source, address("10.0.0.5"));
+    });
+}
+
+#[test]
+fn host_that_is_not_in_its_list_keeps_its_source() {
+    isolated("peers::host_that_is_not_in_its_list_keeps_its_source", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["10.0.0.2"], false);
+        let mut b = started(&two, &["10.0.0.1"], false);
+        exchange(&mut a, &mut b, "at first");
+        one.ip("route replace 10.0.0.0/24 dev lan src 10.0.0.1");
+        one.ip("addr add 10.0.0.77/24 dev lan");
+        one.ip("route replace 10.0.0.0/24 dev lan src 10.0.0.77");
+        one.enter();
+        a.transport.rescan(lanelect::os::clock::now()).unwrap();
+        exchange(&mut a, &mut b, "later");
+        assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.1"));
+    });
+}
+
+#[test]
+fn names_become_peers_and_keep_their_last_address() {
+    isolated("peers::names_become_peers_and_keep_their_last_address", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        two.ip("addr add 10.0.0.3/24 dev lan");
+        let mut a = started(&one, &["two"], false);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.2", "10.0.0.3"], false);
+        let found = |ip: &str| Ok(vec![ip.parse::<IpAddr>().unwrap()]);
+        a.transport.resolve(0, Err("no answer".to_owned()));
+        loses(&mut a, &Problem::Unresolved("no answer".to_owned()));
+        assert!(!a.transport.any_up() && report(&a, 0).problem.is_some());
+        a.transport.resolve(0, found("10.0.0.2"));
+        sends_from(&mut a, "10.0.0.1");
+        heard(&mut a, &mut b, "by name");
+        a.transport.resolve(0, Err("no answer".to_owned()));
+        a.turn();
+        heard(&mut a, &mut b, "still");
+        a.transport.resolve(0, found("10.0.0.3"));
+        sends_from(&mut a, "10.0.0.1");
+        heard(&mut a, &mut b, "moved");
+        assert_eq!(report(&a, 0).addresses, [address("10.0.0.3")]);
+        // The name is this host's own.
+        a.transport.resolve(0, found("10.0.0.1"));
+        until("it is not sent to", || {
+            a.turn();
+            report(&a, 0).is_self && !a.transport.any_up()
+        });
+    });
+}
+
+#[test]
+fn ports_that_do_not_fit_are_told() {
+    isolated("peers::ports_that_do_not_fit_are_told", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        one.enter();
+        let other = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+        other.set_reuse_address(true).unwrap();
+        other.bind(&"10.0.0.1:7669".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+        let mut a = started(&one, &["10.0.0.1", "10.0.0.2"], false);
+        a.change(|event| matches!(event, LinkEvent::Lost(Problem::PortTaken { port: 7669, .. })));
+        drop(other);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.2"], false);
+        sends_from(&mut a, "10.0.0.1");
+        exchange(&mut a, &mut b, "once the port is free");
+        drop(a);
+        let mut a = started(&one, &["10.0.0.1:7000", "10.0.0.2"], false);
+        loses(&mut a, &Problem::OwnPort(7669));
+    });
+}
+
+#[test]
+fn peers_work_over_ipv6() {
+    isolated("peers::peers_work_over_ipv6", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "fd00::1/64"), (&two, "fd00::2/64"), "lan");
+        let list = ["fd00::1", "[fd00::2]:7669"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &list, false);
+        exchange(&mut a, &mut b, "hello");
+        let arrival = a.arrivals.last().unwrap();
+        assert_eq!((arrival.source, arrival.is_routed), (address("fd00::2"), false));
+    });
+}
