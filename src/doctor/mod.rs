@@ -148,8 +148,10 @@ fn network(target: &Target, report: &StatusReport) -> Vec<Finding> {
     findings.extend(membership::judge(&membership::gather(report)));
     let port = report.multicast.map(|address| address.port());
     findings.extend(port.map(|port| port::judge(&port::gather(port, target.socket()))));
-    let facts = wire::gather(report, || target.status().ok());
-    findings.extend(wire::judge(&facts, report));
+    if let Some(multicast) = report.multicast {
+        let facts = wire::gather(report, || target.status().ok());
+        findings.extend(wire::judge(&facts, report, multicast));
+    }
     findings.extend(hearers::judge(&hearers::gather(target)));
     findings.extend(members::judge(report));
     findings.push(identity::judge(report));

@@ -162,8 +162,8 @@ fn flow(packet: &[u8]) -> Option<Flow> {
     Some(Flow { source, destination, group, sender, count: 1 })
 }
 
-pub(super) fn judge(facts: &Facts, report: &StatusReport) -> Vec<Finding> {
-    let (Ok(flows), Some(multicast)) = (&facts.flows, report.multicast) else {
+pub(super) fn judge(facts: &Facts, report: &StatusReport, multicast: SocketAddr) -> Vec<Finding> {
+    let Ok(flows) = &facts.flows else {
         let text = "this user may not see what arrives on the wire, and what a firewall drops";
         return vec![Finding::unknown(TOPIC, text).remedy("run the doctor as root")];
     };
@@ -171,14 +171,19 @@ pub(super) fn judge(facts: &Facts, report: &StatusReport) -> Vec<Finding> {
     let others: Vec<_> = flows.iter().filter(foreign).collect();
     let (here, elsewhere): (Vec<&Flow>, Vec<&Flow>) =
         others.into_iter().partition(|flow| flow.destination == multicast);
-    let mut findings = vec![arrivals(&here, facts.received, report)];
+    let mut findings = vec![arrivals(&here, facts.received, report, multicast)];
     findings.extend(elsewhere.into_iter().map(|flow| astray(flow, multicast)));
     findings.extend(impostor(&here, report));
     findings
 }
 
 /// Whether the daemon receives what arrives.
-fn arrivals(here: &[&Flow], received: u64, report: &StatusReport) -> Finding {
+fn arrivals(
+    here: &[&Flow],
+    received: u64,
+    report: &StatusReport,
+    multicast: SocketAddr,
+) -> Finding {
     let count: u64 = here.iter().map(|flow| flow.count).sum();
     let mut senders: Vec<_> = here.iter().map(|flow| flow.sender.as_str()).collect();
     senders.sort_unstable();
@@ -190,9 +195,7 @@ fn arrivals(here: &[&Flow], received: u64, report: &StatusReport) -> Finding {
              firewall of this host, or its reverse path filter (rp_filter), drops them",
             senders.join(", ")
         );
-        let allow = report
-            .multicast
-            .map_or(String::new(), |at| format!("allow UDP to {}, port {}", at.ip(), at.port()));
+        let allow = format!("allow UDP to {}, port {}", multicast.ip(), multicast.port());
         return Finding::fail("firewall", text).remedy(allow);
     }
     let is_heard = |state| state == MemberState::Alive;
@@ -256,7 +259,8 @@ mod tests {
     fn lines(flows: Vec<Flow>, received: u64, report: &StatusReport) -> Vec<String> {
         let own = vec!["10.0.0.11".parse().unwrap()];
         let facts = Facts { flows: Ok(flows), received, own };
-        judge(&facts, report).iter().map(|finding| finding.line(0)).collect()
+        let multicast = MULTICAST.parse().unwrap();
+        judge(&facts, report, multicast).iter().map(|finding| finding.line(0)).collect()
     }
 
     #[test]
@@ -295,9 +299,8 @@ mod tests {
         assert!(told[2].starts_with("fail     node-id  10.0.0.99 sends as web1"), "{told:?}");
         let facts =
             Facts { flows: Err(ErrorKind::PermissionDenied.into()), received: 0, own: vec![] };
-        assert!(
-            judge(&facts, &follower())[0].line(0).starts_with("unknown  wire  this user may not")
-        );
+        let told = judge(&facts, &follower(), MULTICAST.parse().unwrap());
+        assert!(told[0].line(0).starts_with("unknown  wire  this user may not"), "{told:?}");
     }
 
     #[test]

@@ -40,12 +40,12 @@ impl Outlet {
     }
 
     /// Sends the same to each of `addresses`, with one system call if the kernel accepts all, and
-    /// tells what became of each.
+    /// tells what became of each, in their order.
     pub(super) fn send(
         &self,
         datagram: &[u8],
         addresses: &[SocketAddr],
-        mut tell: impl FnMut(SocketAddr, Result<(), SendFailure>),
+        mut tell: impl FnMut(Result<(), SendFailure>),
     ) {
         let to: Vec<SocketAddrAny> = addresses.iter().map(|address| (*address).into()).collect();
         let content = [IoSlice::new(datagram)];
@@ -55,7 +55,6 @@ impl Outlet {
             .map(|(address, control)| MMsgHdr::new_with_addr(address, &content, control))
             .collect();
         let mut left = headers.as_mut_slice();
-        let mut addresses = addresses.iter();
         while !left.is_empty() {
             // The kernel stops at the first that it rejects, and tells why only if it is the first
             // of a call.
@@ -65,7 +64,7 @@ impl Outlet {
                 Err(Errno::INTR) => continue,
                 Err(errno) => (1, Err(SendFailure::from(errno))),
             };
-            addresses.by_ref().take(taken).for_each(|address| tell(*address, result));
+            (0..taken).for_each(|_| tell(result));
             left = left.get_mut(taken..).unwrap_or_default();
         }
     }

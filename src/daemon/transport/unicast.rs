@@ -167,7 +167,7 @@ impl Unicast {
             }
             let addresses: Vec<SocketAddr> = targets.iter().map(|it| it.address).collect();
             let mut told = targets.iter_mut();
-            outlet.send(buffer, &addresses, |_, result| {
+            outlet.send(buffer, &addresses, |result| {
                 *(if result.is_ok() { &mut sent } else { &mut rejected }) += 1;
                 if let Some(target) = told.next() {
                     target.health.record(result);
