@@ -93,8 +93,7 @@ fn one_at_a_time(
         assert_eq!(exec.status(), Some(-9));
     }
     wait_until("the last command is killed with its supervisor", || {
-        let lock = leader.path("../alive");
-        Command::new("flock").args(["--nonblock", &lock, "true"]).status().unwrap().success()
+        is_free(&leader.path("../alive"))
     });
 }
 
@@ -210,9 +209,7 @@ fn exit_status_is_that_of_the_command() {
         let left = "sh -c 'exec 9> $DIR/left; flock 9; echo begun > $DIR/left-begun; sleep 300' &
             while ! [ -e $DIR/left-begun ]; do sleep 0.01; done";
         assert_eq!(run(&[], left), Some(0));
-        let lock = leader.path("left");
-        let free = Command::new("flock").args(["--nonblock", &lock, "true"]).status().unwrap();
-        assert!(free.success(), "a process that the command started is left");
+        assert!(is_free(&leader.path("left")), "a process that the command started is left");
 
         // SIGTERM goes to the command, whose status counts.
         let polite = "trap 'exit 5' TERM; echo > $DIR/polite; while :; do sleep 0.05; done";
@@ -274,4 +271,31 @@ fn command_waits_for_the_hook_and_the_hook_for_the_command() {
         assert!(at("elected ends") < at("command begins"), "{all}");
         assert!(at("command ends") < at("demoted begins"), "{all}");
     });
+}
+
+/// The hook for `demoted` still waits for the first command when the node leads again.
+#[test]
+fn no_command_begins_while_demoted_waits() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        lan.partition(&[&[h1], &[h2]]);
+        wait_until("both lead", || h1.leads() && h2.leads());
+        let first = Exec::start(h2, &[], STUBBORN);
+        wait_until("the command runs", || begun(h2) == ["h2"]);
+        lan.heal();
+        wait_until("the hook waits", || h2.log().contains("waits for the commands"));
+        h1.crash();
+        let note = "echo $LANELECT_TERM > $DIR/second; sleep 300";
+        let second = Exec::start(h2, &["--restart"], note);
+        wait_until("the second command runs", || fs::exists(h2.path("second")).unwrap());
+        assert_no_overlap(h2);
+        assert!(is_free(&h2.path("../alive")), "the first command has not ended");
+        assert_eq!(h2.hooks().last().unwrap(), "elected election", "{:?}", h2.hooks());
+        assert_eq!(first.status(), Some(128 + 9));
+        second.signal(Signal::SIGKILL);
+    });
+}
+
+fn is_free(lock: &str) -> bool {
+    Command::new("flock").args(["--nonblock", lock, "true"]).status().unwrap().success()
 }

@@ -95,8 +95,10 @@ impl Daemon {
         let now = clock::now();
         let leads = self.election.leads_until(now);
         let is_ready = self.hooks.progress().readiness(leads.is_some()) == Readiness::Ready;
+        // The node may lead again while `demoted` waits, but its hook has to run for that first.
+        let may_begin = is_ready && self.holds.waiting.is_none();
         // A refresh that fails ends no command.
-        let Some(until) = leads.filter(|_| is_ready || self.holds.granted.is_some()) else {
+        let Some(until) = leads.filter(|_| may_begin || self.holds.granted.is_some()) else {
             self.end_grants();
             return;
         };
