@@ -1,5 +1,5 @@
-//! The guard of a command: a process that kills the command's group, itself included, when the
-//! supervisor has ended or its time is over.
+//! The guard of a command: a process that kills the command's group when the supervisor has ended
+//! or its time is over. It ends when no other process of the group is left.
 //!
 //! It is the first process of the group, so the group's number exists before the command does, and
 //! no other group can get it as long as the guard lives. The supervisor sends it, a line each, the
@@ -18,12 +18,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mio::{Events, Interest, Poll, Token};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgrp, getpid};
-use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
+};
 use signal_hook::flag;
 
 use crate::os::clock::{self, Alarm};
+use crate::os::process;
 use crate::time::Time;
 
 /// The command line argument that starts a guard.
@@ -35,8 +38,13 @@ const SELF: &str = "/proc/self/exe";
 /// How long a guard may take to start.
 const START: Duration = Duration::from_secs(5);
 
-/// What the group may send itself. A guard outlives it.
-const IGNORED: [i32; 8] = [SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+/// Time between two looks at a group that has to end.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What the group may send itself, or gets from a terminal. A guard outlives it, and does not stop.
+const IGNORED: [i32; 11] = [
+    SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
+];
 
 const CHANNEL: Token = Token(0);
 const ALARM: Token = Token(1);
@@ -95,9 +103,27 @@ pub fn guard() -> io::Result<()> {
     if getpgrp() != getpid() {
         return Err(io::Error::other("only `lanelect exec` starts this command"));
     }
-    let failed = watch();
+    let watched = watch();
+    let ended = end_others();
     let killed = killpg(getpgrp(), Signal::SIGKILL);
-    failed.and(killed.map_err(io::Error::from))
+    watched.and(ended).and(killed.map_err(io::Error::from))
+}
+
+/// Kills the other processes of the group, and waits for their end: if one is stuck in the kernel,
+/// the daemon has to know that it lives.
+fn end_others() -> io::Result<()> {
+    let mut poll = Poll::new()?;
+    loop {
+        let others = process::others(getpgrp(), getpid());
+        if others.is_empty() {
+            return Ok(());
+        }
+        for process in others {
+            // It may have ended.
+            let _ = kill(process, Signal::SIGKILL);
+        }
+        poll.poll(&mut Events::with_capacity(1), Some(LOOK_INTERVAL))?;
+    }
 }
 
 /// Returns when the group has to die.

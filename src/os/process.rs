@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 
 use nix::errno::Errno;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,14 @@ pub(crate) fn is_group_alive(group: Pid) -> bool {
 pub(crate) fn has_others(group: Pid, one: Pid) -> bool {
     let lives = |(pid, process): &(Pid, Stat)| *pid != one && !process.is_dead;
     members(group).is_none_or(|members| members.iter().any(lives))
+}
+
+/// What of `group` still runs but the process `one`, as far as that is known. `/proc` may be that
+/// of another namespace, with other numbers, so the kernel is asked for the group of each.
+pub(crate) fn others(group: Pid, one: Pid) -> Vec<Pid> {
+    let listed = members(group).unwrap_or_default().into_iter();
+    let living = listed.filter(|(pid, process)| *pid != one && !process.is_dead);
+    living.map(|(pid, _)| pid).filter(|pid| getpgid(Some(*pid)) == Ok(group)).collect()
 }
 
 /// The processes of `group`; none if they cannot be listed.

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::harness::{Host, Lan, quorum_scenario, scenario, wait_for, wait_until};
+use crate::harness::{Host, Lan, quorum_scenario, scenario, stuck, wait_for, wait_until};
 use crate::quorum::elect_with;
 
 /// A command has half of it to end.
@@ -270,6 +270,49 @@ fn command_waits_for_the_hook_and_the_hook_for_the_command() {
         let at = |text: &str| lines.iter().position(|line| line.starts_with(text)).expect(text);
         assert!(at("elected ends") < at("command begins"), "{all}");
         assert!(at("command ends") < at("demoted begins"), "{all}");
+    });
+}
+
+/// The terminal stops a group so, if a command reads from it in the background.
+#[test]
+fn guard_kills_a_command_that_stops_its_own_group() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        let script = r#"exec 9> "$DIR/alive"; flock 9; echo > "$DIR/begun"
+            kill -s TSTP 0; kill -s TTIN 0; kill -s TTOU 0; sleep 300"#;
+        let exec = Exec::start(h1, &["--restart"], script);
+        wait_until("the command runs", || fs::exists(h1.path("begun")).unwrap());
+        exec.signal(Signal::SIGSTOP);
+        wait_until("the guard has killed it", || is_free(&h1.path("alive")));
+        exec.signal(Signal::SIGKILL);
+    });
+}
+
+/// The command gets SIGKILL with its supervisor, but waits in the kernel.
+#[test]
+fn hook_waits_for_a_command_whose_supervisor_was_killed() {
+    scenario(|lan, [h1, h2]| {
+        let Some(stuck) = h1.make_stuck_file() else { return };
+        lan.start_led_by_first(&[h1, h2], "");
+        // The guard has to see the processes of this test.
+        let mount = Command::new("mount").args(["-t", "proc", "proc", "/proc"]).status().unwrap();
+        assert!(mount.success());
+        let file = h1.path(stuck::FILE);
+        let script = format!("exec 9> $DIR/alive; flock 9; echo > $DIR/begun; exec < {file}");
+        let exec = Exec::start(h1, &["--restart"], &script);
+        wait_until("the command runs", || fs::exists(h1.path("begun")).unwrap());
+        wait_until("it is stuck", || stuck.is_waited_for());
+        exec.signal(Signal::SIGKILL);
+        assert_eq!(exec.status(), Some(-9));
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        wait_until("the hook waits, or has run", || {
+            h1.log().contains("waits for the commands") || h1.hooks().len() > 2
+        });
+        assert_eq!(h1.hooks().last().unwrap(), "elected election", "beside the command");
+        stuck.release();
+        lan.wait_for_leader(h2);
+        assert!(is_free(&h1.path("alive")));
+        assert!(!h1.log().contains("have not ended"), "it has ended in time");
     });
 }
 

@@ -51,6 +51,11 @@ impl Stuck {
         Some(stuck)
     }
 
+    /// Whether a process waits.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.waiting.lock().unwrap().is_empty()
+    }
+
     /// Answers whoever waits; returns how many did.
     pub(crate) fn release(&self) -> usize {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
