@@ -88,6 +88,13 @@ impl Guard {
         let _ = writeln!(self.channel, "{}", deadline.as_nanos());
     }
 
+    /// Ends a guard that is alone in its group.
+    pub(super) fn dismiss(mut self) {
+        // Both fail only if it has ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
     pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
     }

@@ -1,9 +1,10 @@
 //! A command with its process group, from its start to the end of the last of its processes.
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -13,7 +14,7 @@ use nix::unistd::Pid;
 use super::guard::Guard;
 use super::{ExecError, say};
 use crate::control_api::Grant;
-use crate::os::process;
+use crate::os::{clock, process};
 use crate::time::Time;
 
 /// Time between two looks at a group that has to end: only its first processes are children of this
@@ -47,36 +48,44 @@ enum Stage {
 }
 
 impl Job {
-    /// Starts the command by `grant`. Its guard holds `link`.
+    /// Starts the command by `grant`; none if the grant is over before that. Its guard holds `link`.
     pub(super) fn start(
         command: &[OsString],
         grant: Grant,
         link: OwnedFd,
-    ) -> Result<Self, ExecError> {
+    ) -> Result<Option<Self>, ExecError> {
         let mut guard = Guard::start(link).map_err(ExecError::Guard)?;
         guard.set(dead_by(&grant));
         let (program, arguments) =
             command.split_first().map_or((None, command), |(first, rest)| (Some(first), rest));
         let program = program.cloned().unwrap_or_default();
-        let spawned = Command::new(&program)
+        let mut process = Command::new(&program);
+        process
             .args(arguments)
             .env("LANELECT_NODE_ID", grant.node_id.as_str())
             .env("LANELECT_GROUP", grant.group.as_str())
             .env("LANELECT_TERM", grant.term.to_string())
-            .process_group(guard.group().as_raw())
-            .spawn();
-        match spawned {
-            Ok(command) => Ok(Job {
+            .process_group(guard.group().as_raw());
+        // A terminal stops a group in the background that reads from it.
+        if io::stdin().is_terminal() {
+            process.stdin(Stdio::null());
+        }
+        // A guard takes long to start on a host that is busy.
+        if is_over(&grant, clock::now()) {
+            guard.dismiss();
+            return Ok(None);
+        }
+        match process.spawn() {
+            Ok(command) => Ok(Some(Job {
                 command,
                 status: None,
                 guard,
                 grant,
                 stage: Stage::Running,
                 was_stopped: false,
-            }),
+            })),
             Err(source) => {
-                // Alone in its group. It ends with this process at the latest.
-                let _ = killpg(guard.group(), Signal::SIGKILL);
+                guard.dismiss();
                 let program = program.to_string_lossy().into_owned();
                 Err(ExecError::Program { program, source })
             }
@@ -129,7 +138,7 @@ impl Job {
 
     /// Whether the grant is over.
     pub(super) fn is_overdue(&self, now: Time) -> bool {
-        self.stage == Stage::Running && Time::from_nanos(self.grant.until_ns) <= now
+        self.stage == Stage::Running && is_over(&self.grant, now)
     }
 
     /// A child has ended, or time has passed.
@@ -194,6 +203,11 @@ impl Job {
             Err(error) => say(&format!("cannot send {signal} to the command: {error}")),
         }
     }
+}
+
+/// Whether the command must not run any more, if no other grant arrives.
+pub(super) fn is_over(grant: &Grant, now: Time) -> bool {
+    Time::from_nanos(grant.until_ns) <= now
 }
 
 /// When nothing of the command may be left, if no other grant arrives.

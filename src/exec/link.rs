@@ -59,8 +59,8 @@ impl Link {
         let _ = self.stream.write_all(line.as_bytes());
     }
 
-    /// What arrived, oldest first; [`News::HungUp`] is the last of all.
-    pub(super) fn receive(&mut self) -> Vec<News> {
+    /// The newest of what arrived; [`News::HungUp`] is the last of all.
+    pub(super) fn receive(&mut self) -> Option<News> {
         let mut chunk = [0; LINE_MAX];
         while !self.is_over && self.input.len() < LINE_MAX {
             match self.stream.read(&mut chunk) {
@@ -71,14 +71,14 @@ impl Link {
                 Err(_) => self.is_over = true,
             }
         }
-        let mut news = Vec::new();
+        let mut news = None;
         while let Some(end) = self.input.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.input.drain(..=end).collect();
-            news.push(read(&line));
+            news = Some(read(&line));
         }
         self.is_over |= self.input.len() >= LINE_MAX;
         if self.is_over {
-            news.push(News::HungUp);
+            news = Some(News::HungUp);
         }
         news
     }

@@ -4,7 +4,8 @@
 //! run without another one. When the daemon ends the grant, hangs up, or sends no other one in
 //! time, the command's process group gets SIGTERM, and SIGKILL when its time to stop is over. The
 //! daemon starts the hook for `demoted`, and resigns, only when the command has ended. So no other
-//! node leads beside it, except in available mode on another side of a partition.
+//! node leads beside it, except in available mode: there, other nodes wait only for a leader that
+//! they hear.
 //!
 //! Nothing of this may depend on one process. If the daemon hangs or is killed, the supervisor,
 //! which is this process, ends the command. If the supervisor hangs or is killed, the guard does: a
@@ -24,7 +25,10 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitStatus;
 
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 pub use self::guard::{GUARD, guard};
 use self::supervisor::Supervisor;
@@ -96,8 +100,14 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(by_signal)
 }
 
-/// One line for people. The output belongs to the command.
+/// One line for people, unless stderr is a pipe that is full: nothing may wait for its reader. The
+/// output belongs to the command.
 fn say(text: &str) {
-    // Where even stderr is gone, the command's end still tells.
-    let _ = writeln!(io::stderr(), "lanelect exec: {}", printable(text));
+    let mut stderr = io::stderr();
+    let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    let is_ready = poll(&mut ready, PollTimeout::ZERO).is_ok_and(|count| count > 0);
+    if is_ready {
+        // Where even stderr is gone, the command's end still tells.
+        let _ = stderr.write_all(format!("lanelect exec: {}\n", printable(text)).as_bytes());
+    }
 }

@@ -7,7 +7,7 @@ use mio::{Events, Interest, Poll, Token};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
-use super::job::Job;
+use super::job::{Job, is_over};
 use super::link::{Link, News};
 use super::{BY_SIGNAL, ExecError, Settings, code, say};
 use crate::client::ClientError;
@@ -102,14 +102,16 @@ impl Supervisor {
     }
 
     fn take_news(&mut self) -> Result<(), ExecError> {
-        for news in self.link.as_mut().map(Link::receive).unwrap_or_default() {
-            match news {
-                News::Grant(grant) => self.take_grant(grant)?,
-                News::End => self.lose("this node no longer leads"),
-                News::HungUp => self.hang_up()?,
+        // Only the newest counts: if the grant has ended since, the command does not begin.
+        match self.link.as_mut().and_then(Link::receive) {
+            Some(News::Grant(grant)) => self.take_grant(grant),
+            Some(News::End) => {
+                self.end_grant();
+                Ok(())
             }
+            Some(News::HungUp) => self.hang_up(),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn take_grant(&mut self, grant: Grant) -> Result<(), ExecError> {
@@ -117,16 +119,26 @@ impl Supervisor {
             job.renew(grant);
             return Ok(());
         }
-        let is_valid = clock::now() < Time::from_nanos(grant.until_ns);
+        let is_valid = !is_over(&grant, clock::now());
         let Some(link) = self.link.as_mut().filter(|_| is_valid && self.asked_to_end.is_none())
         else {
             return Ok(());
         };
         let shared = link.share().map_err(ExecError::Guard)?;
-        let job = Job::start(&self.settings.command, grant, shared)?;
-        link.report_start(job.guard());
-        self.job = Some(job);
+        self.job = Job::start(&self.settings.command, grant, shared)?;
+        if let Some(job) = &self.job {
+            link.report_start(job.guard());
+        }
         Ok(())
+    }
+
+    fn end_grant(&mut self) {
+        self.lose("this node no longer leads");
+        if self.job.is_none() {
+            // The grant came too late. The daemon's hook waits until this process hangs up.
+            self.link = None;
+            self.connect_at = Some(clock::now());
+        }
     }
 
     fn hang_up(&mut self) -> Result<(), ExecError> {
@@ -144,8 +156,8 @@ impl Supervisor {
 
     fn lose(&mut self, why: &str) {
         if let Some(job) = self.job.as_mut().filter(|job| !job.is_ending()) {
-            say(&format!("{why}: stopping the command"));
             job.stop(clock::now());
+            say(&format!("{why}: stopping the command"));
         }
     }
 
@@ -170,7 +182,7 @@ impl Supervisor {
                 self.connect_at = None;
                 self.has_complained = false;
             }
-            Err(error) if !error.is_unreachable() => return Err(error),
+            Err(error) if !self.settings.restarts || !error.is_unreachable() => return Err(error),
             Err(error) => {
                 if !std::mem::replace(&mut self.has_complained, true) {
                     say(&format!("{error}; trying again until it answers"));

@@ -7,13 +7,23 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::harness::host::full_pipe;
+use crate::harness::patience::now;
 use crate::harness::{Host, Lan, quorum_scenario, scenario, stuck, wait_for, wait_until};
 use crate::quorum::elect_with;
+
+/// How long a grant lasts in available mode: `leader_alive_threshold` of the tests.
+const GRANT: Duration = Duration::from_secs(2);
+
+/// The library that lets a guard start late.
+const SLOW_GUARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/slow_guard.c");
 
 /// A command has half of it to end.
 const GRACE: &str = "4s";
@@ -35,6 +45,20 @@ impl Exec {
         command.args(["exec", "--socket", &host.path("control.sock")]).args(options);
         command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));
         command.stdin(Stdio::null()).stdout(Stdio::null());
+        Exec(command.spawn().unwrap())
+    }
+
+    /// Its guards start only when the file `guard-may-start` exists on that host.
+    fn start_with_slow_guards(host: &Host, script: &str) -> Exec {
+        let library = host.path("slow_guard.so");
+        let build = ["-shared", "-fPIC", "-O2", "-o", &library, SLOW_GUARD];
+        assert!(Command::new("cc").args(build).status().unwrap().success());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
+        command.args(["exec", "--socket", &host.path("control.sock"), "--restart"]);
+        command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));
+        command.env("LD_PRELOAD", &library).env("SLOW_GUARD", host.path("guard-may-start"));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(fs::File::create(host.path("said")).unwrap());
         Exec(command.spawn().unwrap())
     }
 
@@ -273,6 +297,27 @@ fn command_waits_for_the_hook_and_the_hook_for_the_command() {
     });
 }
 
+/// The grant is over when the guard has started at last.
+#[test]
+fn command_whose_guard_starts_late_does_not_begin() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        let exec = Exec::start_with_slow_guards(h1, "sleep 300");
+        wait_until("the guard is about to start", || {
+            fs::exists(h1.path("guard-may-start.waits")).unwrap()
+        });
+        let granted = now();
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        wait_until("the grant is over", || granted.elapsed() > GRANT * 3 / 2);
+        fs::write(h1.path("guard-may-start"), "").unwrap();
+        lan.wait_for_leader(h2);
+        let said = fs::read_to_string(h1.path("said")).unwrap();
+        assert!(!said.contains("stopping"), "the command began without a grant: {said}");
+        assert!(!h1.log().contains("have not ended"), "the daemon waited for nothing");
+        exec.signal(Signal::SIGKILL);
+    });
+}
+
 /// The terminal stops a group so, if a command reads from it in the background.
 #[test]
 fn guard_kills_a_command_that_stops_its_own_group() {
@@ -313,6 +358,50 @@ fn hook_waits_for_a_command_whose_supervisor_was_killed() {
         lan.wait_for_leader(h2);
         assert!(is_free(&h1.path("alive")));
         assert!(!h1.log().contains("have not ended"), "it has ended in time");
+    });
+}
+
+#[test]
+fn supervisor_whose_stderr_nobody_reads_hangs_up_in_time() {
+    scenario(|lan, [h1, h2]| {
+        lan.start_led_by_first(&[h1, h2], "");
+        let pipe = h1.path("stderr");
+        let unread = full_pipe(Path::new(&pipe));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
+        let script = format!("echo > {}; exec sleep 300", h1.path("begun"));
+        command.args(["exec", "--socket", &h1.path("control.sock"), "--", "sh", "-c", &script]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut exec = command.stderr(fs::File::create(pipe).unwrap()).spawn().unwrap();
+        wait_until("the command runs", || fs::exists(h1.path("begun")).unwrap());
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        lan.wait_for_leader(h2);
+        assert!(!h1.log().contains("have not ended"), "the supervisor hung");
+        assert_eq!(exec.wait().unwrap().code(), Some(128 + 15));
+        drop(unread);
+    });
+}
+
+/// A terminal stops what reads from it in the background, and a command runs in a group of its own.
+#[test]
+fn command_does_not_read_from_the_terminal() {
+    scenario(|lan, [h1]| {
+        h1.start("");
+        lan.wait_for_leader(h1);
+        let exec = format!(
+            "{} exec --socket {} -- sh -c 'read line; echo $? > {}'",
+            env!("CARGO_BIN_EXE_lanelect"),
+            h1.path("control.sock"),
+            h1.path("read"),
+        );
+        let mut terminal = Command::new("script");
+        terminal.args(["--quiet", "--return", "--command", &exec, "/dev/null"]);
+        let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let typed = terminal.stdin.take();
+        wait_until("it has read to the end", || {
+            fs::read_to_string(h1.path("read")).unwrap_or_default() == "1\n"
+        });
+        drop(typed);
+        assert_eq!(terminal.wait().unwrap().code(), Some(0));
     });
 }
 

@@ -85,6 +85,15 @@ pub(crate) fn status_at(socket: impl Into<PathBuf>) -> Value {
     }
 }
 
+/// Makes a named pipe that is full, and stays so until it is read.
+pub(crate) fn full_pipe(path: &Path) -> File {
+    mkfifo(path, Mode::S_IRWXU).unwrap();
+    let mut options = OpenOptions::new();
+    let mut pipe = options.read(true).write(true).custom_flags(O_NONBLOCK).open(path).unwrap();
+    while pipe.write(b"x").is_ok() {}
+    pipe
+}
+
 fn free_hooks(host: &str, journal: &Journal, stuck: &Stuck) {
     if stuck.release() > 0 {
         journal.note(host, "freed");
@@ -276,12 +285,7 @@ impl Host {
 
     /// Makes the log of the daemon that starts next a pipe that is full.
     pub(crate) fn stop_reading_log(&self) -> UnreadLog {
-        let path = self.dir.join("log");
-        mkfifo(&path, Mode::S_IRWXU).unwrap();
-        let mut options = OpenOptions::new();
-        let mut pipe = options.read(true).write(true).custom_flags(O_NONBLOCK).open(path).unwrap();
-        while pipe.write(b"x").is_ok() {}
-        UnreadLog(pipe)
+        UnreadLog(full_pipe(&self.dir.join("log")))
     }
 
     // What the daemon says.
