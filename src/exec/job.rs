@@ -48,7 +48,8 @@ enum Stage {
 }
 
 impl Job {
-    /// Starts the command by `grant`; none if the grant is over before that. Its guard holds `link`.
+    /// Starts the command by `grant`; none if the grant is over before that. Its guard holds
+    /// `link`.
     pub(super) fn start(
         command: &[OsString],
         grant: Grant,
