@@ -38,8 +38,9 @@ const SELF: &str = "/proc/self/exe";
 /// How long a guard may take to start.
 const START: Duration = Duration::from_secs(5);
 
-/// Time between two looks at a group that has to end.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Time between two looks at a group that has to end: nothing tells of the end of a process that is
+/// no child.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the group may send itself, or gets from a terminal. A guard outlives it, and does not stop.
 const IGNORED: [i32; 11] = [

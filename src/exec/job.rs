@@ -11,15 +11,11 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::guard::Guard;
+use super::guard::{Guard, LOOK_INTERVAL};
 use super::{ExecError, say};
 use crate::control_api::Grant;
 use crate::os::{clock, process};
 use crate::time::Time;
-
-/// Time between two looks at a group that has to end: only its first processes are children of this
-/// one.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// From SIGKILL until it is reported that something does not end.
 const KILL_WAIT: Duration = Duration::from_secs(2);
