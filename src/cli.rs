@@ -131,6 +131,10 @@ const YIELD_HELP: &str = "\
 Afterwards this node is not eligible to lead until another node leads. If no other node leads
 within 6 x leader_alive_threshold, this node is eligible again.
 
+With --failed, this node is not eligible for failure_holdoff either, if another node can take over.
+The next node that fails finds it out of the way, so each node is tried. lanelect-yield@.service
+runs this for a unit that has failed. If this node is already handing over, nothing changes.
+
 With --to, NODE must be another member that is alive and eligible to lead, in quorum mode a voter.
 If NODE fails before it has taken over, another node leads. If a better node than NODE has preempt,
 it takes over from NODE afterwards.
@@ -257,6 +261,10 @@ pub enum Command {
         /// Member that takes over, instead of the best eligible one
         #[arg(long, value_name = "NODE")]
         to: Option<NodeId>,
+        /// Reports that the service of the leader has failed on this host: if another node can take
+        /// over, this one is not eligible for failure_holdoff
+        #[arg(long, conflicts_with = "to")]
+        failed: bool,
         /// Whether to wait.
         #[command(flatten)]
         wait: WaitArgs,

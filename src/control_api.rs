@@ -62,6 +62,8 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<NodeId>,
     },
+    /// Hand the leadership over, because what this node leads for has failed.
+    YieldFailed,
     /// Take the node out of service, or back in.
     Maintenance {
         /// Out of service, or back in.
@@ -75,9 +77,11 @@ impl Request {
     pub const fn is_command(self) -> bool {
         match self {
             Request::Status | Request::IsLeader | Request::IsReady | Request::Watch => false,
-            Request::Hold | Request::Ping | Request::Yield { .. } | Request::Maintenance { .. } => {
-                true
-            }
+            Request::Hold
+            | Request::Ping
+            | Request::Yield { .. }
+            | Request::YieldFailed
+            | Request::Maintenance { .. } => true,
         }
     }
 }
@@ -94,6 +98,7 @@ impl fmt::Display for Request {
             Request::Hold => "exec",
             Request::Yield { to: None } => "yield",
             Request::Yield { to: Some(successor) } => return write!(f, "yield --to {successor}"),
+            Request::YieldFailed => "yield --failed",
             Request::Maintenance { on: true } => "maintenance on",
             Request::Maintenance { on: false } => "maintenance off",
         })

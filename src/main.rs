@@ -55,8 +55,8 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&format!("cannot guard a command: {error}"), 1),
         },
-        Command::Yield { to, wait, daemon } => {
-            asked(yield_leadership(&target(&daemon), to, wait.limit, &mut out))
+        Command::Yield { to, failed, wait, daemon } => {
+            asked(yield_leadership(&target(&daemon), to, failed, wait.limit, &mut out))
         }
         Command::Maintenance { switch, wait, daemon } => {
             asked(maintenance(&target(&daemon), switch == Switch::On, wait.limit, &mut out))
@@ -142,10 +142,15 @@ fn until_interrupted(command: impl FnOnce() -> Result<Exit, CommandError>) -> Ex
 fn yield_leadership(
     target: &Target,
     to: Option<NodeId>,
+    has_failed: bool,
     limit: Option<Duration>,
     out: &mut io::Stdout,
 ) -> Result<Exit, CommandError> {
-    let exit = commands::yield_leadership(target, to, out)?;
+    let exit = if has_failed {
+        commands::yield_failed(target, out)?
+    } else {
+        commands::yield_leadership(target, to, out)?
+    };
     limit.map_or(Ok(exit), |limit| commands::await_successor(target, to, limit, out))
 }
 

@@ -126,7 +126,9 @@ fn killed_unit() {
             host.install("");
             let ring = format!("echo {} $LANELECT_EVENT 1<> {}", host.name, bell.path().display());
             let hook = "/usr/share/lanelect/hooks/leader-target";
-            host.configure(&format!("hook = {:?}", format!("{ring}; {hook} && {}", host.hook())));
+            let hook = format!("{ring}; {hook} && {}", host.hook());
+            // The units are killed in turn, faster than a holdoff ends.
+            host.configure(&format!("hook = {hook:?}\nfailure_holdoff = \"1ms\""));
             host.enable();
         }
         let (demoted, started): (Vec<_>, Vec<_>) =

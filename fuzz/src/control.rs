@@ -47,6 +47,7 @@ pub enum Asked {
     Ping,
     Watch,
     Yield,
+    YieldFailed,
     Maintain(bool),
 }
 
@@ -219,6 +220,7 @@ impl Asked {
             Asked::Ping => Request::Ping,
             Asked::Watch => Request::Watch,
             Asked::Yield => Request::Yield { to: None },
+            Asked::YieldFailed => Request::YieldFailed,
             Asked::Maintain(on) => Request::Maintenance { on },
         }
     }

@@ -176,6 +176,7 @@ fn unintended(report: &StatusReport, options: &str) -> Option<String> {
         | Ineligible::NoHookRunner
         | Ineligible::CheckFailed
         | Ineligible::HookFailed
+        | Ineligible::ServiceFailed
         | Ineligible::Unenrolled
         | Ineligible::TooFewCandidates => true,
         Ineligible::Stopping

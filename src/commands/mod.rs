@@ -109,12 +109,30 @@ pub fn yield_leadership(
     to: Option<NodeId>,
     out: &mut impl Write,
 ) -> Result<Exit, CommandError> {
-    let doing = match target.ask(Request::Yield { to })? {
+    let receiver = to.map_or(String::new(), |to| format!(" to {to}"));
+    hand_over(target, Request::Yield { to }, &receiver, out)
+}
+
+/// `lanelect yield --failed`: the leader gives its leadership up, because its service has failed.
+///
+/// # Errors
+///
+/// [`CommandError`] where it does not, also because it does not lead, or leads by `static_role`.
+pub fn yield_failed(target: &Target, out: &mut impl Write) -> Result<Exit, CommandError> {
+    hand_over(target, Request::YieldFailed, "", out)
+}
+
+fn hand_over(
+    target: &Target,
+    request: Request,
+    receiver: &str,
+    out: &mut impl Write,
+) -> Result<Exit, CommandError> {
+    let doing = match target.ask(request)? {
         Response::Ok(Done::Yielding) => "hands over",
         Response::Ok(Done::AlreadyYielding) => "is already handing over",
         other => return Err(target.unexpected(&other).into()),
     };
-    let receiver = to.map_or(String::new(), |to| format!(" to {to}"));
     finish(out, &format!("this node {doing} its leadership{receiver}\n"))
 }
 

@@ -191,6 +191,9 @@ pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
         Ineligible::HookFailed => {
             "the hook failed for elected; waiting for the end of the hold-off time"
         }
+        Ineligible::ServiceFailed => {
+            "the service failed while this node led; waiting for the end of the hold-off time"
+        }
         Ineligible::Yielding => "it yielded, and waits for another node to lead",
         Ineligible::NotVoter => "it is not a voter, and only voters can lead",
         Ineligible::Unenrolled => {

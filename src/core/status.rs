@@ -53,6 +53,8 @@ pub enum Ineligible {
     CheckPending,
     /// The `elected` hook failed, and the holdoff is not over.
     HookFailed,
+    /// It yielded because what it led for had failed, and the holdoff is not over.
+    ServiceFailed,
     /// It yielded the leadership, and waits for another leader.
     Yielding,
     /// A voter without its state: its first start, or its state was lost.

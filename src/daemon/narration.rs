@@ -185,6 +185,12 @@ fn tell_event(event: &Event) {
                 "this node is not eligible to lead for {holdoff:.1?}, because check_leader failed"
             );
         }
+        Event::HeldOff { reason: Reason::Yield, holdoff } => {
+            log::error!(
+                "this node is not eligible to lead for {holdoff:.1?}, because a unit or program \
+                 failed, and ran `lanelect yield --failed`"
+            );
+        }
         Event::HeldOff { holdoff, .. } => {
             log::error!(
                 "the hook failed for elected: this node is not eligible to lead for {holdoff:.1?}"

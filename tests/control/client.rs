@@ -107,6 +107,9 @@ fn each_command_gets_its_answer() {
     let yielded = printed(|out| commands::yield_leadership(&target, to, out));
     daemon.has_answered(Request::Yield { to });
     assert_eq!(yielded, "this node hands over its leadership to web2\n");
+    let yielded = printed(|out| commands::yield_failed(&target, out));
+    daemon.has_answered(Request::YieldFailed);
+    assert_eq!(yielded, "this node hands over its leadership\n");
 
     let on = printed(|out| commands::maintenance(&target, true, out));
     daemon.has_answered(Request::Maintenance { on: true });

@@ -114,7 +114,7 @@ fn answer(request: Request) -> Response {
         Request::Ping => Response::Pinged { answers_within_ms: 500 },
         Request::Watch => Response::Ok(Done::Watching),
         Request::Hold => Response::Ok(Done::Holding),
-        Request::Yield { .. } => Response::Ok(Done::Yielding),
+        Request::Yield { .. } | Request::YieldFailed => Response::Ok(Done::Yielding),
         Request::Maintenance { on: true } => Response::Ok(Done::MaintenanceOn),
         Request::Maintenance { on: false } => Response::Ok(Done::MaintenanceOff),
     }

@@ -56,7 +56,7 @@ fn a_unit_that_dies_moves_leadership_at_once() {
         for host in hosts {
             fs::write(host.file("/etc/systemd/system/service-under-test.service"), UNIT).unwrap();
             host.systemctl("enable --quiet service-under-test.service");
-            install(host);
+            install_without_holdoff(host);
             host.enable();
         }
         for _ in 0..4 {
@@ -68,6 +68,76 @@ fn a_unit_that_dies_moves_leadership_at_once() {
             });
             assert_eq!(leader.hooks().last().unwrap(), "demoted yield");
             assert!(!runs(leader));
+        }
+    });
+}
+
+/// Takes a while to start, so that the hook still runs when another unit has failed.
+const SLOW_UNIT: &str = "[Unit]
+PartOf=lanelect-leader@lan0.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sleep 1
+[Install]
+WantedBy=lanelect-leader@lan0.target
+";
+
+/// As [`UNIT`], but it never starts.
+fn broken_unit() -> String {
+    UNIT.replace("ExecStart=", "ExecStartPre=/bin/false\nExecStart=")
+}
+
+/// systemd's notice of the failure arrives while the hook still runs, which then fails too.
+#[test]
+fn unit_that_does_not_start_costs_its_host_the_holdoff() {
+    scenario(|site, hosts: [_; 2]| {
+        let [broken, other] = hosts;
+        for (host, unit) in [(broken, broken_unit()), (other, UNIT.to_owned())] {
+            for (name, text) in [("service-under-test", unit.as_str()), ("slow", SLOW_UNIT)] {
+                let file = host.file(&format!("/etc/systemd/system/{name}.service"));
+                fs::write(file, text).unwrap();
+                host.systemctl(&format!("enable --quiet {name}.service"));
+            }
+            host.install("");
+            let hook = format!("{} && /usr/share/lanelect/hooks/leader-target", host.hook());
+            host.configure(&format!("hook = {hook:?}"));
+        }
+        other.enable();
+        site.wait_for_leader(other);
+        broken.enable();
+        site.wait_for_leader(other);
+        other.run("lanelect yield --group lan0");
+        wait_until("the broken host has led", || broken.hooks().len() == 3);
+        site.wait_for_leader(other);
+        let why = broken.status()["ineligible_reason"].take();
+        assert!(["hook-failed", "service-failed"].iter().any(|word| why == *word), "{why}");
+    });
+}
+
+#[test]
+fn unit_that_fails_after_its_start_moves_leadership_to_the_host_where_it_works() {
+    scenario(|site, hosts: [_; 3]| {
+        for host in hosts {
+            // So long that the hook has ended before.
+            let works = "/bin/sh -c 'sleep 1; test -e /works && sleep infinity'";
+            let unit = UNIT.replace("/bin/sleep infinity", works);
+            fs::write(host.file("/etc/systemd/system/service-under-test.service"), unit).unwrap();
+            host.systemctl("enable --quiet service-under-test.service");
+            install(host);
+        }
+        let [first, second, last] = hosts;
+        last.run("touch /works");
+        for host in hosts {
+            host.enable();
+        }
+        site.wait_for_leader(last);
+        wait_until("the unit works", || runs(last));
+        site.wait_for_leader(last);
+        // With the lowest ids they led first, unless the last one was first to start.
+        for host in [first, second].into_iter().filter(|host| host.hooks().len() > 1) {
+            assert_eq!(host.hooks().last().unwrap(), "demoted yield");
+            assert_eq!(host.status()["ineligible_reason"], "service-failed");
         }
     });
 }
@@ -98,7 +168,7 @@ fn nginx_moves_when_it_is_killed() {
 /// Sets a service up as the README shows it, and kills it on each host.
 fn killed_service_moves(site: &Site, hosts: [&Host; 2], unit: &str, answers: &str) {
     for host in hosts {
-        install(host);
+        install_without_holdoff(host);
         for command in commands(unit) {
             host.run(&command);
         }
@@ -144,9 +214,18 @@ fn postgresql() -> Option<String> {
 
 /// Installs the daemon with `leader-target` before the usual hook.
 fn install(host: &Host) {
+    install_with(host, "");
+}
+
+/// As [`install`], for hosts whose units are killed in turn, faster than a holdoff ends.
+fn install_without_holdoff(host: &Host) {
+    install_with(host, "failure_holdoff = \"1ms\"");
+}
+
+fn install_with(host: &Host, lines: &str) {
     host.install("");
     let hook = format!("/usr/share/lanelect/hooks/leader-target && {}", host.hook());
-    host.configure(&format!("hook = {hook:?}"));
+    host.configure(&format!("hook = {hook:?}\n{lines}"));
 }
 
 fn runs(host: &Host) -> bool {

@@ -58,6 +58,24 @@ impl Election {
         self.act(now, |election| election.begin_yielding(now, Some(successor)))
     }
 
+    /// Yields because what this node leads for has failed here. If another node can take over, this
+    /// one is held off, as after a failed hook: the others shall be tried before it is again.
+    ///
+    /// # Errors
+    ///
+    /// As [`yield_leadership`](Self::yield_leadership).
+    pub fn yield_after_failure(&mut self, now: Time) -> Result<Yielding, YieldError> {
+        self.act(now, |election| {
+            let can_be_replaced = election.choose_successor(now, None).is_some();
+            let outcome = election.begin_yielding(now, None)?;
+            // A failure during a handover is its result: programs may end badly when stopped.
+            if outcome == Yielding::Began && can_be_replaced {
+                election.hold_off(now, Reason::Yield);
+            }
+            Ok(outcome)
+        })
+    }
+
     fn begin_yielding(
         &mut self,
         now: Time,

@@ -26,7 +26,8 @@ pub(super) struct Exclusions {
     pub(super) health: Option<Health>,
     /// None without a leader's health check. It excludes this node only by a hold-off.
     pub(super) leader_health: Option<Health>,
-    /// Why this node is held off: its hook or its leader's check failed.
+    /// Why this node is held off: its hook or its leader's check failed, or it yielded after a
+    /// failure.
     pub(super) held_off: Option<Reason>,
     pub(super) yielding: bool,
     /// A better candidate that yielded makes no claim before this time.
@@ -87,6 +88,7 @@ impl Exclusions {
 const fn held_off(reason: Reason) -> Ineligible {
     match reason {
         Reason::CheckFailed => Ineligible::CheckFailed,
+        Reason::Yield => Ineligible::ServiceFailed,
         _ => Ineligible::HookFailed,
     }
 }

@@ -192,8 +192,9 @@ impl Election {
         }
     }
 
-    /// A leader whose `elected` hook failed steps down and stays out, for longer each time. Whether
-    /// a leadership works is decided by the leader's check, if there is one.
+    /// A leader whose `elected` hook failed steps down and stays out, for longer each time. So does
+    /// one that yields already, unless the failure that it yields for has held it off. Whether a
+    /// leadership works is decided by the leader's check, if there is one.
     fn judge_elected_hook(&mut self, now: Time, outcome: HookOutcome) {
         match outcome {
             HookOutcome::Succeeded if self.exclusions.leader_health.is_none() => {
@@ -201,13 +202,19 @@ impl Election {
             }
             HookOutcome::Succeeded => {}
             HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun
-                if self.state == State::Leading
+                if (self.state == State::Leading || self.yields_in_office())
                     && self.params.on_elected_failure == OnElectedFailure::Resign =>
             {
                 self.hold_off(now, Reason::HookFailed);
             }
             HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => {}
         }
+    }
+
+    /// Without its lease a leader cuts the hook short, which is no failure of the hook.
+    const fn yields_in_office(&self) -> bool {
+        let yields = matches!(self.state, State::HandingOver { reason: Reason::Yield, .. });
+        yields && self.holds_leadership() && self.exclusions.held_off.is_none()
     }
 
     /// The grace is over. If the lease is over too, another node may by now take over what the

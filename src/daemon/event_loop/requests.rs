@@ -12,12 +12,11 @@ use mio::Events;
 use super::Daemon;
 use super::report::millis;
 use crate::control_api::{Done, Refusal, RefusalKind, Request, Response};
-use crate::core::election::{YieldError, Yielding};
+use crate::core::election::{Election, YieldError, Yielding};
 use crate::daemon::control::{CLIENT_TIMEOUT, ClientId, Incoming, MAX_CLIENTS};
 use crate::daemon::store::Ticket;
 use crate::os::clock;
 use crate::time::Time;
-use crate::types::NodeId;
 
 /// How long a client waits for the disk before it gets an error. Short enough that the client has
 /// not timed out by then.
@@ -101,7 +100,11 @@ impl Daemon {
                 Response::Ok(Done::Holding)
             }
             Request::Ping => self.ping(),
-            Request::Yield { to } => self.yield_leadership(to),
+            Request::Yield { to: None } => self.hand_over(Election::yield_leadership),
+            Request::Yield { to: Some(successor) } => {
+                self.hand_over(|election, now| election.yield_to(now, successor))
+            }
+            Request::YieldFailed => self.hand_over(Election::yield_after_failure),
             Request::Maintenance { on } => return self.set_maintenance(incoming.client, on),
         })
     }
@@ -112,12 +115,11 @@ impl Daemon {
         Response::Pinged { answers_within_ms: millis(within) }
     }
 
-    fn yield_leadership(&mut self, to: Option<NodeId>) -> Response {
-        let now = clock::now();
-        let outcome = match to {
-            Some(successor) => self.election.yield_to(now, successor),
-            None => self.election.yield_leadership(now),
-        };
+    fn hand_over(
+        &mut self,
+        command: impl FnOnce(&mut Election, Time) -> Result<Yielding, YieldError>,
+    ) -> Response {
+        let outcome = command(&mut self.election, clock::now());
         self.carry_out();
         match outcome {
             Ok(Yielding::Began) => Response::Ok(Done::Yielding),

@@ -1,6 +1,7 @@
 //! Which nodes may lead, and what happens when that changes.
 
 use super::*;
+use crate::core::election::{YieldError, Yielding};
 use crate::core::params::{OnElectedFailure, Thresholds};
 use crate::core::status::{HealthState, Ineligible};
 
@@ -120,6 +121,83 @@ fn leader_with_failed_elected_hook_hands_over() {
         hooks[1..],
         [(HookEvent::Elected, Reason::Election), (HookEvent::Demoted, Reason::HookFailed)]
     );
+}
+
+#[test]
+fn leader_whose_elected_hook_fails_while_it_yields_is_held_off() {
+    let mut lan = Lan::new();
+    lan.start("a", patient());
+    lan.set_hooks("a", None);
+    lan.pass(secs(1));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.start("b", patient());
+    lan.pass(secs(5));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.end_hook("a", HookOutcome::Failed);
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["b"]);
+    let outputs = lan.take("a");
+    let events: Vec<_> = outputs.hooks().into_iter().skip(1).collect();
+    let expected = [(HookEvent::Elected, Reason::Election), (HookEvent::Demoted, Reason::Yield)];
+    assert_eq!(events, expected);
+    assert_eq!(holdoffs(&outputs), [secs(60)]);
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::HookFailed));
+}
+
+/// The node yields because what it leads for has failed.
+fn fail(lan: &mut Lan, name: &str) -> Result<Yielding, YieldError> {
+    lan.on(name, |election, now| election.yield_after_failure(now))
+}
+
+#[test]
+fn each_node_is_tried_before_one_that_failed_leads_again() {
+    let mut lan = Lan::stable(&["a", "b", "c"], &patient());
+    for (name, next) in [("a", "b"), ("b", "c")] {
+        assert_eq!(fail(&mut lan, name), Ok(Yielding::Began));
+        assert_eq!(lan.leaders(), [next]);
+        let outputs = lan.take(name);
+        assert_eq!(outputs.hooks().last(), Some(&(HookEvent::Demoted, Reason::Yield)));
+        assert_eq!(holdoffs(&outputs), [secs(60)]);
+        assert_eq!(lan.at(name).ineligible(lan.now), Some(Ineligible::ServiceFailed));
+    }
+    // No node can replace the last one, which so tries again when the yield time is over.
+    assert_eq!(fail(&mut lan, "c"), Ok(Yielding::Began));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["c"]);
+    assert!(holdoffs(&lan.take("c")).is_empty());
+    lan.pass(secs(31));
+    assert!(lan.at("a").is_eligible());
+}
+
+#[test]
+fn failure_during_a_handover_causes_no_holdoff() {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.set_hooks("a", None);
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    assert_eq!(fail(&mut lan, "a"), Ok(Yielding::Already));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(fail(&mut lan, "a"), Err(YieldError::NotLeader));
+    assert!(holdoffs(&lan.take("a")).is_empty());
+}
+
+#[test]
+fn failure_of_hook_and_service_counts_once() {
+    let mut lan = Lan::new();
+    lan.start("b", patient());
+    lan.pass(secs(5));
+    lan.start("a", patient());
+    lan.set_hooks("a", None);
+    lan.pass(secs(5));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.on("b", |election, now| election.yield_leadership(now)).unwrap();
+    assert_eq!(fail(&mut lan, "a"), Ok(Yielding::Began));
+    lan.end_hook("a", HookOutcome::Failed);
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(holdoffs(&lan.take("a")), [secs(60)]);
 }
 
 #[test]
