@@ -42,6 +42,33 @@ fn hosts_that_drop_all_else_elect_by_the_shipped_rules() {
     });
 }
 
+/// Accepts these hosts by the rules for `peers`, and without those for multicast.
+fn accept_peers(host: &Host, peers: &[&Host]) {
+    let rules = fs::read_to_string(RULES).unwrap();
+    let (_, rules) = rules.split_once("# If your config has `peers`").unwrap();
+    let addresses: Vec<_> = peers.iter().map(|peer| peer.address(0)).collect();
+    let rules = rules.replace("\n#", "\n").replace("10.0.1.5, 10.0.2.7", &addresses.join(", "));
+    let rules: Vec<_> = rules.lines().filter(|line| line.starts_with("ip")).collect();
+    assert_eq!(rules.len(), 2);
+    host.accept_only(&rules.join("\n"));
+}
+
+#[test]
+fn shipped_rules_for_peers_accept_those_that_they_name() {
+    scenario_with(with_nft(), |lan, [h1, h2, h3]| {
+        let addresses = [h1, h2, h3].map(|host| host.address(0));
+        let settings = format!("multicast = \"none\"\npeers = {addresses:?}");
+        accept_peers(h1, &[h2]);
+        accept_peers(h2, &[h1]);
+        lan.start_led_by_first(&[h1, h2], &settings);
+        h3.start(&settings);
+        wait_until("h3, which has no firewall, hears the others", || h3.follows(h1));
+        assert!(h1.member(h3).is_null(), "h3 was heard: {}", h1.member(h3));
+        [h1, h2].into_iter().for_each(|host| accept_peers(host, &[h1, h2, h3]));
+        wait_until("h1 hears h3", || h1.member(h3)["state"] == "alive");
+    });
+}
+
 #[test]
 fn shipped_rules_drop_what_a_router_has_forwarded() {
     scenario_with(with_nft(), |lan, [h1, h2]| {
