@@ -83,8 +83,21 @@ fn purge_removes_the_links_of_instances_and_bears_a_host_without_systemd() {
     let path = root.path().to_str().unwrap();
     // The same script, below a directory.
     let script = REMOVAL.replace(" /", &format!(" {path}/"));
-    let purge = || Command::new("sh").args(["-c", &script, "postrm", "purge"]).status().unwrap();
+    let run = |how| Command::new("sh").args(["-c", &script, "postrm", how]).status().unwrap();
+    let purge = || run("purge");
     assert!(purge().success(), "there is nothing to remove");
+    assert!(run("remove").success(), "there is nothing to remove");
+    let settings = root.path().join("run/systemd/system/db.service.d");
+    fs::create_dir_all(&settings).unwrap();
+    let (ours, other) = (settings.join("lanelect-web.conf"), settings.join("lanelect-own.conf"));
+    fs::write(&ours, "[Unit]\nOnFailure=lanelect-yield@web.service\n").unwrap();
+    fs::write(&other, "[Unit]\nOnFailure=mail.service\n").unwrap();
+    // The last command of the script reloads the systemd of such a host.
+    let script = format!("systemctl() {{ :; }}\n{script}");
+    let remove = ["-c", &script, "postrm", "remove"];
+    assert!(Command::new("sh").args(remove).status().unwrap().success());
+    assert!(!ours.exists() && other.exists());
+    fs::remove_dir_all(root.path().join("run/systemd")).unwrap();
     let wants = root.path().join("etc/systemd/system/multi-user.target.wants");
     fs::create_dir_all(&wants).unwrap();
     fs::create_dir_all(root.path().join("etc/lanelect")).unwrap();
@@ -194,7 +207,8 @@ fn the_firewall_files_open_the_default_port_and_groups() {
     assert!(firewalld.contains(&groups), "{firewalld:?}");
     let nft = include_str!("../examples/firewall/lanelect.nft");
     let to = |group: &str| format!("$lanelect_interfaces {group} udp dport {port} accept");
-    let accepted: Vec<_> = nft.lines().filter(|l| l.contains("udp")).collect();
+    let accepted: Vec<_> =
+        nft.lines().filter(|l| l.contains("udp") && l.starts_with('i')).collect();
     let rules =
         [to(&format!("ip daddr {v4} ip ttl 255")), to(&format!("ip6 daddr {v6} ip6 hoplimit 255"))];
     assert_eq!(accepted, rules.map(|rule| format!("iifname {rule}")));
@@ -208,6 +222,17 @@ fn the_firewall_files_open_the_default_port_and_groups() {
         ["title", "description", "ports"]
     );
     assert_eq!(profile[2].1, format!("{port}/udp"));
+}
+
+#[test]
+fn each_call_of_firewall_cmd_in_the_documents_adds_one_thing() {
+    let documents = [include_str!("../docs/operations.md"), include_str!("../docs/peers.md")];
+    let calls = documents.iter().flat_map(|text| text.split(['\n', '`']));
+    let calls: Vec<_> = calls.filter(|call| call.starts_with("firewall-cmd --permanent")).collect();
+    assert_eq!(calls.len(), 3);
+    for call in calls {
+        assert_eq!(call.matches(" --add-").count(), 1, "firewalld refuses more: {call}");
+    }
 }
 
 /// What follows `word` on each line that begins with it, lines that go on joined.

@@ -310,14 +310,19 @@ fn a_unit_that_the_target_wants_makes_the_host_hand_over_when_it_fails() {
         let calls = systemctl.calls();
         assert_eq!(calls.contains(&"daemon-reload".to_owned()), reloads, "{event}: {calls:?}");
     }
-    systemctl.write(target, "new.service\n");
-    fs::write(systemctl.path("units/new.service.d"), "no directory").unwrap();
-    assert!(systemctl.run("elected", &[]), "the unit runs all the same");
+    let settings = |unit: &str| systemctl.path(&format!("units/{unit}.d/lanelect-web.conf"));
     for unit in ["db.service", "tidy.timer"] {
-        let settings = systemctl.path(&format!("units/{unit}.d/lanelect-web.conf"));
-        let settings = fs::read_to_string(settings).unwrap();
+        let settings = fs::read_to_string(settings(unit)).unwrap();
         assert_eq!(settings, "[Unit]\nOnFailure=lanelect-yield@web.service\n");
     }
+    systemctl.write(target, "db.service\nnew.service\n");
+    fs::write(systemctl.path("units/new.service.d"), "no directory").unwrap();
+    assert!(systemctl.run("elected", &[]), "the unit runs all the same");
+    assert!(settings("db.service").exists());
+    assert!(!settings("tidy.timer").exists(), "the target does not want it any more");
+    assert!(systemctl.calls().contains(&"daemon-reload".to_owned()));
+    assert!(systemctl.run("elected", &[]));
+    assert!(!systemctl.calls().contains(&"daemon-reload".to_owned()), "nothing has changed");
 }
 
 #[test]
