@@ -280,7 +280,8 @@ fn the_leader_target_is_started_with_what_it_wants_and_stopped_with_all_that_it_
     systemctl.write("ConsistsOf-lanelect-leader@web.target", "db.service tidy.timer\n");
     systemctl.write("ConsistsOf-db.service", "pool.service\n");
     // Two that reach each other.
-    systemctl.write("ConsistsOf-pool.service", "db.service probe\\x2d1.service\n");
+    // As systemctl prints a name with a backslash.
+    systemctl.write("ConsistsOf-pool.service", "db.service \"probe\\\\x2d1.service\"\n");
     let started = "start -- lanelect-leader@web.target db.service tidy.timer mail.service";
     let stopped = "stop -- lanelect-leader@web.target db.service tidy.timer pool.service \
                    probe\\x2d1.service";

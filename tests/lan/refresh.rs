@@ -83,6 +83,30 @@ fn address_that_nobody_saw_disappear_is_back_with_the_next_refresh() {
     });
 }
 
+/// The leader is not ready meanwhile, and hands over when the run's time limit is over.
+#[test]
+fn refresh_that_hangs_ends_at_its_limit_and_delays_a_handover_no_longer() {
+    scenario(|lan, [h1, h2]| {
+        let settings = "refresh_interval = \"1s\"\nhook_timeout = \"2s\"";
+        lan.start_led_by_first(&[h1, h2], settings);
+        wait_until("it is ready", || is_ready(h1));
+        h1.slow_hook_on("reaffirmed", "600");
+        wait_until("a refresh was ended", || {
+            let hook = &h1.status()["hook"];
+            hook["last_event"] == "reaffirmed" && hook["last_exit"] != 0
+        });
+        wait_until("the next one hangs", || h1.status()["hook"]["running"] == true);
+        assert_eq!(h1.status()["role"], "leader");
+        assert_eq!(h1.command(&["yield"]), Some(0));
+        lan.wait_for_leader(h2);
+        assert_eq!(h1.hooks().last().unwrap(), "demoted yield");
+        let before = refreshes(h1);
+        h2.slow_hook_on("reaffirmed", "0");
+        wait_until("the new leader refreshes", || refreshes(h2) > 1);
+        assert_eq!(refreshes(h1), before, "no refresh on a follower");
+    });
+}
+
 fn is_ready(host: &Host) -> bool {
     host.status()["ready"] == true && host.status()["hook"]["running"] == false
 }

@@ -99,9 +99,7 @@ fn unit_that_does_not_start_costs_its_host_the_holdoff() {
                 fs::write(file, text).unwrap();
                 host.systemctl(&format!("enable --quiet {name}.service"));
             }
-            host.install("");
-            let hook = format!("{} && /usr/share/lanelect/hooks/leader-target", host.hook());
-            host.configure(&format!("hook = {hook:?}"));
+            install_noting_failures(host);
         }
         other.enable();
         site.wait_for_leader(other);
@@ -112,6 +110,33 @@ fn unit_that_does_not_start_costs_its_host_the_holdoff() {
         site.wait_for_leader(other);
         let why = broken.status()["ineligible_reason"].take();
         assert!(["hook-failed", "service-failed"].iter().any(|word| why == *word), "{why}");
+    });
+}
+
+#[test]
+fn masked_unit_costs_its_host_the_leadership_and_odd_names_do_not() {
+    scenario(|site, hosts: [_; 2]| {
+        let [masked, other] = hosts;
+        let odd = r"/etc/systemd/system/odd\x2dname@a:b_c.service";
+        for host in hosts {
+            fs::write(host.file(odd), UNIT).unwrap();
+            host.run(
+                r"systemctl add-wants lanelect-leader@lan0.target 'odd\x2dname@a:b_c.service'",
+            );
+            install_noting_failures(host);
+        }
+        fs::write(masked.file("/usr/lib/systemd/system/put-away.service"), UNIT).unwrap();
+        masked.systemctl("add-wants lanelect-leader@lan0.target put-away.service");
+        masked.systemctl("mask --quiet put-away.service");
+        other.enable();
+        site.wait_for_leader(other);
+        masked.enable();
+        site.wait_for_leader(other);
+        other.run(r"systemctl kill --signal=KILL 'odd\x2dname@a:b_c.service'");
+        wait_until("the masked host has failed", || {
+            masked.status()["ineligible_reason"] == "hook-failed"
+        });
+        assert_eq!(other.status()["ineligible_reason"], "service-failed");
     });
 }
 
@@ -215,6 +240,13 @@ fn postgresql() -> Option<String> {
 /// Installs the daemon with `leader-target` before the usual hook.
 fn install(host: &Host) {
     install_with(host, "");
+}
+
+/// As [`install`], but the usual hook notes also those runs that fail.
+fn install_noting_failures(host: &Host) {
+    host.install("");
+    let hook = format!("{} && /usr/share/lanelect/hooks/leader-target", host.hook());
+    host.configure(&format!("hook = {hook:?}"));
 }
 
 /// As [`install`], for hosts whose units are killed in turn, faster than a holdoff ends.
