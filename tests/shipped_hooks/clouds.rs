@@ -420,6 +420,16 @@ fn the_next_hop_in_azure_may_be_another_address_of_this_host() {
     cloud.leads(&AZURE.here.replace("10.0.1.11", "10.0.2.11"), "elected");
 }
 
+/// The new leader could not delete it before it created its own.
+#[test]
+fn a_route_of_another_leader_beside_the_own_is_deleted() {
+    let other = GOOGLE.there.lines().last().unwrap();
+    let cloud = Cloud::new(&GOOGLE, &format!("{}{other}\n", GOOGLE.here));
+    cloud.succeeds("reaffirmed");
+    cloud.leads(GOOGLE.here, "reaffirmed");
+    assert_eq!(cloud.changes(), ["delete"]);
+}
+
 /// An instance that was created again has its old name and a new number.
 #[test]
 fn a_route_of_an_earlier_instance_of_this_host_is_released() {
