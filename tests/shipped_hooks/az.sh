@@ -1,5 +1,6 @@
 #!/bin/sh
-# Stands in for `az`. A line of the state has name, prefix, type and address of a route, with tabs.
+# Stands in for `az`. A line of the state has name, prefix, type, address and state of a route, with
+# tabs.
 set -eu
 # shellcheck source=./tests/shipped_hooks/fake.sh
 . "$FAKES/fake.sh"
@@ -15,6 +16,10 @@ shift 4
 name='' prefix='' kind='' hop='' place=''
 while [ $# -gt 0 ]; do
     case $1 in
+    --no-wait)
+        shift
+        continue
+        ;;
     --name) name=$2 ;;
     --address-prefix) prefix=$2 ;;
     --next-hop-type) kind=$2 ;;
@@ -42,7 +47,7 @@ update | create)
         [ "$operation" = create ] || fail "az: there is no $name"
     fi
     { grep -v "^$name	" "$CLOUD/state" || true
-      printf '%s\t%s\t%s\t%s\n' "$name" "$prefix" "$kind" "$hop"; } | becomes
+      printf '%s\t%s\t%s\t%s\tSucceeded\n' "$name" "$prefix" "$kind" "$hop"; } | becomes
     ;;
 delete)
     exists || fail "az: there is no $name"

@@ -50,11 +50,11 @@ const AZURE: Vendor = Vendor {
     arguments: &["web-rg", "web-routes", "floating", "10.99.0.1/32"],
     metadata: "metadata/instance/compute/subscriptionId 0b1f1d88\n\
                metadata/instance/network/interface/0/ipv4/ipAddress/0/privateIpAddress 10.0.1.11\n",
-    here: "floating-2\t10.98.0.0/16\tNone\tNone\n\
-           floating\t10.99.0.1/32\tVirtualAppliance\t10.0.1.11\n",
-    there: "floating-2\t10.98.0.0/16\tNone\tNone\n\
-            floating\t10.99.0.1/32\tVirtualAppliance\t10.0.1.12\n",
-    nowhere: "floating-2\t10.98.0.0/16\tNone\tNone\n",
+    here: "floating-2\t10.98.0.0/16\tNone\tNone\tSucceeded\n\
+           floating\t10.99.0.1/32\tVirtualAppliance\t10.0.1.11\tSucceeded\n",
+    there: "floating-2\t10.98.0.0/16\tNone\tNone\tSucceeded\n\
+            floating\t10.99.0.1/32\tVirtualAppliance\t10.0.1.12\tSucceeded\n",
+    nowhere: "floating-2\t10.98.0.0/16\tNone\tNone\tSucceeded\n",
     look: "list",
     release: "delete",
     takeover: &["update"],
@@ -410,6 +410,16 @@ fn azure_is_signed_in_to_when_it_wants_that() {
     cloud.write("fail-login", "no identity");
     assert!(cloud.fails("demoted").contains("az login"));
     cloud.leads(AZURE.here, "demoted");
+}
+
+/// The look after a change may come before it has ended.
+#[test]
+fn a_change_in_azure_counts_when_it_has_ended() {
+    let cloud =
+        Cloud::new(&AZURE, &AZURE.here.replace("10.0.1.11\tSucceeded", "10.0.1.11\tFailed"));
+    cloud.succeeds("elected");
+    cloud.leads(AZURE.here, "elected");
+    assert_eq!(cloud.changes(), ["update"]);
 }
 
 #[test]

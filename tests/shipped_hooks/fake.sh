@@ -11,7 +11,7 @@ begin() {
     echo "$1" >>"$CLOUD/calls"
     if [ -e "$CLOUD/hang-$1" ]; then
         # As the real commands do: another process does the work.
-        tail -f /dev/null &
+        /bin/sleep 120 &
         echo $! >"$CLOUD/hanging"
         wait
     fi
