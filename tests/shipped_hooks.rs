@@ -17,6 +17,9 @@ use tempfile::TempDir;
 
 mod common;
 
+#[path = "shipped_hooks/clouds.rs"]
+mod clouds;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Every event, and whether what runs on the leader alone may run after it.
@@ -462,7 +465,7 @@ fn all_stops_taking_at_a_failure_but_lets_go_of_everything() {
 #[test]
 fn all_finds_the_hooks_beside_it() {
     // Each says how it is used, and would do so only if it was found.
-    for name in ["all", "floating-address", "webhook"] {
+    for name in ["all", "floating-address", "webhook", "aws-address", "azure-route", "gcp-route"] {
         let (said, succeeded) = all("elected", &[&format!("{name} 2>log")]);
         assert_eq!((said.contains(&format!("usage: {name} ")), succeeded), (true, false), "{said}");
     }

@@ -42,6 +42,7 @@ mod resources;
 mod selftest;
 mod sending;
 mod settings;
+mod sites;
 mod spread;
 mod startup;
 mod status;
