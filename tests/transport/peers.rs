@@ -126,6 +126,44 @@ fn peer_that_the_kernel_rejects_costs_no_other_its_datagram() {
     });
 }
 
+/// The kernel keeps what goes to a host that does not answer, for seconds, and all that time it
+/// takes room in the socket's send buffer.
+#[test]
+fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
+    isolated("peers::hosts_that_do_not_answer_cost_the_living_no_datagram", || {
+        for (net, range) in [("10.0.0.", "/24"), ("fd00::", "/64")] {
+            let (one, two) = (Net::first(), Net::another());
+            let own = [1, 2].map(|host| format!("{net}{host}{range}"));
+            cable((&one, &own[0]), (&two, &own[1]), "lan");
+            let listed: Vec<_> = (10..26).chain([2]).map(|host| format!("{net}{host}")).collect();
+            let list: Vec<&str> = listed.iter().map(String::as_str).collect();
+            let own = format!("{net}1");
+            let mut a = started(&one, &list, false);
+            let mut b = started(&two, &[&own, list[16]], false);
+            heard(&mut a, &mut b, "at first");
+            let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+            let before = descriptors();
+            for number in 0..100 {
+                a.send(&number.to_string());
+                if number % 20 == 0 {
+                    b.turn();
+                }
+            }
+            until("the living host has all", || {
+                b.turn();
+                (0..100).all(|number| b.arrival(&number.to_string()).is_some())
+            });
+            assert_eq!(a.transport.send_errors(), 0);
+            assert!(b.strays.is_empty(), "{:?}", b.strays);
+            assert!(descriptors() > before, "the send buffer was never full");
+            one.enter();
+            a.transport.rescan(lanelect::os::clock::now()).unwrap();
+            assert_eq!(descriptors(), before);
+            one.ip("link del lan");
+        }
+    });
+}
+
 #[test]
 fn peers_follow_cable_and_address() {
     isolated("peers::peers_follow_cable_and_address", || {

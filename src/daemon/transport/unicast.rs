@@ -125,6 +125,7 @@ impl Unicast {
         let is_usable = |outlet: &Outlet| wanted.contains(&outlet.endpoint) && !outlet.inlet.failed;
         let (usable, others) = mem::take(&mut self.outlets).into_iter().partition(is_usable);
         self.outlets = usable;
+        self.outlets.iter_mut().for_each(Outlet::close_detours);
         Vec::into_iter(others).for_each(|outlet: Outlet| outlet.inlet.close(registry));
         let mut shut = BTreeMap::new();
         for endpoint in wanted {
@@ -154,7 +155,7 @@ impl Unicast {
         mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool,
     ) -> (u64, u64) {
         let (mut sent, mut rejected) = (0, 0);
-        for outlet in &self.outlets {
+        for outlet in &mut self.outlets {
             let leaves_here = |target: &&mut peers::Target| target.from == Ok(outlet.endpoint);
             let all = self.remotes.iter_mut().flat_map(|remote| &mut remote.targets);
             let mut targets: Vec<_> = all.filter(leaves_here).collect();
