@@ -126,6 +126,37 @@ fn peer_that_the_kernel_rejects_costs_no_other_its_datagram() {
     });
 }
 
+/// Its kernel answers each datagram with an error, which belongs to no other peer.
+#[test]
+fn host_without_a_daemon_costs_no_other_its_datagram() {
+    isolated("peers::host_without_a_daemon_costs_no_other_its_datagram", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        // The answers are not to be fewer than the datagrams.
+        two.enter();
+        std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0").unwrap();
+        for host in 3..8 {
+            two.ip(&format!("addr add 10.0.0.{host}/24 dev lan"));
+        }
+        let list = ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.7"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.5"], false);
+        exchange(&mut a, &mut b, "at first");
+        a.changes.clear();
+        for number in 0..200 {
+            a.send(&number.to_string());
+            b.turn();
+            a.turn();
+        }
+        until("the host with a daemon has all", || {
+            b.turn();
+            (0..200).all(|number| b.arrival(&number.to_string()).is_some())
+        });
+        assert_eq!((a.transport.send_errors(), &a.changes), (0, &Vec::new()));
+        heard(&mut b, &mut a, "and is heard");
+    });
+}
+
 /// The kernel keeps what goes to a host that does not answer, for seconds, and all that time it
 /// takes room in the socket's send buffer.
 #[test]

@@ -23,6 +23,10 @@ use super::inlet::Inlet;
 use super::origin::HOPS;
 use super::socket::{at, unbound, widen_queue};
 
+/// How often a datagram is sent that the kernel rejects. An error may come from the answer to an
+/// earlier datagram, to another peer, and is reported once.
+const TRIES: u32 = 3;
+
 /// An open socket at one address.
 #[derive(Debug)]
 pub(super) struct Outlet {
@@ -71,10 +75,9 @@ impl Outlet {
             .map(|(address, control)| MMsgHdr::new_with_addr(address, &content, control))
             .collect();
         let mut left = headers.as_mut_slice();
+        self.report_full_queues(true);
         while !left.is_empty() {
-            // The kernel stops at the first that it rejects, and tells why only if it is the first
-            // of a call.
-            let (taken, result) = match sendmmsg(&self.inlet.socket, left, SendFlags::DONTWAIT) {
+            let (taken, result) = match self.send_some(left) {
                 Ok(sent) if sent > 0 => (sent, Ok(())),
                 Err(Errno::INTR) => continue,
                 Ok(_) | Err(Errno::AGAIN) => break,
@@ -83,10 +86,39 @@ impl Outlet {
             (0..taken).for_each(|_| tell(result));
             left = left.get_mut(taken..).unwrap_or_default();
         }
+        self.report_full_queues(false);
         // There is no room for any of the rest.
         let reached = addresses.len() - left.len();
         for address in addresses.get(reached..).unwrap_or_default() {
             tell(self.send_by_detour(datagram, *address));
+        }
+    }
+
+    /// Sends the first so many of these. The kernel stops at the first that it rejects, and tells
+    /// why only if it is the first of a call.
+    fn send_some(&self, datagrams: &mut [MMsgHdr<'_>]) -> Result<usize, Errno> {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            match sendmmsg(&self.inlet.socket, datagrams, SendFlags::DONTWAIT) {
+                Err(errno) if tries > 0 && !matches!(errno, Errno::AGAIN | Errno::NOBUFS) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Has the kernel report datagrams that do not fit the queue of an interface; otherwise it
+    /// drops them, and reports success. It then also reports what came back by ICMP for earlier
+    /// datagrams, to any peer. So this holds only while the outlet sends, and what was reported
+    /// meanwhile is forgotten.
+    fn report_full_queues(&self, yes: bool) {
+        // Without it, a full queue goes unnoticed, and nothing else changes.
+        let _ = match self.endpoint.address {
+            IpAddr::V4(_) => setsockopt(&self.inlet.socket, sockopt::Ipv4RecvErr, &yes),
+            IpAddr::V6(_) => setsockopt(&self.inlet.socket, sockopt::Ipv6RecvErr, &yes),
+        };
+        if !yes {
+            let _ = self.inlet.socket.take_error();
         }
     }
 
