@@ -103,6 +103,9 @@ impl Unicast {
         let (port, requires_key) = (self.port, self.requires_key);
         let routing = Routing { interfaces, own: &own, port, requires_key };
         let found: Vec<_> = self.remotes.iter_mut().map(|it| it.locate(&routing)).collect();
+        if self.remotes.iter().all(Remote::is_self) {
+            self.remotes.iter_mut().for_each(Remote::note_alone);
+        }
         let reached = found.iter().flatten().filter_map(|found| found.as_ref().ok());
         let wanted: BTreeSet<_> = own.iter().chain(reached).copied().collect();
         let shut = self.open(&wanted, registry);
