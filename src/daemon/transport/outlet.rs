@@ -33,7 +33,8 @@ pub(super) struct Outlet {
     pub(super) endpoint: Endpoint,
     pub(super) token: Token,
     pub(super) inlet: Inlet,
-    /// Sockets that only send, each to one peer. At most one for each peer that is sent to.
+    /// Sockets that only send, each to one peer. They are closed at each rescan, which alone
+    /// changes who is sent to, so there is at most one for each address of a peer.
     detours: BTreeMap<SocketAddr, Socket>,
 }
 
@@ -66,7 +67,6 @@ impl Outlet {
         addresses: &[SocketAddr],
         mut tell: impl FnMut(Result<(), SendFailure>),
     ) {
-        self.detours.retain(|address, _| addresses.contains(address));
         let to: Vec<SocketAddrAny> = addresses.iter().map(|address| (*address).into()).collect();
         let content = [IoSlice::new(datagram)];
         let mut control: Vec<_> = to.iter().map(|_| SendAncillaryBuffer::default()).collect();
