@@ -143,6 +143,14 @@ fn host_without_a_daemon_costs_no_other_its_datagram() {
         let mut b = started(&two, &["10.0.0.1", "10.0.0.5"], false);
         exchange(&mut a, &mut b, "at first");
         a.changes.clear();
+        // Local address and port, and the number of the socket.
+        let socket = || {
+            one.enter();
+            let sockets = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
+            let line = sockets.lines().find(|line| line.contains(" 0100000A:1DF5 ")).unwrap();
+            line.split_whitespace().nth(9).unwrap().to_owned()
+        };
+        let before = socket();
         for number in 0..200 {
             a.send(&number.to_string());
             b.turn();
@@ -153,6 +161,7 @@ fn host_without_a_daemon_costs_no_other_its_datagram() {
             (0..200).all(|number| b.arrival(&number.to_string()).is_some())
         });
         assert_eq!((a.transport.send_errors(), &a.changes), (0, &Vec::new()));
+        assert_eq!(socket(), before, "the socket failed");
         heard(&mut b, &mut a, "and is heard");
     });
 }
