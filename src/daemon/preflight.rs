@@ -49,6 +49,7 @@ pub(super) fn warnings(source: &ConfigSource, config: &Config) -> Vec<String> {
     if let Ok(interfaces) = Interfaces::scan() {
         warnings.extend(missing_interfaces(config, &interfaces));
         warnings.extend(routed_peers(config, &interfaces));
+        warnings.extend(no_other_host(config, &interfaces));
     }
     // A hook-runner that runs them warns itself, and only root sees what it sees.
     if config.hook_socket.is_none() || geteuid().is_root() {
@@ -73,6 +74,21 @@ fn routed_peers(config: &Config, interfaces: &Interfaces) -> Option<String> {
              on every node, with key_mode \"require\"",
             routed.join(", ")
         )
+    })
+}
+
+/// A list of this host alone. Names are not looked up.
+fn no_other_host(config: &Config, interfaces: &Interfaces) -> Option<String> {
+    let is_own = |host: &PeerHost| match host {
+        PeerHost::Address(address) => interfaces.owner_of(*address).is_some(),
+        PeerHost::Name(_) => false,
+    };
+    let is_alone =
+        config.multicast_group().is_none() && config.peers.iter().all(|peer| is_own(&peer.host));
+    is_alone.then(|| {
+        "peers: lists no host but this one, which then reaches nobody and never leads; list every \
+         host of the group"
+            .to_owned()
     })
 }
 

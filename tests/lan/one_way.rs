@@ -29,6 +29,7 @@ type View = [(bool, String, u64); 3];
 
 fn trios<'a>(lan: &Lan, hosts: [&'a Host; 3 * TRIOS]) -> [Trio<'a>; TRIOS] {
     let trios = array::from_fn(|n| array::from_fn(|m| hosts[3 * n + m]));
+    lan.keep_neighbours();
     lan.partition(&trios.each_ref().map(|trio: &Trio<'_>| trio.as_slice()));
     trios
 }

@@ -1,10 +1,13 @@
 //! The harness itself: that it isolates, and that its switch does what it is told.
 
+use std::env;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::process::Command;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::harness::carrier::{Carrier, EXCLUDED};
 use crate::harness::host::ip;
 use crate::harness::inside::{self, isolated, run_isolated};
 use crate::harness::switch::Rule;
@@ -227,4 +230,20 @@ fn bound(domain: Domain, address: SocketAddr) -> Socket {
     socket.set_nonblocking(true).unwrap();
     socket.bind(&address.into()).unwrap();
     socket
+}
+
+#[test]
+fn excluded_scenarios_exist_and_have_a_reason() {
+    let listed = Command::new(env::current_exe().unwrap()).arg("--list").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let tests: Vec<_> = listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    for (name, carriers, why) in EXCLUDED {
+        let is_there = |test: &&str| match name.ends_with("::") {
+            true => test.starts_with(name),
+            false => test == name,
+        };
+        assert!(tests.iter().any(is_there), "there is no test {name}");
+        assert!(!carriers.contains(&Carrier::Multicast) && !carriers.is_empty(), "{name}");
+        assert!(why.len() > 20, "{name} needs a reason");
+    }
 }

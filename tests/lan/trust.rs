@@ -6,7 +6,7 @@ mod nonsense;
 mod replay;
 pub(crate) mod rotation;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 
 use lanelect::types::Sequence;
 use lanelect::wire::message::Message;
@@ -45,14 +45,18 @@ fn declaration(sequence: u64) -> Vec<u8> {
     forge::encoded(&forge::codec("default", None), Ipv4Addr::LOCALHOST, &message)
 }
 
-/// Sends a datagram to the group from a host, with this TTL.
+/// Sends a datagram from a host to all others, with this TTL.
 pub(crate) fn send(host: &Host, ttl: u32, datagram: &[u8]) {
     let own: Ipv4Addr = host.address(0).parse().unwrap();
+    let others = host.others_at();
     host.run(|| {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
         socket.set_multicast_if_v4(&own).unwrap();
         socket.set_multicast_ttl_v4(ttl).unwrap();
-        socket.send_to(datagram, &SocketAddr::from(GROUP).into()).unwrap();
+        socket.set_ttl_v4(ttl).unwrap();
+        for to in others {
+            socket.send_to(datagram, &to.into()).unwrap();
+        }
     });
 }
 

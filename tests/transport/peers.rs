@@ -126,6 +126,84 @@ fn peer_that_the_kernel_rejects_costs_no_other_its_datagram() {
     });
 }
 
+/// Its kernel answers each datagram with an error, which belongs to no other peer.
+#[test]
+fn host_without_a_daemon_costs_no_other_its_datagram() {
+    isolated("peers::host_without_a_daemon_costs_no_other_its_datagram", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        // The answers are not to be fewer than the datagrams.
+        two.enter();
+        std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0").unwrap();
+        for host in 3..8 {
+            two.ip(&format!("addr add 10.0.0.{host}/24 dev lan"));
+        }
+        let list = ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.7"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.5"], false);
+        exchange(&mut a, &mut b, "at first");
+        a.changes.clear();
+        // Local address and port, and the number of the socket.
+        let socket = || {
+            one.enter();
+            let sockets = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
+            let line = sockets.lines().find(|line| line.contains(" 0100000A:1DF5 ")).unwrap();
+            line.split_whitespace().nth(9).unwrap().to_owned()
+        };
+        let before = socket();
+        for number in 0..200 {
+            a.send(&number.to_string());
+            b.turn();
+            a.turn();
+        }
+        until("the host with a daemon has all", || {
+            b.turn();
+            (0..200).all(|number| b.arrival(&number.to_string()).is_some())
+        });
+        assert_eq!((a.transport.send_errors(), &a.changes), (0, &Vec::new()));
+        assert_eq!(socket(), before, "the socket failed");
+        heard(&mut b, &mut a, "and is heard");
+    });
+}
+
+/// The kernel keeps what goes to a host that does not answer, for seconds, and all that time it
+/// takes room in the socket's send buffer.
+#[test]
+fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
+    isolated("peers::hosts_that_do_not_answer_cost_the_living_no_datagram", || {
+        for (net, range) in [("10.0.0.", "/24"), ("fd00::", "/64")] {
+            let (one, two) = (Net::first(), Net::another());
+            let own = [1, 2].map(|host| format!("{net}{host}{range}"));
+            cable((&one, &own[0]), (&two, &own[1]), "lan");
+            let listed: Vec<_> = (10..26).chain([2]).map(|host| format!("{net}{host}")).collect();
+            let list: Vec<&str> = listed.iter().map(String::as_str).collect();
+            let own = format!("{net}1");
+            let mut a = started(&one, &list, false);
+            let mut b = started(&two, &[&own, list[16]], false);
+            heard(&mut a, &mut b, "at first");
+            let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+            let before = descriptors();
+            for number in 0..100 {
+                a.send(&number.to_string());
+                if number % 20 == 0 {
+                    b.turn();
+                }
+            }
+            until("the living host has all", || {
+                b.turn();
+                (0..100).all(|number| b.arrival(&number.to_string()).is_some())
+            });
+            assert_eq!(a.transport.send_errors(), 0);
+            assert!(b.strays.is_empty(), "{:?}", b.strays);
+            assert!(descriptors() > before, "the send buffer was never full");
+            one.enter();
+            a.transport.rescan(lanelect::os::clock::now()).unwrap();
+            assert_eq!(descriptors(), before);
+            one.ip("link del lan");
+        }
+    });
+}
+
 #[test]
 fn peers_follow_cable_and_address() {
     isolated("peers::peers_follow_cable_and_address", || {

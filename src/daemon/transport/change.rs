@@ -19,7 +19,8 @@ pub struct Endpoint {
     pub address: IpAddr,
 }
 
-/// Why the group cannot be reached through an interface. No reason is final: each rescan retries.
+/// Why the group cannot be reached through an interface, or a peer not be sent to. No reason is
+/// final: each rescan retries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// No rescan has checked it yet.
@@ -83,6 +84,12 @@ pub enum Problem {
     /// The list says that this host is at another port.
     #[error("it is this host, which uses port {0}; correct the port in peers or in multicast")]
     OwnPort(u16),
+    /// No other host is listed.
+    #[error(
+        "it is this host, and no other one is listed, so nothing is sent by unicast; list every \
+         host of the group in peers"
+    )]
+    NoOtherHost,
     /// Peers are reached from too many of this host's addresses.
     #[error("this host would need more than {0} addresses for its peers; list one address of it")]
     TooManySources(usize),
@@ -98,7 +105,7 @@ pub enum SendFailure {
     #[error("sending fails: the interface, its address or its route changed ({0})")]
     Stale(Errno),
     /// A local rule forbids it.
-    #[error("sending fails: the kernel forbids it ({0}); allow UDP to the group in the firewall")]
+    #[error("sending fails: the kernel forbids it ({0}); allow UDP to its port in the firewall")]
     Forbidden(Errno),
     /// The interface's queue is full.
     #[error("sending fails: the interface's queue is full ({0})")]
@@ -168,7 +175,7 @@ pub enum LinkEvent {
     },
     /// A peer is sent to, from another of this host's addresses than before.
     SendingFrom(IpAddr),
-    /// The group cannot be reached through it, or the reason has changed.
+    /// Neither the group can be reached through it nor the peer, or the reason has changed.
     Lost(Problem),
     /// It is up, but the kernel rejects datagrams for it.
     SendFailing(SendFailure),

@@ -1,6 +1,14 @@
 //! A UDP socket at one of this host's addresses: it sends to peers and receives from them.
+//!
+//! The kernel keeps datagrams to a host that does not answer for seconds, and all that time they
+//! take room in the send buffer of their socket. A few dead hosts fill it, and then it has no room
+//! for the living either. What finds no room leaves by a socket for that peer alone, its detour.
+//! A larger buffer is no help: the kernel grants twice its usual size, and keeps as much as the
+//! usual size for each dead host.
 
-use std::io::IoSlice;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 
 use mio::net::UdpSocket;
@@ -15,12 +23,19 @@ use super::inlet::Inlet;
 use super::origin::HOPS;
 use super::socket::{at, unbound, widen_queue};
 
+/// How often a datagram is sent that the kernel rejects. An error may come from the answer to an
+/// earlier datagram, to another peer, and is reported once.
+const TRIES: u32 = 3;
+
 /// An open socket at one address.
 #[derive(Debug)]
 pub(super) struct Outlet {
     pub(super) endpoint: Endpoint,
     pub(super) token: Token,
     pub(super) inlet: Inlet,
+    /// Sockets that only send, each to one peer. They are closed at each rescan, which alone
+    /// changes who is sent to, so there is at most one for each address of a peer.
+    detours: BTreeMap<SocketAddr, Socket>,
 }
 
 impl Outlet {
@@ -36,13 +51,18 @@ impl Outlet {
         let socket = prepare(endpoint.address).map_err(at("set the socket's options"))?;
         socket.bind(&own.into()).map_err(|error| unbound(&error, own))?;
         let inlet = Inlet::register(UdpSocket::from_std(socket.into()), registry, token)?;
-        Ok(Outlet { endpoint, token, inlet })
+        Ok(Outlet { endpoint, token, inlet, detours: BTreeMap::new() })
+    }
+
+    /// Closes the detours. If there is still no room without them, they are opened again.
+    pub(super) fn close_detours(&mut self) {
+        self.detours.clear();
     }
 
     /// Sends the same to each of `addresses`, with one system call if the kernel accepts all, and
     /// tells what became of each, in their order.
     pub(super) fn send(
-        &self,
+        &mut self,
         datagram: &[u8],
         addresses: &[SocketAddr],
         mut tell: impl FnMut(Result<(), SendFailure>),
@@ -55,22 +75,79 @@ impl Outlet {
             .map(|(address, control)| MMsgHdr::new_with_addr(address, &content, control))
             .collect();
         let mut left = headers.as_mut_slice();
+        self.report_full_queues(true);
         while !left.is_empty() {
-            // The kernel stops at the first that it rejects, and tells why only if it is the first
-            // of a call.
-            let (taken, result) = match sendmmsg(&self.inlet.socket, left, SendFlags::DONTWAIT) {
+            let (taken, result) = match self.send_some(left) {
                 Ok(sent) if sent > 0 => (sent, Ok(())),
-                Ok(_) => (1, Err(SendFailure::from(Errno::AGAIN))),
                 Err(Errno::INTR) => continue,
+                Ok(_) | Err(Errno::AGAIN) => break,
                 Err(errno) => (1, Err(SendFailure::from(errno))),
             };
             (0..taken).for_each(|_| tell(result));
             left = left.get_mut(taken..).unwrap_or_default();
         }
+        self.report_full_queues(false);
+        // There is no room for any of the rest.
+        let reached = addresses.len() - left.len();
+        for address in addresses.get(reached..).unwrap_or_default() {
+            tell(self.send_by_detour(datagram, *address));
+        }
+    }
+
+    /// Sends the first so many of these. The kernel stops at the first that it rejects, and tells
+    /// why only if it is the first of a call.
+    fn send_some(&self, datagrams: &mut [MMsgHdr<'_>]) -> Result<usize, Errno> {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            match sendmmsg(&self.inlet.socket, datagrams, SendFlags::DONTWAIT) {
+                Err(errno) if tries > 0 && !matches!(errno, Errno::AGAIN | Errno::NOBUFS) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Has the kernel report datagrams that do not fit the queue of an interface; otherwise it
+    /// drops them, and reports success. It then also reports what came back by ICMP for earlier
+    /// datagrams, to any peer. So this holds only while the outlet sends, and what was reported
+    /// meanwhile is forgotten.
+    fn report_full_queues(&self, yes: bool) {
+        // Without it, a full queue goes unnoticed, and nothing else changes.
+        let _ = match self.endpoint.address {
+            IpAddr::V4(_) => setsockopt(&self.inlet.socket, sockopt::Ipv4RecvErr, &yes),
+            IpAddr::V6(_) => setsockopt(&self.inlet.socket, sockopt::Ipv6RecvErr, &yes),
+        };
+        if !yes {
+            let _ = self.inlet.socket.take_error();
+        }
+    }
+
+    fn send_by_detour(&mut self, datagram: &[u8], to: SocketAddr) -> Result<(), SendFailure> {
+        let detour = match self.detours.entry(to) {
+            Entry::Occupied(detour) => detour.into_mut(),
+            Entry::Vacant(entry) => match detour(self.endpoint.address) {
+                Ok(detour) => entry.insert(detour),
+                Err(_) => return Err(SendFailure::from(Errno::AGAIN)),
+            },
+        };
+        match detour.send_to(datagram, &to.into()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(SendFailure::from(&error)),
+        }
     }
 }
 
-fn prepare(source: IpAddr) -> std::io::Result<Socket> {
+/// A socket that sends from `source`. Its port is any other: the port of the peers cannot be
+/// shared, and receivers do not look at the source port.
+fn detour(source: IpAddr) -> io::Result<Socket> {
+    let socket = prepare(source)?;
+    // Nothing that arrives there is read.
+    let _ = socket.set_recv_buffer_size(0);
+    socket.bind(&SocketAddr::new(source, 0).into())?;
+    Ok(socket)
+}
+
+fn prepare(source: IpAddr) -> io::Result<Socket> {
     let domain = if source.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
     // Each datagram's own hop count tells whether it has passed a router.

@@ -102,6 +102,8 @@ impl Remote {
             self.problem = (port != routing.port).then_some(Problem::OwnPort(routing.port));
             self.targets.clear();
         } else {
+            // What was wrong with it as this host.
+            self.problem.take_if(|problem| !matches!(problem, Problem::Unresolved(_)));
             let mut former = std::mem::take(&mut self.targets);
             let target = |address: &IpAddr| {
                 let address = SocketAddr::new(*address, port);
@@ -112,6 +114,16 @@ impl Remote {
             self.targets = self.addresses.iter().map(target).collect();
         }
         self.targets.iter().map(|target| target.locate(routing)).collect()
+    }
+
+    /// Whether one of its addresses is this host's, as last located.
+    pub(super) fn is_self(&self) -> bool {
+        self.is_self
+    }
+
+    /// All that is listed is this host.
+    pub(super) fn note_alone(&mut self) {
+        self.problem.get_or_insert(Problem::NoOtherHost);
     }
 
     /// Datagrams to its addresses leave as `found` says from now on. Returns what changed.

@@ -103,6 +103,9 @@ impl Unicast {
         let (port, requires_key) = (self.port, self.requires_key);
         let routing = Routing { interfaces, own: &own, port, requires_key };
         let found: Vec<_> = self.remotes.iter_mut().map(|it| it.locate(&routing)).collect();
+        if self.remotes.iter().all(Remote::is_self) {
+            self.remotes.iter_mut().for_each(Remote::note_alone);
+        }
         let reached = found.iter().flatten().filter_map(|found| found.as_ref().ok());
         let wanted: BTreeSet<_> = own.iter().chain(reached).copied().collect();
         let shut = self.open(&wanted, registry);
@@ -125,6 +128,7 @@ impl Unicast {
         let is_usable = |outlet: &Outlet| wanted.contains(&outlet.endpoint) && !outlet.inlet.failed;
         let (usable, others) = mem::take(&mut self.outlets).into_iter().partition(is_usable);
         self.outlets = usable;
+        self.outlets.iter_mut().for_each(Outlet::close_detours);
         Vec::into_iter(others).for_each(|outlet: Outlet| outlet.inlet.close(registry));
         let mut shut = BTreeMap::new();
         for endpoint in wanted {
@@ -154,7 +158,7 @@ impl Unicast {
         mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool,
     ) -> (u64, u64) {
         let (mut sent, mut rejected) = (0, 0);
-        for outlet in &self.outlets {
+        for outlet in &mut self.outlets {
             let leaves_here = |target: &&mut peers::Target| target.from == Ok(outlet.endpoint);
             let all = self.remotes.iter_mut().flat_map(|remote| &mut remote.targets);
             let mut targets: Vec<_> = all.filter(leaves_here).collect();

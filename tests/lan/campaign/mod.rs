@@ -14,7 +14,11 @@
 //! Hooks fail, hang, ignore TERM and cannot be killed. In quorum mode nobody takes over before such
 //! a hook has had its grace; afterwards anybody may, and the fence runs.
 //!
-//! In the variant with frozen processes the leadership is promised as ever, but the hooks only
+//! In one variant the nodes are in two sites, two in each, with a witness and the follower in a
+//! third one, and routers between them: not hosts are cut off from each other there but sites, both
+//! ways or one way. They are listed as peers, and have no multicast. Processes are frozen too.
+//!
+//! In the variants with frozen processes the leadership is promised as ever, but the hooks only
 //! where a watchdog ends a frozen daemon's: there their overlaps are counted. In available mode one
 //! leader is promised where all hear each other: every now and then everything is healed, and there
 //! has to be one.
@@ -70,6 +74,12 @@ const HUNDREDTH: Duration = Duration::from_millis(10);
 /// The nodes to which things are done, and the one that follows.
 const ALL: usize = HOSTS + 1;
 
+/// In which site each of the nodes is, the follower last, where there are sites.
+const SITE_OF: [usize; ALL] = [0, 0, 1, 1, 2, 2];
+
+/// The site of the last voter, which does not stand, and of the follower.
+const WITNESS: usize = 2;
+
 /// Between two times at which everything is healed.
 const STEPS_PER_REST: usize = 150;
 
@@ -84,6 +94,21 @@ fn crashes_stops_and_cuts_break_no_promise() {
 #[test]
 fn frozen_processes_break_no_leadership() {
     scenario(|lan, hosts| Campaign::new(lan, hosts, Variant::QuorumWithFreezes).run());
+}
+
+#[test]
+fn cuts_between_routed_sites_break_no_leadership() {
+    scenario(|lan, [h1, h2, h3, h4, h5, h6, r1, r2, r3]| {
+        let sites = lan.sites([r1, r2, r3]);
+        let all = [h1, h2, h3, h4, h5, h6];
+        all.iter().zip(SITE_OF).for_each(|(host, site)| sites[site].settle(host));
+        let addresses = all.iter().zip(SITE_OF).map(|(host, site)| sites[site].address(host));
+        let addresses: Vec<String> = addresses.collect();
+        let mut campaign = Campaign::new(lan, all, Variant::QuorumOverSites);
+        campaign.routers = vec![r1, r2, r3];
+        campaign.peers = format!("multicast = \"none\"\npeers = {addresses:?}\n");
+        campaign.run();
+    });
 }
 
 #[test]
@@ -103,6 +128,7 @@ fn started_at(overlap: &Overlap) -> Instant {
 enum Variant {
     Quorum,
     QuorumWithFreezes,
+    QuorumOverSites,
     Available,
 }
 
@@ -114,6 +140,10 @@ struct Campaign<'a> {
     stuck: [Option<Arc<Stuck>>; HOSTS],
     frozen: [bool; HOSTS],
     variant: Variant,
+    /// One of each site; none where all are on one network.
+    routers: Vec<&'a Host>,
+    /// The config lines that list the hosts, where they are peers.
+    peers: String,
     clients: Interrogation,
     done: BTreeMap<String, usize>,
 }
@@ -125,21 +155,34 @@ impl<'a> Campaign<'a> {
         if stuck.iter().any(Option::is_none) {
             println!("no FUSE here: there are no hooks that cannot be killed");
         }
-        let (frozen, done) = ([false; HOSTS], BTreeMap::new());
-        Campaign { lan, hosts, follower, stuck, frozen, variant, clients: lan.interrogate(), done }
+        Campaign {
+            lan,
+            hosts,
+            follower,
+            stuck,
+            frozen: [false; HOSTS],
+            variant,
+            routers: Vec::new(),
+            peers: String::new(),
+            clients: lan.interrogate(),
+            done: BTreeMap::new(),
+        }
     }
 
     fn run(mut self) {
         let mode = if self.variant == Variant::Available { AVAILABLE } else { QUORUM };
-        let settings = &format!("{mode}{}\n", give_key(self.follower, KEY));
-        for host in self.hosts {
-            host.start(&format!("{settings}{}", self.fence(host)));
+        let settings = &format!("{mode}{}{}\n", self.peers, give_key(self.follower, KEY));
+        for (host, site) in self.hosts.iter().zip(SITE_OF) {
+            let is_witness = !self.routers.is_empty() && site == WITNESS;
+            let witness = if is_witness { "candidate = false\n" } else { "" };
+            host.start(&format!("{settings}{witness}{}", self.fence(host)));
         }
         self.follower.start(&format!("{settings}candidate = false\n"));
         self.lan.sole_leader();
         let usage = Usage::of(self.follower);
         let (started, limit) = (patience::now(), campaign_duration());
-        let freezes = self.variant == Variant::QuorumWithFreezes;
+        let freezes =
+            [Variant::QuorumWithFreezes, Variant::QuorumOverSites].contains(&self.variant);
         for (number, step) in Plan::new(self.lan.seed, freezes).enumerate() {
             if started.elapsed() >= limit {
                 break;
@@ -201,6 +244,11 @@ impl<'a> Campaign<'a> {
             }
             Deed::BreakHooks(n, fault) => self.hosts[at(n)].set_hook_fault(Some(fault)),
             Deed::MendHooks => self.mend_hooks(),
+            Deed::Partition(_) | Deed::OneWay(..) | Deed::Mute(_) | Deed::Deafen(_)
+                if !self.routers.is_empty() =>
+            {
+                return self.cut_sites(deed, leader);
+            }
             Deed::Partition(sides) => self.partition(sides),
             Deed::OneWay(n, m) => lan.link(self.hosts[n], self.hosts[m], &Rule::cut()),
             Deed::Mute(n) => lan.mute(self.hosts[at(n)]),
@@ -256,6 +304,24 @@ impl<'a> Campaign<'a> {
             self.hosts.iter().filter(here).copied().collect::<Vec<&Host>>()
         };
         self.lan.partition(&[&side(0), &side(1)]);
+    }
+
+    /// The same between sites. Returns whether it concerns more than one.
+    fn cut_sites(&self, deed: Deed, leader: usize) -> bool {
+        let is_cut = |from: usize, to: usize| match deed {
+            Deed::Partition(sides) => sides >> from & 1 != sides >> to & 1,
+            Deed::OneWay(n, m) => (from, to) == (SITE_OF[n], SITE_OF[m]),
+            Deed::Mute(n) => from == SITE_OF[n.unwrap_or(leader)],
+            Deed::Deafen(n) => to == SITE_OF[n.unwrap_or(leader)],
+            _ => false,
+        };
+        let sites = 0..self.routers.len();
+        let pairs = sites.clone().flat_map(|from| sites.clone().map(move |to| (from, to)));
+        let cut = pairs.filter(|&(from, to)| from != to && is_cut(from, to));
+        let cut = cut.map(|(from, to)| {
+            self.lan.link(self.routers[from], self.routers[to], &Rule::cut());
+        });
+        cut.count() > 0
     }
 
     /// Undoes everything; then there has to be a leader.

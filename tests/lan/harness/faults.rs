@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::host::{Host, ip};
 use super::service::own_pid;
+use super::tap::Tap;
 
 /// The library that shows a process another time of day.
 const WALL_CLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/wall_clock.c");
@@ -153,6 +154,24 @@ impl Host {
             add chain inet lan out { type filter hook postrouting priority 0; }; \
             add rule inet lan out ip ttl set 64";
         self.run_command("nft", &[rules]);
+    }
+
+    /// Makes everything that it forwards look as if it came from this host.
+    pub(crate) fn translate_sources(&self) {
+        let rules = "add table ip lan; \
+            add chain ip lan nat { type nat hook postrouting priority srcnat; }; \
+            add rule ip lan nat meta l4proto udp masquerade";
+        self.run_command("nft", &[rules]);
+    }
+
+    /// Keeps for good that this address is on `eth0` of another host.
+    pub(crate) fn keep_neighbour(&self, address: &str, other: &Host) {
+        let [a, b, c, d, e, f] = Tap::deaf_on(other).mac();
+        ip(&format!(
+            "-n {} neigh replace {address} dev eth0 nud permanent \
+             lladdr {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}",
+            self.name
+        ));
     }
 
     /// Gives `eth0` one more address.

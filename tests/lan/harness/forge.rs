@@ -106,6 +106,19 @@ pub(crate) fn from_mac(frame: &[u8], mac: [u8; 6]) -> Vec<u8> {
     frame
 }
 
+/// An IPv4 frame, sent to where another one goes.
+pub(crate) fn with_way_of(other: &[u8], mut frame: Vec<u8>) -> Vec<u8> {
+    let to = ETHERNET_HEADER + IPV4_HEADER - 4..ETHERNET_HEADER + IPV4_HEADER;
+    frame[..6].copy_from_slice(&other[..6]);
+    frame[to.clone()].copy_from_slice(&other[to]);
+    let header = &mut frame[ETHERNET_HEADER..ETHERNET_HEADER + IPV4_HEADER];
+    header[10..12].fill(0);
+    let sum = checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    complete_udp_checksum(&mut frame);
+    frame
+}
+
 /// The same IPv4 frame with another TTL.
 pub(crate) fn with_ttl(frame: &[u8], ttl: u8) -> Vec<u8> {
     let mut frame = frame.to_vec();

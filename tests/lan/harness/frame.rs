@@ -43,6 +43,12 @@ pub(crate) fn udp_from(frame: &mut [u8]) -> Option<(IpAddr, &[u8])> {
     Some((source, &udp[UDP_HEADER..]))
 }
 
+/// The port that an unfragmented UDP datagram goes to.
+pub(crate) fn udp_port(frame: &mut [u8]) -> Option<u16> {
+    let (_, udp) = udp_datagram(frame)?;
+    Some(u16::from_be_bytes([udp[2], udp[3]]))
+}
+
 /// The checksum that makes these bytes sum up to nothing.
 pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     !fold(sum_words(bytes))

@@ -1,9 +1,9 @@
 //! One host: a network namespace, its cables, and the daemon that runs on it.
 
 use std::cell::RefCell;
-use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use lanelect::client::Target;
 use lanelect::commands;
-use lanelect::config::PEERS_MAX;
 use nix::libc::O_NONBLOCK;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -24,6 +23,8 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo, sethostname};
 use serde_json::Value;
 
+use super::carrier::Carrier;
+use super::forge::GROUP;
 use super::inside::Inside;
 use super::journal::{self, Fault, Journal};
 use super::patience::{wait_for, wait_until};
@@ -40,13 +41,6 @@ const SETTINGS: &str = "\
     heartbeat_interval = \"100ms\"\n\
     leader_alive_threshold = \"2s\"\n\
     membership_sample_interval = \"500ms\"\n";
-
-/// The variable that is `unicast` where daemons use peers in place of multicast, unless a test says
-/// otherwise.
-const CARRIER: &str = "LANELECT_LAN_CARRIER";
-
-/// More hosts than a scenario has.
-const HOSTS_MAX: usize = 9;
 
 /// Variables by which a service manager or a user would change how a daemon behaves.
 const FOREIGN_VARIABLES: [&str; 5] =
@@ -106,6 +100,8 @@ pub(crate) struct Host {
     pub(crate) number: usize,
     /// `hN`, also the hostname and the node id.
     pub(crate) name: String,
+    /// How many hosts the scenario has.
+    of: usize,
     pub(super) dir: PathBuf,
     networks: Rc<[Switch]>,
     pub(super) journal: Journal,
@@ -117,10 +113,10 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Makes the host's namespace and plugs it into every network. Its files go into a directory
-    /// of its name in `dir`.
+    /// Makes the namespace of one of so many hosts, and plugs it into every network. Its files go
+    /// into a directory of its name in `dir`.
     pub(crate) fn new(
-        number: usize,
+        (number, of): (usize, usize),
         dir: &Path,
         networks: Rc<[Switch]>,
         journal: Journal,
@@ -134,6 +130,7 @@ impl Host {
         let host = Host {
             number,
             name,
+            of,
             dir,
             networks,
             journal,
@@ -176,24 +173,28 @@ impl Host {
         config.insert("socket".into(), self.path("control.sock").into());
         config.insert("hook".into(), self.journal.hook(&self.name).into());
         let lines: toml::Table = lines.parse().unwrap();
-        if env::var(CARRIER).is_ok_and(|carrier| carrier == "unicast") {
-            config.extend(self.all_as_peers());
+        if Carrier::chosen() != Carrier::Multicast {
+            config.insert("peers".into(), self.all_as_peers().into());
+        }
+        if Carrier::chosen() == Carrier::Peers {
+            config.insert("multicast".into(), "none".into());
         }
         config.extend(lines);
         if config.get("multicast").is_some_and(|multicast| multicast.as_str() == Some("none")) {
             config.remove("interface");
         }
+        if config.get("peers").is_some_and(|peers| peers.as_array().is_some_and(Vec::is_empty)) {
+            config.remove("peers");
+        }
         config.to_string()
     }
 
-    /// Unicast in place of multicast, to every host that a test may have.
-    fn all_as_peers(&self) -> toml::Table {
-        let hosts = (1..=HOSTS_MAX).flat_map(|number| {
-            (0..self.networks.len()).map(move |network| address(network, number))
-        });
-        let peers: Vec<_> = hosts.take(PEERS_MAX).collect();
-        let multicast = ("multicast".to_owned(), "none".into());
-        [multicast, ("peers".to_owned(), peers.into())].into_iter().collect()
+    /// Every host of the scenario, by all its addresses. A lone one has a second host listed that
+    /// is not there: a list of itself alone would be none.
+    fn all_as_peers(&self) -> Vec<String> {
+        let networks = 0..self.networks.len();
+        let addresses = |host| networks.clone().map(move |network| address(network, host));
+        (1..=self.of.max(2)).flat_map(addresses).collect()
     }
 
     /// Starts the daemon with the config file as it is, after stopping it where it runs.
@@ -324,6 +325,42 @@ impl Host {
     /// How many votes it counts, its own among them: of a voter in quorum mode.
     pub(crate) fn counted_votes(&self) -> usize {
         self.status()["quorum"]["counting"].as_array().map_or(0, Vec::len)
+    }
+
+    /// What is wrong with what carries its datagrams: with its first interface, or with the first
+    /// of its peers that has a problem. Empty where nothing is.
+    pub(crate) fn carrier_problem(&self) -> String {
+        let status = self.status();
+        let problem = |carrier: &Value| carrier["problem"].as_str().map(str::to_owned);
+        let problem = match Carrier::chosen() {
+            Carrier::Peers => status["peers"].as_array().unwrap().iter().find_map(problem),
+            _ => problem(&status["interfaces"][0]),
+        };
+        problem.unwrap_or_default()
+    }
+
+    /// Whether it says of all that carries its datagrams that it is not up, and why.
+    pub(crate) fn has_no_carrier(&self) -> bool {
+        let status = self.status();
+        let is_down = |carrier: &Value| carrier["up"] == false && carrier["problem"].is_string();
+        match Carrier::chosen() {
+            Carrier::Peers => {
+                let peers = status["peers"].as_array().unwrap();
+                let mut others = peers.iter().filter(|peer| peer["is_self"] == false);
+                peers.len() > 1 && others.all(is_down)
+            }
+            _ => status["interfaces"][0]["name"] == "eth0" && is_down(&status["interfaces"][0]),
+        }
+    }
+
+    /// Where somebody sends what is for every other host.
+    pub(crate) fn others_at(&self) -> Vec<SocketAddr> {
+        let carrier = Carrier::chosen();
+        let group = (carrier != Carrier::Peers).then_some(SocketAddr::from(GROUP));
+        let by_group = |host: &usize| group.is_some() && carrier.delivers_multicast_to(*host);
+        let alone = (1..=self.of).filter(|host| *host != self.number && !by_group(host));
+        let alone = alone.map(|host| SocketAddr::new(address(0, host).parse().unwrap(), GROUP.1));
+        group.into_iter().chain(alone).collect()
     }
 
     /// Why the node does not stand; empty where it does.

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::thread;
 
+use super::carrier::Carrier;
 use super::claims::{Claim, Interrogation, contradictions};
 use super::group;
 use super::host::{Host, ip};
@@ -77,6 +78,9 @@ fn run<const N: usize>(
     test: &str,
     body: impl FnOnce(&Lan, [&Host; N]),
 ) {
+    if let Some(why) = Carrier::chosen().exclusion(test) {
+        return inside::skip(test, &why);
+    }
     isolated_with(needs, test, |inside| {
         let lan = Lan::new(inside, N, networks);
         body(&lan, std::array::from_fn(|i| &lan.hosts[i]));
@@ -94,7 +98,9 @@ impl Lan {
         println!("{SEED}={seed}");
         let networks: Rc<[Switch]> = (0..networks).map(|_| Switch::new(seed, "default")).collect();
         let (journal, inside) = (Journal::new(dir), Rc::new(inside));
-        let host = |n| Host::new(n, dir, Rc::clone(&networks), journal.clone(), Rc::clone(&inside));
+        let host = |n| {
+            Host::new((n, hosts), dir, Rc::clone(&networks), journal.clone(), Rc::clone(&inside))
+        };
         Lan { seed, hosts: (1..=hosts).map(host).collect(), networks, journal }
     }
 
@@ -196,6 +202,16 @@ impl Lan {
 
     // The networks. Without a number, all of them.
 
+    /// Has each host know where each other one is on `eth0`. Unicast needs that, and a host that
+    /// may not answer would not be found: a one-way link would carry nothing either way.
+    pub(crate) fn keep_neighbours(&self) {
+        for host in &self.hosts {
+            for other in self.others(host) {
+                host.keep_neighbour(&other.address(0), other);
+            }
+        }
+    }
+
     /// Lets nothing through from or to `host`.
     pub(crate) fn cut(&self, host: &Host) {
         (0..self.networks.len()).for_each(|network| self.cut_on(network, host));
@@ -258,6 +274,11 @@ impl Lan {
     /// What `host` sends is from now on that of a later release, or of this one again.
     pub(crate) fn upgrade(&self, host: &Host, is_later: bool) {
         self.networks.iter().for_each(|network| network.upgrade(host.number, is_later));
+    }
+
+    /// From now on `host` forwards what others have said, and says nothing itself.
+    pub(super) fn note_no_claims_of(&self, host: &Host) {
+        self.networks.iter().for_each(|network| network.note_no_claims_of(host.number));
     }
 
     /// Lets everything through again.

@@ -8,7 +8,7 @@ use lanelect::wire::auth::Keyring;
 use lanelect::wire::frame::{Codec, Decoded};
 use lanelect::wire::message::{Body, Message};
 
-use super::forge::{Envelope, codec};
+use super::forge::{Envelope, codec, with_way_of};
 use super::frame::udp_from;
 use super::keys::KEY;
 
@@ -44,7 +44,7 @@ impl Later {
             .find_map(|codec| codec.decode(source, payload).ok())?;
         let datagram = self.extended(address, &decoded);
         let envelope = Envelope { mac: frame[6..12].try_into().ok()?, source: address, ttl: 255 };
-        envelope.frames(&datagram).pop()
+        Some(with_way_of(frame, envelope.frames(&datagram).pop()?))
     }
 
     fn extended(&mut self, source: Ipv4Addr, decoded: &Decoded) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! What the scenarios are written with.
 
+pub(crate) mod carrier;
 pub(crate) mod claims;
 pub(crate) mod faults;
 pub(crate) mod flood;
@@ -15,6 +16,7 @@ pub(crate) mod later;
 pub(crate) mod patience;
 pub(crate) mod peer;
 pub(crate) mod program;
+pub(crate) mod routed;
 pub(crate) mod service;
 pub(crate) mod stuck;
 pub(crate) mod switch;

@@ -24,9 +24,10 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvfrom, sendto, socket,
 };
 
+use super::carrier::Carrier;
 use super::claims::{Claim, How};
-use super::forge::codec;
-use super::frame::{complete_udp_checksum, udp_from};
+use super::forge::{GROUP, codec};
+use super::frame::{complete_udp_checksum, udp_from, udp_port};
 use super::keys::KEY;
 use super::later::Later;
 use super::patience::{self, wait_until};
@@ -89,6 +90,8 @@ struct Table {
     codecs: [Codec; 2],
     /// Hosts that run a later release.
     upgraded: BTreeSet<usize>,
+    /// Hosts that forward what others have said.
+    routers: BTreeSet<usize>,
     later: Later,
     random: Rng,
 }
@@ -124,6 +127,7 @@ impl Switch {
             drained: patience::now(),
             codecs: [None, Some(KEY)].map(|key| codec(group, key)),
             upgraded: BTreeSet::new(),
+            routers: BTreeSet::new(),
             later: Later::new(group),
             random: Rng::with_seed(seed),
         };
@@ -160,6 +164,11 @@ impl Switch {
         if is_later {
             table.upgraded.insert(host);
         }
+    }
+
+    /// Notes no more who leads by what `host` sends: it forwards what others have said.
+    pub(crate) fn note_no_claims_of(&self, host: usize) {
+        self.table().routers.insert(host);
     }
 
     /// UDP datagrams that `host` has sent.
@@ -203,15 +212,23 @@ impl Table {
             return;
         };
         let from = from.host;
+        let port = udp_port(frame);
         if complete_udp_checksum(frame) {
             *self.datagrams.entry(from).or_default() += 1;
-            self.note_claim(from, frame);
+            if !self.routers.contains(&from) {
+                self.note_claim(from, frame);
+            }
         }
         let rewritten =
             if self.upgraded.contains(&from) { self.later.rewritten(frame) } else { None };
         let frame = rewritten.as_deref().unwrap_or(frame);
         let now = patience::now();
-        for to in self.ports.iter().filter(|p| p.host != from) {
+        let carrier = Carrier::chosen();
+        let is_to_group = port == Some(GROUP.1) && frame[0] & 1 == 1;
+        let passes = |to: &&Port| {
+            to.host != from && (carrier.delivers_multicast_to(to.host) || !is_to_group)
+        };
+        for to in self.ports.iter().filter(passes) {
             let rule = self.rules.get(&(from, to.host)).cloned().unwrap_or_default();
             for _ in 0..copies(&rule, &mut self.random) {
                 let due = now + delay(&rule, &mut self.random);

@@ -45,6 +45,7 @@ pub(crate) struct Hostile {
     socket: Socket,
     ear: UdpSocket,
     own: Ipv4Addr,
+    to: Vec<SocketAddr>,
     codec: Codec,
     heard: Echoes,
 }
@@ -56,9 +57,10 @@ impl Hostile {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
             socket.set_multicast_if_v4(&own).unwrap();
             socket.set_multicast_ttl_v4(255).unwrap();
+            socket.set_ttl_v4(255).unwrap();
             (socket, listen(own))
         });
-        Hostile { socket, ear, own, codec, heard: Echoes::NONE }
+        Hostile { socket, ear, own, to: host.others_at(), codec, heard: Echoes::NONE }
     }
 
     pub(crate) fn say(&mut self, message: &Message) {
@@ -97,15 +99,17 @@ impl Hostile {
     }
 
     fn send(&self, datagram: &[u8]) {
-        self.socket.send_to(datagram, &SocketAddr::from(GROUP).into()).unwrap();
+        for to in &self.to {
+            self.socket.send_to(datagram, &(*to).into()).unwrap();
+        }
     }
 }
 
-/// Hears what is sent to the group.
+/// Hears what is sent to the group, and to this host.
 fn listen(own: Ipv4Addr) -> UdpSocket {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
     socket.set_reuse_address(true).unwrap();
-    socket.bind(&SocketAddr::from(GROUP).into()).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, GROUP.1)).into()).unwrap();
     socket.join_multicast_v4(&GROUP.0, &own).unwrap();
     socket.set_nonblocking(true).unwrap();
     socket.into()

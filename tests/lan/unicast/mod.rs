@@ -1,24 +1,49 @@
 //! Groups whose datagrams go to peers one by one, in place of multicast or besides.
 
+mod hostile;
+mod lists;
+mod routed;
+
 use std::process::Command;
 
 use crate::harness::{BEST_SUCCEEDS, Host, quorum_scenario, scenario, wait_until};
 use crate::quorum::{elect_with, voters};
 
-/// Unicast to these hosts.
-fn peers(hosts: &[&Host]) -> String {
-    let addresses: Vec<_> = hosts.iter().map(|host| host.address(0)).collect();
-    format!("peers = {addresses:?}\n")
+/// Multicast alone, whatever carries the other scenarios: the harness leaves an empty list out.
+const MULTICAST: &str = "multicast = \"239.255.76.69:7669\"\npeers = []\n";
+
+fn addresses(hosts: &[&Host]) -> Vec<String> {
+    hosts.iter().map(|host| host.address(0)).collect()
 }
 
-/// The same, and no multicast.
+/// Multicast, and unicast to these hosts.
+fn peers(hosts: &[&Host]) -> String {
+    format!("multicast = \"239.255.76.69:7669\"\npeers = {:?}\n", addresses(hosts))
+}
+
+/// Unicast to these hosts alone.
 fn peers_alone(hosts: &[&Host]) -> String {
-    format!("multicast = \"none\"\n{}", peers(hosts))
+    peers_at(&addresses(hosts))
+}
+
+/// Unicast to these addresses alone.
+fn peers_at(addresses: &[String]) -> String {
+    format!("multicast = \"none\"\npeers = {addresses:?}\n")
 }
 
 /// What the status says of the peer at this place in the list.
 fn problem(host: &Host, peer: usize) -> String {
     host.status()["peers"][peer]["problem"].as_str().unwrap_or_default().to_owned()
+}
+
+/// What `check-config` warns of on a host.
+fn warnings(host: &Host) -> String {
+    let config = host.path("config.toml");
+    let check = host.run(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
+        command.args(["check-config", &config]).output().unwrap()
+    });
+    String::from_utf8_lossy(&check.stderr).into_owned()
 }
 
 fn rejected(host: &Host, kind: &str) -> u64 {
@@ -114,14 +139,7 @@ fn peer_without_an_address_or_a_key_is_told() {
         wait_until("the name is looked up", || problem(h1, 2).contains("its name has no address"));
         assert!(problem(h1, 3).contains("a peer beyond a router needs key_file"));
         assert_eq!(problem(h1, 1), "");
-        let config = h1.path("config.toml");
-        let check = h1.run(|| {
-            Command::new(env!("CARGO_BIN_EXE_lanelect"))
-                .args(["check-config", &config])
-                .output()
-                .unwrap()
-        });
-        let told = String::from_utf8_lossy(&check.stderr).into_owned();
+        let told = warnings(h1);
         assert!(told.contains("not sent to without a key: 192.0.2.7"), "{told}");
     });
 }
