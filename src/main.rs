@@ -14,7 +14,7 @@ use lanelect::cli::{
 };
 use lanelect::client::Target;
 use lanelect::commands::{self, CommandError, Exit, Show};
-use lanelect::config::{ConfigSource, Overrides, keys};
+use lanelect::config::{Config, ConfigSource, Overrides, keys};
 use lanelect::daemon::post_stop::{self, PostStopError};
 use lanelect::daemon::preflight::{self, Findings};
 use lanelect::daemon::{self, RunError};
@@ -189,8 +189,12 @@ fn check_config(args: CheckArgs) -> ExitCode {
         let _ = writeln!(io::stderr(), "warning: {}", printable(&warning));
     }
     match outcome {
-        Ok(_) if is_quiet => ExitCode::SUCCESS,
-        Ok(config) => print(&config.to_toml()),
+        Ok(config) => {
+            if let Some(far) = too_far(&config) {
+                let _ = writeln!(io::stderr(), "warning: {}", printable(&far));
+            }
+            if is_quiet { ExitCode::SUCCESS } else { print(&config.to_toml()) }
+        }
         Err(errors) => {
             errors.iter().for_each(|error| {
                 fail(&error.to_string(), BAD_CONFIG);
@@ -198,6 +202,12 @@ fn check_config(args: CheckArgs) -> ExitCode {
             ExitCode::from(BAD_CONFIG)
         }
     }
+}
+
+/// The daemon that runs knows how far away its peers are.
+fn too_far(config: &Config) -> Option<String> {
+    let report = Target::at(&config.socket).status().ok()?;
+    report.too_far(config.election.round_trip_max()).map(|far| far.to_string())
 }
 
 fn keygen() -> ExitCode {

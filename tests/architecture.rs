@@ -33,8 +33,8 @@ const MAY_USE: [(&str, &[&str]); 20] = [
             "control_api::default_socket",
         ],
     ),
-    // Of the settings, the mode is what a status tells.
-    ("control_api", &["types", "core::hook", "core::params::Mode", "core::status"]),
+    // A status tells the mode, and whether the settings suit the way to the members.
+    ("control_api", &["types", "core::hook", "core::params", "core::status"]),
     ("client", &["types", "control_api"]),
     (
         "commands",

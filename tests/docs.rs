@@ -27,6 +27,7 @@ use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
+const PEERS: &str = include_str!("../docs/peers.md");
 const CORRECTNESS: &str = include_str!("../docs/correctness.md");
 const ELECTION: &str = include_str!("../docs/election.md");
 const HOOKS: &str = include_str!("../docs/hooks.md");
@@ -169,7 +170,8 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
             "probe-reply",
             follower(Body::ProbeReply { leader: "web0".parse().unwrap(), newest: ANSWERED }),
         ),
-        ("ping", follower(Body::Ping)),
+        ("ping", follower(Body::Ping { node: None })),
+        ("ping-of-one", follower(Body::Ping { node: "web0".parse().ok() })),
         ("pong", follower(Body::Pong { asker: "web0".parse().unwrap(), ping: ANSWERED })),
         ("objection", follower(Body::Objection { newcomer: Incarnation(301) })),
     ]);
@@ -543,6 +545,32 @@ fn the_derived_defaults_in_the_readme_are_those_of_the_program() {
 /// The rows of a table of times, by their first cell: what they take at the defaults.
 fn at_the_defaults<'a>(text: &'a str, first: &str) -> &'a str {
     rows(text).into_iter().find(|row| row[0] == first).unwrap()[2]
+}
+
+/// What docs/peers.md says of the way to a member and of the datagrams of followers.
+#[test]
+fn the_figures_of_peers_are_those_of_the_program() {
+    let mut params = params("multicast = \"none\"\npeers = [\"a\", \"b\"]\n");
+    let peers = on_one_line(PEERS);
+    let most = format!("{:.1} ms by default", params.round_trip_max().as_secs_f64() * 1000.0);
+    assert!(peers.contains(&most), "{most}");
+    params.leader_election_duration = Duration::from_secs(4);
+    params.leader_alive_threshold = Duration::from_secs(3600);
+    assert!(peers.contains("`leader_election_duration / 4`"));
+    assert_eq!(params.round_trip_max(), Duration::from_secs(1));
+    params.leader_election_duration = Duration::from_secs(3600);
+    params.leader_alive_threshold = params.heartbeat_interval + Duration::from_secs(3);
+    assert!(peers.contains("`(leader_alive_threshold - heartbeat_interval) / 3`"));
+    assert_eq!(params.round_trip_max(), Duration::from_secs(1));
+    let least = params.report_interval(2).as_secs();
+    assert!(least == 2 && peers.contains("every two seconds"), "{least}");
+    for hosts in 2..=64_u32 {
+        let interval = params.report_interval(hosts as usize - 1);
+        let datagrams = f64::from((hosts - 1) * (hosts - 1));
+        let intervals = interval.as_secs_f64() / params.heartbeat_interval.as_secs_f64();
+        assert!(datagrams / intervals <= f64::from(4 * hosts), "{hosts}");
+    }
+    assert!(peers.contains("at most 4 × N datagrams"));
 }
 
 #[test]

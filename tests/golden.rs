@@ -145,7 +145,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     messages
 }
 
-fn available_messages() -> [(&'static str, Codec, Message); 18] {
+fn available_messages() -> [(&'static str, Codec, Message); 19] {
     let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
         interval_us: 2_200_000,
         leader: leader.map(id),
@@ -172,7 +172,8 @@ fn available_messages() -> [(&'static str, Codec, Message); 18] {
         echoes: [heard("web2", ANSWERED), heard("web3", earlier)].into_iter().collect(),
         ..from_web1(Role::Leader, Body::Challenge)
     };
-    let ping = from_web1(Role::Follower, Body::Ping);
+    let ping = from_web1(Role::Follower, Body::Ping { node: None });
+    let ping_of_one = from_web1(Role::Follower, Body::Ping { node: Some(id("web2")) });
     let pong = from_web1(Role::Leader, Body::Pong { asker: id("web2"), ping: ANSWERED });
     let objection =
         from_web1(Role::Leader, Body::Objection { newcomer: Incarnation(1_700_000_000_001) });
@@ -194,6 +195,7 @@ fn available_messages() -> [(&'static str, Codec, Message); 18] {
         ("objection", open(), objection),
         ("challenge", sealed(), challenge),
         ("ping", open(), ping),
+        ("ping-of-one", open(), ping_of_one),
         ("pong", open(), pong),
     ]
 }
@@ -588,7 +590,8 @@ fn any_body() -> impl Strategy<Value = Body> {
         (any_name(), any_datagram())
             .prop_map(|(leader, newest)| Body::ProbeReply { leader: id(&leader), newest }),
         Just(Body::Challenge),
-        Just(Body::Ping),
+        prop::option::of(any_name())
+            .prop_map(|node| Body::Ping { node: node.map(|name| id(&name)) }),
         (any_name(), any_datagram())
             .prop_map(|(asker, ping)| Body::Pong { asker: id(&asker), ping }),
     ]

@@ -111,11 +111,6 @@ fn of_the_files() -> Params {
     params(&config.lines().filter(|line| !line.contains("key_file")).collect::<Vec<_>>().join("\n"))
 }
 
-fn largest_round_trip(params: &Params) -> Duration {
-    let window = params.leader_alive_threshold - params.heartbeat_interval;
-    (params.leader_election_duration / 4).min(window / 3)
-}
-
 /// After how long a leader that vanishes is replaced, without the round trips of the election.
 fn replaced_after(params: &Params) -> String {
     let last = params.declaration_hold();
@@ -136,17 +131,17 @@ fn the_round_trips_of_the_page_follow_from_the_settings() {
         }
         let keys = settings.split('`').skip(1).step_by(2).collect::<Vec<_>>().join("\n");
         let params = params(&format!("{quorum}{keys}\n"));
-        let largest = largest_round_trip(&params);
+        let largest = params.round_trip_max();
         assert_eq!(*round_trip, format!("{} ms", largest.as_millis()), "{settings}");
         assert_eq!(*lease, format!("{} ms", params.lease_term().as_millis()), "{settings}");
         assert_eq!(*replaced, replaced_after(&params), "{settings}");
-        has_the_files |= largest == largest_round_trip(&of_the_files());
+        has_the_files |= largest == of_the_files().round_trip_max();
         rows += 1;
     }
     assert_eq!(rows, 6);
     assert!(has_the_files, "the settings of the files are in the table");
-    assert!(largest_round_trip(&of_the_files()) > ROUND_TRIP);
-    assert!(largest_round_trip(&params("")) < ROUND_TRIP, "the defaults would do");
+    assert!(of_the_files().round_trip_max() > ROUND_TRIP);
+    assert!(params("").round_trip_max() < ROUND_TRIP, "the defaults would do");
 }
 
 #[test]

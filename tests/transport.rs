@@ -59,7 +59,7 @@ struct Net(File);
 
 /// Sends the same by every interface.
 fn send(transport: &mut Transport, datagram: &[u8]) {
-    transport.send(|_, buffer| {
+    transport.send(None, |_, buffer| {
         buffer.extend_from_slice(datagram);
         true
     });

@@ -56,7 +56,7 @@ enum Said {
     Inquiry,
     Probe(u8),
     ProbeReply { leader: u8, back: u8 },
-    Ping,
+    Ping(Option<u8>),
     Pong { asker: u8, back: u8 },
     Resignation(Option<u8>),
     Farewell(bool),
@@ -125,7 +125,7 @@ impl Said {
             Said::ProbeReply { leader, back } => {
                 Body::ProbeReply { leader: node_id(leader), newest: earlier(back) }
             }
-            Said::Ping => Body::Ping,
+            Said::Ping(node) => Body::Ping { node: node.map(node_id) },
             Said::Pong { asker, back } => Body::Pong { asker: node_id(asker), ping: earlier(back) },
             Said::Resignation(successor) => Body::Resignation { successor: successor.map(node_id) },
             Said::Farewell(id_taken) => Body::Farewell { id_taken },

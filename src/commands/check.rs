@@ -115,6 +115,7 @@ fn problems(report: &StatusReport, options: &str) -> Vec<(State, String)> {
         unintended(report, options),
         interfaces(report),
         peers(report),
+        report.too_far_here().map(|far| far.to_string()),
         report.config.reload_failure.as_ref().map(|why| format!("config file refused: {why}")),
         restart(report),
         report.state_failure.as_ref().map(|why| format!("not saved: {why}")),

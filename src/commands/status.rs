@@ -3,9 +3,11 @@
 mod quorum;
 mod runs;
 
+use std::time::Duration;
+
 use crate::client::Target;
 use crate::control_api::{
-    CheckReport, ConfigReport, InterfaceReport, MemberReport, PeerReport, StatusReport,
+    CheckReport, ConfigReport, InterfaceReport, MemberReport, PeerReport, StatusReport, tenths,
 };
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
@@ -63,47 +65,53 @@ fn standing(report: &StatusReport) -> String {
     }
 }
 
-const COLUMNS: usize = 6;
-
 /// Most nodes that one line names.
 const LISTED_MAX: usize = 5;
 
 /// A row of the table, before its columns are aligned.
-type Row = [String; COLUMNS];
+type Row = Vec<String>;
 
+/// The column whose cells end at the same place.
+const NUMBERS: usize = 3;
+
+/// The last columns are there only if the way to the members is measured.
 fn members(report: &StatusReport) -> String {
-    let titles = ["  NODE", "ROLE", "ADDRESS", "PRIORITY", "STATE", "HEARD"];
-    let mut rows = vec![titles.map(str::to_owned)];
+    let titles = ["  NODE", "ROLE", "ADDRESS", "PRIORITY", "STATE", "HEARD", "ROUND TRIP", "LOSS"];
+    let mut rows: Vec<Row> = vec![titles.map(str::to_owned).to_vec()];
     rows.extend(report.members.iter().map(|member| row(report, member)));
-    let mut widths = [0; COLUMNS];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
+    if report.round_trip_max_us.is_none() {
+        rows.iter_mut().for_each(|row| row.truncate(titles.len() - 2));
     }
-    rows.iter().map(|row| aligned(row, widths)).collect()
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<_> = (0..rows[0].len()).filter_map(width).collect();
+    rows.iter().map(|row| aligned(row, &widths)).collect()
 }
 
 fn row(report: &StatusReport, member: &MemberReport) -> Row {
     let is_self = member.node_id == report.node_id;
     let mark = if is_self { '*' } else { ' ' };
-    [
+    vec![
         format!("{mark} {}", member.node_id),
         role(member),
         member.address.map_or_else(|| "-".to_owned(), |address| address.to_string()),
         member.priority.0.to_string(),
         state(member).to_owned(),
         if is_self { "-".to_owned() } else { ago(member.last_heard_ms) },
+        member.round_trip_us.map_or_else(
+            || "-".to_owned(),
+            |us| format!("{} ms", tenths(Duration::from_micros(us))),
+        ),
+        member.loss_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent} %")),
     ]
 }
 
-fn aligned(row: &Row, widths: [usize; COLUMNS]) -> String {
-    let [node, role, address, priority, state, heard] = row;
-    let [w_node, w_role, w_address, w_priority, w_state, _] = widths;
-    format!(
-        "{node:w_node$}  {role:w_role$}  {address:w_address$}  {priority:>w_priority$}  \
-         {state:w_state$}  {heard}\n"
-    )
+fn aligned(row: &Row, widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+        NUMBERS => format!("{cell:>width$}"),
+        _ => format!("{cell:width$}"),
+    });
+    let line = cells.collect::<Vec<_>>().join("  ");
+    format!("{}\n", line.trim_end())
 }
 
 fn role(member: &MemberReport) -> String {
@@ -151,6 +159,7 @@ fn notes(report: &StatusReport, options: &str) -> String {
     }
     notes.extend(report.interfaces.iter().filter_map(interface).map(|text| ("interface", text)));
     notes.extend(report.peers.iter().filter_map(peer).map(|text| ("peer", text)));
+    notes.extend(report.too_far_here().map(|far| ("too far", far.to_string())));
     if report.counters.send_errors > 0 {
         let text = format!("{} datagrams could not be sent", report.counters.send_errors);
         notes.push(("send errors", text));
@@ -373,6 +382,8 @@ pub(in crate::commands) mod tests {
             state: MemberState::Alive,
             last_heard_ms: 212,
             answered_ms: None,
+            round_trip_us: None,
+            loss_percent: None,
         }
     }
 
@@ -414,6 +425,7 @@ pub(in crate::commands) mod tests {
             ],
             multicast: "239.255.76.69:7669".parse().ok(),
             peers: Vec::new(),
+            round_trip_max_us: None,
             interfaces: vec![InterfaceReport {
                 name: "eth0".to_owned(),
                 address: Some("10.0.0.11".parse().unwrap()),

@@ -54,6 +54,7 @@ pub(super) fn check(written: &Written, problems: Vec<Problem>) -> Result<Config,
     checker.carrier_conflicts(multicast.is_some());
     let mut election = checker.election();
     election.tie_break = checker.tie_break(group, node_id);
+    election.unicast = peers.is_some();
     let hook = checker.text("hook", values::command);
     election.refresh_interval = checker.refresh_interval(hook.is_some());
     let hook_timeout = checker.duration("hook_timeout", HOOK_TIMEOUT);

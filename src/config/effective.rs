@@ -165,6 +165,7 @@ mod tests {
                 check: None,
                 check_leader: None,
                 key_mode: None,
+                unicast: false,
                 quorum,
             }
         })
@@ -218,6 +219,7 @@ mod tests {
                     false if peers.is_empty() => "224.0.1.2".parse().ok(),
                     false => None,
                 };
+                let unicast = !peers.is_empty();
                 Config {
                     group,
                     node_id,
@@ -235,6 +237,7 @@ mod tests {
                         key_mode: paths.1.as_ref().map(|_| key_mode),
                         tie_break: rank::tie_break(rule(rest.2), &group, &node_id),
                         refresh_interval: hook.as_ref().map(|_| rest.1 + Duration::from_secs(1)),
+                        unicast,
                         ..election
                     },
                     check,

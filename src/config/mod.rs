@@ -173,6 +173,7 @@ impl Config {
         Config {
             election: Params {
                 tie_break: rank::tie_break(election.tie_break.rule(), &self.group, &self.node_id),
+                unicast: self.election.unicast,
                 quorum,
                 refresh_interval,
                 key_mode,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::core::params::patience_for;
 use crate::core::recent::Recent;
+use crate::core::round_trip::RoundTrip;
 use crate::core::status::MemberState;
 use crate::time::Time;
 use crate::types::{DatagramId, Incarnation, Role, Sequence, Term};
@@ -46,8 +47,11 @@ pub(crate) struct Member {
     pub(crate) address: IpAddr,
     pub(crate) standing: Standing,
     pub(crate) last_heard: Time,
-    /// When it last answered a ping of this node.
-    pub(crate) answered: Option<Time>,
+    /// Which ping of this node to all it answered last, and when.
+    answered: Option<(Sequence, Time)>,
+    pub(crate) round_trip: RoundTrip,
+    /// The last ping of its present life.
+    pinged: Sequence,
     /// When it last declared, unless it has resigned since.
     pub(crate) last_declared: Option<Time>,
     /// How often it declares.
@@ -118,6 +122,8 @@ impl Member {
             standing: message.standing,
             last_heard: now,
             answered: None,
+            round_trip: RoundTrip::default(),
+            pinged: Sequence::default(),
             last_declared: None,
             declares_every: Duration::ZERO,
             reports_every: Duration::ZERO,
@@ -299,6 +305,8 @@ impl Member {
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
         Member {
             answered: self.answered.filter(|_| !restarted),
+            round_trip: if restarted { RoundTrip::default() } else { self.round_trip },
+            pinged: if restarted { Sequence::default() } else { self.pinged },
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
             reports_every: self.reports_every,
@@ -312,6 +320,28 @@ impl Member {
             differences_reported: self.differences_reported,
             ..Member::new(now, from, message)
         }
+    }
+
+    /// Notes an answer to a ping of this node, once.
+    pub(crate) fn note_pong(&mut self, now: Time, ping: Sequence, to_all: bool, least: Duration) {
+        self.round_trip.answer(now, ping, least);
+        if to_all && self.answered.is_none_or(|(answered, _)| answered != ping) {
+            self.answered = Some((ping, now));
+        }
+    }
+
+    /// Notes a ping of it. False if it is of another life, or no newer than the last one.
+    pub(crate) fn note_pinged_by(&mut self, ping: DatagramId) -> bool {
+        let is_new = ping.incarnation == self.newest.incarnation && ping.sequence > self.pinged;
+        if is_new {
+            self.pinged = ping.sequence;
+        }
+        is_new
+    }
+
+    /// When it last answered a ping of this node to all.
+    pub(crate) fn answered(&self) -> Option<Time> {
+        self.answered.map(|(_, at)| at)
     }
 
     /// It must prove again that it is alive.
@@ -328,6 +358,7 @@ impl Member {
     /// has yet to announce its intervals.
     pub(crate) const fn forget_forgeable(&mut self) {
         self.newest.sequence = Sequence(0);
+        self.pinged = Sequence(0);
         self.seen_by_others = Sequence(0);
         self.newcomer = None;
         self.declares_every = Duration::ZERO;

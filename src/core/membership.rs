@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::time::Duration;
 
 use crate::core::member::{Heard, Member, Shared};
@@ -290,11 +291,35 @@ impl Members {
         self.table.get_mut(node_id).is_some_and(|member| member.note_probe_reply(now, newest))
     }
 
-    /// Notes that a member answered a ping of this node.
-    pub(crate) fn note_pong(&mut self, now: Time, node_id: &NodeId) {
-        if let Some(member) = self.table.get_mut(node_id) {
-            member.answered = Some(now);
+    /// Notes that a life answered a ping of this node, to it alone or `to_all`. Each answer counts
+    /// once.
+    pub(crate) fn note_pong(&mut self, now: Time, life: Life, ping: Sequence, to_all: bool) {
+        let member = self.table.get_mut(&life.node_id);
+        if let Some(member) = member.filter(|it| it.newest().incarnation == life.incarnation) {
+            member.note_pong(now, ping, to_all, self.patience);
         }
+    }
+
+    /// Notes a member's ping. False if it, or a later one, was received before, or if this life of
+    /// the sender is no member.
+    pub(crate) fn note_pinged_by(&mut self, ping: &Message) -> bool {
+        self.table.get_mut(&ping.sender).is_some_and(|member| member.note_pinged_by(ping.id()))
+    }
+
+    /// Notes that a ping was sent to a member alone.
+    pub(crate) fn note_ping(&mut self, now: Time, node_id: &NodeId, ping: Sequence) {
+        if let Some(member) = self.table.get_mut(node_id) {
+            member.round_trip.ask(now, ping);
+        }
+    }
+
+    /// The visible member that follows `last` in the order of the ids, or else the first one.
+    pub(crate) fn visible_after(&self, now: Time, last: Option<NodeId>) -> Option<NodeId> {
+        let start = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let later = self.table.range((start, Bound::Unbounded));
+        let is_visible =
+            |(_, member): &(&NodeId, &Member)| member.state(now, self.patience).is_visible();
+        later.chain(&self.table).find(is_visible).map(|(id, _)| *id)
     }
 
     /// Notes that a leader was given up.

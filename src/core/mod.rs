@@ -50,6 +50,7 @@ pub mod quorum;
 pub mod rank;
 mod recent;
 mod replay;
+mod round_trip;
 pub mod status;
 pub mod timers;
 

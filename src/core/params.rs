@@ -117,6 +117,9 @@ pub struct Params {
     /// sender must prove that it is alive before its datagrams count, because an attacker may
     /// replay them.
     pub key_mode: Option<KeyMode>,
+    /// Whether datagrams go to each host by itself, besides multicast or in its place. Then a
+    /// datagram to all costs one for each, and hosts may be far away.
+    pub unicast: bool,
     /// Quorum mode: only a majority of voters makes a leader. None in available mode.
     pub quorum: Option<QuorumParams>,
 }
@@ -131,6 +134,12 @@ const DEFAULT_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(350);
 /// declaration and the alive threshold has one part more than that.
 pub const PROBES: u32 = 7;
 
+/// `leader_election_duration` is at least this many round trips to the farthest member.
+pub const ROUND_TRIPS_PER_ELECTION: u32 = 4;
+
+/// `leader_alive_threshold` is at least a heartbeat interval and this many round trips.
+pub const ROUND_TRIPS_PER_WINDOW: u32 = 3;
+
 /// The shortest watchdog time of a leader in quorum mode, if the grace allows it.
 const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
 
@@ -138,11 +147,15 @@ const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
 /// any size (RTCP bounds its reports likewise: RFC 3550, section 6.2).
 const REPORTS_PER_INTERVAL: u32 = 32;
 
+/// The same with unicast, where each heartbeat is a datagram for every member.
+const UNICAST_REPORTS_PER_INTERVAL: u32 = 4;
+
 /// The shortest time between a follower's heartbeats. The list of members serves people and the
 /// next election, and neither needs it sooner.
-const REPORT_INTERVAL_MIN: Duration = Duration::from_secs(2);
+pub(crate) const REPORT_INTERVAL_MIN: Duration = Duration::from_secs(2);
 
-/// The longest time between a follower's heartbeats, so that a group of any size knows its members.
+/// The longest time between a follower's heartbeats, so that a group of any size knows its
+/// members.
 const REPORT_INTERVAL_MAX: Duration = Duration::from_secs(300);
 
 impl Params {
@@ -167,6 +180,7 @@ impl Params {
             check: None,
             check_leader: None,
             key_mode: None,
+            unicast: false,
             quorum: None,
         }
     }
@@ -195,7 +209,8 @@ impl Params {
     }
 
     /// The part of these settings that a node under `old` may apply without a restart. The mode and
-    /// the voters stay: otherwise a leader would count votes that were given for another set.
+    /// the voters stay: otherwise a leader would count votes that were given for another set. So
+    /// does the carrier of the datagrams.
     pub(crate) fn without_restart(self, old: &Params) -> Params {
         let quorum = match (&old.quorum, &self.quorum) {
             (Some(old), Some(new)) => {
@@ -203,12 +218,13 @@ impl Params {
             }
             (old, _) => old.clone(),
         };
+        let unicast = old.unicast;
         if quorum.is_none() {
-            return Params { quorum, ..self };
+            return Params { quorum, unicast, ..self };
         }
         // A static leader needs no votes, so settings of available mode wait for the restart into
         // it.
-        Params { quorum, static_role: None, min_candidates: 1, ..self }
+        Params { quorum, unicast, static_role: None, min_candidates: 1, ..self }
     }
 
     /// How often the members' states are updated: often enough to notice a silent member before
@@ -220,7 +236,15 @@ impl Params {
     /// How long the leader, or a better candidate, has to answer a proposal before it is presumed
     /// failed: a quarter of the election.
     pub fn answer_time(&self) -> Duration {
-        self.leader_election_duration / 4
+        self.leader_election_duration / ROUND_TRIPS_PER_ELECTION
+    }
+
+    /// The longest round trip to a member that these settings suit. A proposal is answered within
+    /// the time for answers. Of the probes of an overdue leader, two thirds can be answered before
+    /// the leader is given up.
+    pub fn round_trip_max(&self) -> Duration {
+        let window = self.leader_alive_threshold.saturating_sub(self.heartbeat_interval);
+        self.answer_time().min(window / ROUND_TRIPS_PER_WINDOW)
     }
 
     /// The least time between two declarations, however many nodes ask for one.
@@ -240,12 +264,30 @@ impl Params {
     }
 
     /// The time between the heartbeats of a follower that sees `others` besides itself: two
-    /// intervals, or a second, and longer in a large group.
+    /// intervals, or two seconds, and longer in a large group.
     pub fn report_interval(&self, others: usize) -> Duration {
+        self.shared_interval(others).max(self.shortest_report_interval())
+    }
+
+    /// The same for a voter. Others must notice soon that a second daemon uses its id, so its
+    /// heartbeats are as frequent as declarations; by unicast, rarer in a large group.
+    pub fn voter_report_interval(&self, others: usize) -> Duration {
+        match self.unicast {
+            true => self.shared_interval(others).max(self.heartbeat_interval),
+            false => self.heartbeat_interval,
+        }
+    }
+
+    /// How rarely each of so many members sends heartbeats to all, so that a member receives few in
+    /// a group of any size.
+    fn shared_interval(&self, others: usize) -> Duration {
         let group = u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
-        let shared = self.heartbeat_interval.saturating_mul(group) / REPORTS_PER_INTERVAL;
-        let least = self.shortest_report_interval();
-        shared.min(REPORT_INTERVAL_MAX).max(least)
+        let reports = match self.unicast {
+            true => UNICAST_REPORTS_PER_INTERVAL,
+            false => REPORTS_PER_INTERVAL,
+        };
+        let shared = self.heartbeat_interval.saturating_mul(group) / reports;
+        shared.min(REPORT_INTERVAL_MAX)
     }
 
     /// The time between the heartbeats of a follower in a small group. It is shorter if candidates

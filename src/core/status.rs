@@ -98,6 +98,11 @@ pub struct MemberStatus {
     /// The time since it last answered a [`ping`](crate::core::election::Election::ping) of this
     /// node; none if it never has.
     pub answered: Option<Duration>,
+    /// The mean time of a datagram to it and back; none where it is not measured, or not yet.
+    pub round_trip: Option<Duration>,
+    /// How many in a hundred datagrams to it, or their answers, are lost; none where it is not
+    /// measured.
+    pub loss_percent: Option<u8>,
 }
 
 /// Who leads, without the members: cheap in a group of any size.

@@ -71,7 +71,7 @@ listed! {
         Resignation,
         /// A leader takes a term above those it has heard of since it last took one.
         Reaffirm,
-        /// A ping is answered.
+        /// A ping to all is answered.
         Pong,
     }
 }

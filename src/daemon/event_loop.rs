@@ -54,6 +54,7 @@ use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
 use crate::time::Time;
 use crate::wire::frame::{Codec, Decoded};
+use crate::wire::message::Message;
 
 /// Datagrams processed in one turn. More wait for the next turn: a flood delays no deadline by more
 /// than a few milliseconds.
@@ -204,6 +205,9 @@ impl Daemon {
                     let is_own = message.sender == self.config.node_id;
                     self.received += u64::from(!is_own);
                     self.extended += u64::from(!is_own && is_extended);
+                    if received.is_unicast && is_for_another(&message, self.config.node_id) {
+                        continue;
+                    }
                     let refused = self.election.ignored().absurd_term;
                     if is_sealed {
                         self.election.handle_datagram(now, received.source, &message);
@@ -382,6 +386,13 @@ fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Decoded, Cause<'a>
         return Err(Cause::Stray(Stray::Unsigned));
     }
     Ok(decoded)
+}
+
+/// Whether a datagram by unicast concerns only another node than this one. It is from a member that
+/// does not know which peer that is, or an attacker recorded it on its way there. As a proof that
+/// its sender is alive, it would be as old as the attacker likes.
+fn is_for_another(message: &Message, node_id: crate::types::NodeId) -> bool {
+    message.body.addressee().is_some_and(|addressee| addressee != node_id)
 }
 
 /// Brings the sockets in line with the host's interfaces, and logs what changed.

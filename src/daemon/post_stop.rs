@@ -328,7 +328,7 @@ fn resign(left: &Left) -> Result<(), ResignationError> {
         transport.resolve(peer, Ok(addresses.clone()));
     }
     transport.rescan(clock::now())?;
-    transport.send(|source, datagram| codec.encode(source, resignation, datagram).is_ok());
+    transport.send(None, |source, datagram| codec.encode(source, resignation, datagram).is_ok());
     if transport.sent() == 0 {
         return Err(ResignationError::Unreachable);
     }

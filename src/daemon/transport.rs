@@ -121,6 +121,8 @@ pub struct Received<'a> {
     pub source: IpAddr,
     /// The number of the interface where it arrived.
     pub interface: NonZeroU32,
+    /// Whether it was sent to this host's own address.
+    pub is_unicast: bool,
     /// Whether it has passed a router: then it counts only with a seal.
     pub is_routed: bool,
 }
@@ -320,11 +322,15 @@ impl Transport {
         self.links.iter_mut().for_each(|link| link.announce_anew(now));
     }
 
-    /// Sends to the group on every interface that is up, and to every peer. For each source
-    /// address, `write` fills an empty buffer right before the send. If `write` returns false,
-    /// nothing more is sent. Never blocks; rejected datagrams are counted, and the next rescan
-    /// reports them.
-    pub fn send(&mut self, mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool) {
+    /// Sends to the group on every interface that is up, and to the peer that has the address `to`;
+    /// to every peer without one, or if no peer has it. For each source address, `write` fills an
+    /// empty buffer right before the send. If `write` returns false, nothing more is sent. Never
+    /// blocks; rejected datagrams are counted, and the next rescan reports them.
+    pub fn send(
+        &mut self,
+        to: Option<IpAddr>,
+        mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool,
+    ) {
         for link in &mut self.links {
             let Some(endpoint) = link.endpoint() else { continue };
             self.outgoing.clear();
@@ -337,7 +343,7 @@ impl Transport {
                 None => {}
             }
         }
-        let (sent, rejected) = self.unicast.send(&mut self.outgoing, write);
+        let (sent, rejected) = self.unicast.send(to, &mut self.outgoing, write);
         self.sent += sent;
         self.send_errors += rejected;
     }
@@ -362,6 +368,7 @@ impl Transport {
                 datagram,
                 source,
                 interface: endpoint.index,
+                is_unicast: false,
                 is_routed: false,
             });
         }
@@ -373,7 +380,8 @@ impl Transport {
         };
         let is_routed = checked.unwrap_or_default();
         let datagram = checked.map(|_| datagram);
-        Some(Received { datagram, source, interface: endpoint.index, is_routed })
+        let interface = endpoint.index;
+        Some(Received { datagram, source, interface, is_unicast: true, is_routed })
     }
 }
 

@@ -182,8 +182,11 @@ pub enum Body {
     },
     /// Asks the nodes of the echoed datagrams for a proof of liveness. Only with keys.
     Challenge,
-    /// Asks every node that receives this to say so. Says nothing else.
-    Ping,
+    /// Asks for a pong. Says nothing else.
+    Ping {
+        /// The node that answers, at once; `None` if every node does, when it suits the group.
+        node: Option<NodeId>,
+    },
     /// The sender has received this ping.
     Pong {
         /// The sender of the ping.
@@ -199,4 +202,15 @@ pub enum Body {
 impl Body {
     /// How many kinds this release knows. Their numbers are below this.
     pub const KINDS: u32 = 15;
+
+    /// The only node that it concerns; `None` if it concerns all.
+    pub const fn addressee(&self) -> Option<NodeId> {
+        match self {
+            Body::Heartbeat { acknowledged: Some(_), leader, .. } => *leader,
+            Body::Vote { candidate, .. } => Some(*candidate),
+            Body::Ping { node } => *node,
+            Body::Pong { asker, .. } => Some(*asker),
+            _ => None,
+        }
+    }
 }

@@ -148,6 +148,7 @@ pub(crate) fn report() -> StatusReport {
         members: Vec::new(),
         multicast: None,
         peers: Vec::new(),
+        round_trip_max_us: None,
         interfaces: Vec::new(),
         hook: HookReport::default(),
         fence: None,

@@ -356,7 +356,10 @@ class Node:
             self.hear_of_leader(now)
 
     def handle_ping(self, datagram, now):
-        if not self.ping:
+        node = datagram.body["node"]
+        if node == self.settings["node_id"]:
+            self.send(wire.PONG, now, asker=datagram.sender, ping=datagram.id)
+        elif node is None and not self.ping:
             self.ping = {"asker": datagram.sender, "ping": datagram.id}
             self.pong_due = now + self.report_interval(now) * self.random.uniform(0.5, 1)
 

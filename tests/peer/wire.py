@@ -203,7 +203,7 @@ BODIES = {
     PROBE: {"leader": TEXT},
     PROBE_REPLY: {"leader": TEXT, "newest": DATAGRAM_ID},
     CHALLENGE: {},
-    PING: {},
+    PING: {"node": option(TEXT)},
     PONG: {"asker": TEXT, "ping": DATAGRAM_ID},
 }
 

@@ -205,6 +205,35 @@ fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
 }
 
 #[test]
+fn datagram_to_one_host_goes_to_no_other() {
+    isolated("peers::datagram_to_one_host_goes_to_no_other", || {
+        let (one, two, three) = (Net::first(), Net::another(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        cable((&one, "10.0.1.1/24"), (&three, "10.0.1.3/24"), "wan");
+        let mut a = started(&one, &["10.0.0.2", "10.0.1.3"], false);
+        let mut b = started(&two, &["10.0.0.1"], false);
+        let mut c = started(&three, &["10.0.1.1"], false);
+        exchange(&mut a, &mut b, "to b");
+        exchange(&mut a, &mut c, "to c");
+        let send = |host: &mut Host, to: &str, text: &str| {
+            host.transport.send(Some(address(to)), |_, buffer| {
+                buffer.extend_from_slice(text.as_bytes());
+                true
+            });
+        };
+        send(&mut a, "10.0.1.3", "alone");
+        send(&mut a, "10.0.0.9", "of a host that is not listed");
+        until("both have what followed", || {
+            b.turn();
+            c.turn();
+            [&b, &c].iter().all(|host| host.arrival("of a host that is not listed").is_some())
+        });
+        assert!(c.arrival("alone").is_some());
+        assert_eq!(b.arrival("alone"), None);
+    });
+}
+
+#[test]
 fn peers_follow_cable_and_address() {
     isolated("peers::peers_follow_cable_and_address", || {
         let (one, two) = (Net::first(), Net::another());

@@ -184,12 +184,17 @@ impl Election {
         }
     }
 
-    /// What the next datagram echoes.
-    pub(super) fn take_echoes(&mut self) -> Echoes {
-        let newest = |leader: NodeId| {
-            Some(Echo { node_id: leader, datagram: self.members.newest_sealed(&leader)? })
+    /// What the next datagram echoes, which goes to `addressee` alone or to all. One to a single
+    /// node cannot answer the challenges of others.
+    pub(super) fn take_echoes(&mut self, addressee: Option<NodeId>) -> Echoes {
+        let newest = |node_id: NodeId| {
+            Some(Echo { node_id, datagram: self.members.newest_sealed(&node_id)? })
         };
-        self.replay.take_echoes(self.leader.is_some(), self.leader.and_then(newest))
+        match addressee {
+            Some(to) if self.params.gives_proof() => newest(to).into_iter().collect(),
+            Some(_) => Echoes::NONE,
+            None => self.replay.take_echoes(self.leader.is_some(), self.leader.and_then(newest)),
+        }
     }
 
     /// Removes expired entries of the replay protection.

@@ -20,6 +20,9 @@ impl Election {
         if message.life() == self.life {
             return self.receive_from_own_life(now, from, message);
         }
+        if self.receive_ping_or_pong(now, message) {
+            return;
+        }
         let is_proven = self.is_proven(now, message);
         let known = self.terms.known.max(self.conflicts.heard);
         if !is_proven {
@@ -73,11 +76,8 @@ impl Election {
     fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
         let agrees = self.agrees_on_voters(message);
         self.compare_tie_breaks(message);
-        match message.body {
-            Body::Challenge => self.handle_challenge(now, message),
-            Body::Ping => self.handle_ping(now, message),
-            Body::Pong { asker, ping } => self.handle_pong(now, message.sender, asker, ping),
-            _ => {}
+        if message.body == Body::Challenge {
+            self.handle_challenge(now, message);
         }
         self.take_in_by_mode(now, from, message, agrees);
     }

@@ -11,7 +11,7 @@ use crate::core::rank::Rank;
 use crate::core::status::MemberState;
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::NodeId;
+use crate::types::{DatagramId, NodeId};
 use crate::wire::message::Body;
 
 /// A heartbeat is delayed by up to this part of the interval, so that followers do not synchronise.
@@ -92,20 +92,34 @@ impl Election {
     }
 
     pub(super) fn send_heartbeat(&mut self, now: Time) {
-        let conceded = self.concession();
-        let acknowledged = self.take_acknowledgement();
+        // One that acknowledges a declaration goes to the leader alone by unicast.
+        let acknowledged = match self.params.unicast {
+            true => None,
+            false => self.take_acknowledgement(),
+        };
         let interval = self.schedule_heartbeat(now);
+        self.say_alive(interval, acknowledged);
+        self.measure(now);
+    }
+
+    /// Sends a heartbeat to a leader alone, to acknowledge its declaration.
+    pub(super) fn send_acknowledgement(&mut self, now: Time) {
+        let acknowledged = self.take_acknowledgement();
+        self.say_alive(longest(self.report_interval(now)), acknowledged);
+    }
+
+    fn say_alive(&mut self, interval: Duration, acknowledged: Option<DatagramId>) {
         let interval_us = whole_micros(interval);
+        let conceded = self.concession();
         self.send(Body::Heartbeat { interval_us, leader: self.leader, conceded, acknowledged });
     }
 
     /// Sets the time of the next heartbeat, and returns the longest time until then.
     pub(super) fn schedule_heartbeat(&mut self, now: Time) -> Duration {
         let interval = self.report_interval(now);
-        let jitter = interval / HEARTBEAT_JITTER_PART;
-        let chosen = interval + self.chance.up_to(jitter);
+        let chosen = interval + self.chance.up_to(interval / HEARTBEAT_JITTER_PART);
         self.timers.set(Timer::Heartbeat, now + chosen);
-        interval + jitter
+        longest(interval)
     }
 
     /// Announces the end of this node's start-up. In a large group, whose hosts may all have
@@ -120,11 +134,12 @@ impl Election {
         }
     }
 
-    /// The time between this node's heartbeats. A voter's are as frequent as the declarations that
-    /// it acknowledges. A concession is urgent too.
+    /// The time between this node's heartbeats to all. A concession is urgent.
     pub(super) fn report_interval(&self, now: Time) -> Duration {
-        let interval = if self.is_voter() || self.concession().is_some() {
+        let interval = if self.concession().is_some() {
             self.params.heartbeat_interval
+        } else if self.is_voter() {
+            self.params.voter_report_interval(self.members.visible(now))
         } else {
             self.params.report_interval(self.members.visible(now))
         };
@@ -181,7 +196,9 @@ impl Election {
         if sweep {
             self.sweep(now);
         }
-        if heartbeat && self.state == State::Following {
+        // Of two datagrams at once the second may arrive first. Then the first one does not count.
+        let has_just_acknowledged = self.params.unicast && self.is_voter();
+        if heartbeat && self.state == State::Following && !has_just_acknowledged {
             self.send_heartbeat(now);
         }
     }
@@ -200,4 +217,9 @@ impl Election {
         });
         self.check_visible_candidates(now);
     }
+}
+
+/// The longest time between two heartbeats at this interval.
+fn longest(interval: Duration) -> Duration {
+    interval + interval / HEARTBEAT_JITTER_PART
 }

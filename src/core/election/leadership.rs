@@ -72,6 +72,7 @@ impl Election {
         self.timers.set(Timer::Declare, next);
         self.await_acknowledgements(now);
         self.use_the_wake(now);
+        self.measure(now);
     }
 
     /// A leader that was probed repeats its declaration soon, because datagrams were lost.

@@ -23,7 +23,8 @@
 //! `challenges` (replay protection), `terms` and `duplicates` (of this node's id). `mode` then
 //! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
 //! host's, `eligibility` and `checks` say whether this node may lead, and `hook_runs` when hooks
-//! run, `refresh` when a leader's hook runs again. `pings` show who hears this node.
+//! run, `refresh` when a leader's hook runs again. `pings` show who hears this node, and how
+//! far away it is.
 
 mod available;
 mod candidacy;
@@ -76,6 +77,7 @@ use eligibility::Exclusions;
 pub use handover::NoSuccessor;
 use hook_runs::HookRuns;
 use outbox::{Chance, Outbox};
+use pings::Pings;
 use probing::Probing;
 use quorum::Quorum;
 pub use refresh::REFRESH_PAUSE;
@@ -150,8 +152,6 @@ struct Sent {
     proposed: Option<Time>,
     /// When it resigned, as long as it repeats the resignation.
     resigned: Option<Time>,
-    /// When it last sent a ping.
-    pinged: Option<Time>,
 }
 
 /// One node's side of the election.
@@ -181,8 +181,7 @@ pub struct Election {
     timers: Timers,
     hooks: HookRuns,
     probing: Probing,
-    /// The ping that this node answers next.
-    pong: Option<pings::Owed>,
+    pings: Pings,
     sent: Sent,
     chance: Chance,
     outbox: Outbox,
@@ -213,7 +212,7 @@ impl Election {
             timers: Timers::default(),
             hooks: HookRuns::default(),
             probing: Probing::default(),
-            pong: None,
+            pings: Pings::default(),
             sent: Sent::default(),
             chance: Chance::seeded(seed),
             outbox: Outbox::new(now),
@@ -255,6 +254,11 @@ impl Election {
     /// reports that time.
     pub fn is_leader_at(&self, now: Time) -> bool {
         self.is_leader() && self.may_act_at(now)
+    }
+
+    /// The address that a member was last heard from; none if it is unknown.
+    pub fn address_of(&self, node_id: &NodeId) -> Option<IpAddr> {
+        self.members.get(node_id).map(|member| member.address)
     }
 
     /// The leader that this node follows or is.
@@ -402,7 +406,7 @@ impl Election {
             Timer::Answer => self.answer_challenge(now),
             Timer::Resignation => self.resign_again(now),
             Timer::Reaffirm => self.reaffirm(now),
-            Timer::Pong => self.answer_ping(),
+            Timer::Pong => self.answer_ping_to_all(),
         }
     }
 
@@ -417,7 +421,8 @@ impl Election {
     /// Sends `body` with the next sequence number, if this node may send.
     fn send(&mut self, body: Body) {
         if self.may_send() {
-            let echoes = self.take_echoes();
+            let addressee = body.addressee().filter(|_| self.params.unicast);
+            let echoes = self.take_echoes(addressee);
             self.transmit(body, echoes);
         }
     }

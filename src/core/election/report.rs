@@ -122,6 +122,8 @@ impl Election {
             state: MemberState::Alive,
             last_heard: Duration::ZERO,
             answered: None,
+            round_trip: None,
+            loss_percent: None,
         }
     }
 }
@@ -137,6 +139,8 @@ fn member_status(now: Time, node_id: NodeId, member: &Member, state: MemberState
         eligible: member.is_eligible(),
         state,
         last_heard: now.since(member.last_heard),
-        answered: member.answered.map(|at| now.since(at)),
+        answered: member.answered().map(|at| now.since(at)),
+        round_trip: member.round_trip.mean(),
+        loss_percent: member.round_trip.loss_percent(),
     }
 }

@@ -96,8 +96,11 @@ impl Daemon {
         }
     }
 
+    /// By unicast, a datagram that concerns one member alone goes to no other one.
     pub(super) fn transmit(&mut self, message: &Message) {
-        self.transport.send(|source, datagram| {
+        let addressee = message.body.addressee();
+        let to = addressee.and_then(|node_id| self.election.address_of(&node_id));
+        self.transport.send(to, |source, datagram| {
             if let Err(error) = self.codec.encode(source, message, datagram) {
                 log::error!("cannot encode a datagram: {error}; it was not sent");
                 return false;

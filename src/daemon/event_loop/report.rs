@@ -33,7 +33,7 @@ impl Daemon {
     }
 
     fn status_at(&self, now: Time) -> StatusReport {
-        let status = self.election.status(now);
+        let (status, params) = (self.election.status(now), self.election.params());
         // The core knows only where others send from.
         let address_of = |node_id, heard_from| match node_id == status.node_id {
             true => self.transport.source_address(),
@@ -55,6 +55,8 @@ impl Daemon {
             state: member.state,
             last_heard_ms: millis(member.last_heard),
             answered_ms: member.answered.map(millis),
+            round_trip_us: member.round_trip.map(micros),
+            loss_percent: member.loss_percent,
         });
         StatusReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -77,6 +79,7 @@ impl Daemon {
             multicast: self.config.multicast_group(),
             interfaces: self.transport.reports(),
             peers: self.transport.peer_reports(),
+            round_trip_max_us: params.unicast.then(|| micros(params.round_trip_max())),
             hook: HookReport {
                 overdue_term: self.election.overdue_term(),
                 ..self.hooks.report().clone()
@@ -163,6 +166,11 @@ fn quorum(quorum: QuorumStatus) -> QuorumReport {
 /// In whole milliseconds, rounded down.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// In whole microseconds, rounded down.
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -149,18 +149,22 @@ impl Unicast {
         shut
     }
 
-    /// Sends to every peer. For each of this host's addresses, `write` fills an empty buffer right
-    /// before the send; if it returns false, nothing more is sent. Returns how many datagrams the
-    /// kernel accepted and how many it rejected.
+    /// Sends to the peer that has the address `to`, or else to every peer. For each of this host's
+    /// addresses, `write` fills an empty buffer right before the send; if it returns false, nothing
+    /// more is sent. Returns how many datagrams the kernel accepted and how many it rejected.
     pub(super) fn send(
         &mut self,
+        to: Option<IpAddr>,
         buffer: &mut Vec<u8>,
         mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool,
     ) -> (u64, u64) {
         let (mut sent, mut rejected) = (0, 0);
+        let to = to.filter(|to| self.remotes.iter().any(|it| it.addresses().contains(to)));
         for outlet in &mut self.outlets {
             let leaves_here = |target: &&mut peers::Target| target.from == Ok(outlet.endpoint);
-            let all = self.remotes.iter_mut().flat_map(|remote| &mut remote.targets);
+            let is_meant = |it: &&mut Remote| to.is_none_or(|to| it.addresses().contains(&to));
+            let meant = self.remotes.iter_mut().filter(is_meant);
+            let all = meant.flat_map(|remote| &mut remote.targets);
             let mut targets: Vec<_> = all.filter(leaves_here).collect();
             if targets.is_empty() {
                 continue;

@@ -49,7 +49,7 @@ impl Election {
             | Body::Vote { .. }
             | Body::Inquiry
             | Body::Challenge
-            | Body::Ping
+            | Body::Ping { .. }
             | Body::Pong { .. }
             | Body::Unknown => {}
         }

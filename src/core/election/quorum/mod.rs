@@ -149,7 +149,7 @@ impl Election {
             Body::Inquiry => self.handle_inquiry(now, message),
             Body::Objection { .. }
             | Body::Challenge
-            | Body::Ping
+            | Body::Ping { .. }
             | Body::Pong { .. }
             | Body::Unknown => {}
         }

@@ -141,7 +141,9 @@ impl Election {
         let waits = self.quorum.acknowledging.is_some_and(|request| {
             self.leader == Some(request.from.node_id) && self.disk.has_all()
         });
-        if waits {
+        if waits && self.params.unicast {
+            self.send_acknowledgement(now);
+        } else if waits {
             self.send_heartbeat(now);
         }
     }

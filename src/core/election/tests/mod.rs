@@ -26,6 +26,7 @@ mod replay_protection;
 mod replays;
 mod startup;
 mod statics;
+mod unicast;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -293,8 +294,13 @@ impl Lan {
                 }
             }
             let Some(message) = self.wire.pop_front() else { return };
+            let alone = self.sends_to_one(&message);
             for (node_id, host) in &mut self.hosts {
-                if silent.contains(node_id) || self.deaf.contains(&(message.sender, *node_id)) {
+                let is_other = alone.is_some_and(|alone| alone != *node_id);
+                if is_other
+                    || silent.contains(node_id)
+                    || self.deaf.contains(&(message.sender, *node_id))
+                {
                     continue;
                 }
                 if let Some(election) = &mut host.election {
@@ -303,6 +309,12 @@ impl Lan {
             }
         }
         panic!("the elections keep each other busy");
+    }
+
+    /// The only node that receives a datagram by unicast.
+    fn sends_to_one(&self, message: &Message) -> Option<NodeId> {
+        let sender = self.hosts.get(&message.sender).and_then(|host| host.election.as_ref());
+        message.body.addressee().filter(|_| sender.is_some_and(|sender| sender.params().unicast))
     }
 }
 

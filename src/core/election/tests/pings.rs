@@ -20,7 +20,7 @@ fn count(outputs: &Outputs, fits: impl Fn(&Body) -> bool) -> usize {
 }
 
 fn pings(outputs: &Outputs) -> usize {
-    count(outputs, |body| *body == Body::Ping)
+    count(outputs, |body| *body == Body::Ping { node: None })
 }
 
 fn pongs(outputs: &Outputs) -> usize {

@@ -20,7 +20,7 @@ use crate::types::Life;
 
 const THREE: [&str; 3] = ["a", "b", "c"];
 
-fn quorum(voters: &[&str]) -> Params {
+pub(super) fn quorum(voters: &[&str]) -> Params {
     let voters = Voters::new(voters.iter().map(|name| id(name))).unwrap();
     Params { quorum: Some(QuorumParams { voters, demote_grace: secs(5) }), ..patient() }
 }
