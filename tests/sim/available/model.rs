@@ -16,7 +16,9 @@ use lanelect::core::Election;
 use lanelect::core::params::Params;
 
 use crate::available::checkers::Checkers;
-use crate::available::swarm::{Tally, choose_priority, choose_tie_break, settling_time};
+use crate::available::swarm::{
+    Tally, choose_peers, choose_priority, choose_tie_break, settling_time,
+};
 use crate::watch::{Violation, Watch};
 use crate::world::{HookHabit, World, node_id};
 
@@ -33,14 +35,17 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
     let mut rng = Rng::with_seed(seed);
     let heartbeat = Duration::from_millis([20, 1000][rng.usize(0..2)]);
     let hooks = HookHabit::of_length(0);
-    let settings: Vec<_> = (0..rng.usize(1..=6))
-        .map(|_| {
+    let hosts = rng.usize(1..=6);
+    let settings: Vec<_> = choose_peers(&mut rng, hosts)
+        .into_iter()
+        .map(|unicast| {
             let priority = choose_priority(&mut rng);
             let candidate = rng.u8(0..5) > 0;
             let tie_break = choose_tie_break(&mut rng);
             let failure_holdoff = Duration::ZERO;
             let params = Params::new(heartbeat);
-            (Params { priority, tie_break, candidate, failure_holdoff, ..params }, hooks)
+            let params = Params { priority, tie_break, candidate, failure_holdoff, ..params };
+            (Params { unicast, ..params }, hooks)
         })
         .collect();
     let mut model = Model::new(settings.iter().map(|(params, _)| params));

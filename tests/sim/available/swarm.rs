@@ -184,7 +184,13 @@ impl Scenario {
             4..=5 => self.world.pause(host),
             6..=7 => return self.world.resume(host),
             8..=9 => self.partition(),
-            10 => self.world.network.cut_one_way(host, self.rng.usize(0..hosts)),
+            10 => {
+                let other = self.rng.usize(0..hosts);
+                match self.rng.bool() {
+                    true => self.world.network.cut_one_way(host, other),
+                    false => self.world.network.remove_route(host, other),
+                }
+            }
             11 => self.world.network.heal(),
             12 => self.world.network.weather = self.choose_weather(),
             13 => self.world.network.weather = Weather::CALM,
@@ -320,10 +326,12 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
     let failure = if gentle { 0.0 } else { [0.0, 0.0, 0.2][rng.usize(0..3)] };
     let absence = if gentle { 0.0 } else { [0.0, 0.0, 0.3][rng.usize(0..3)] };
     let static_group = rng.u8(0..12) == 0;
+    let have_peers = choose_peers(rng, hosts);
     choose_modes(rng, hosts)
         .into_iter()
-        .map(|key_mode| {
-            let mut params = Params { key_mode, ..shared.clone() };
+        .zip(have_peers)
+        .map(|(key_mode, unicast)| {
+            let mut params = Params { key_mode, unicast, ..shared.clone() };
             params.priority = choose_priority(rng);
             params.tie_break = choose_tie_break(rng);
             params.check = choose_check(rng);
@@ -366,6 +374,12 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
         params.on_elected_failure = OnElectedFailure::Ignore;
     }
     params
+}
+
+/// Which hosts have peers: all, some or none.
+pub fn choose_peers(rng: &mut Rng, hosts: usize) -> Vec<bool> {
+    let share = [0.0, 0.0, 0.5, 1.0, 1.0][rng.usize(0..5)];
+    (0..hosts).map(|_| rng.f64() < share).collect()
 }
 
 /// A check, on most hosts.

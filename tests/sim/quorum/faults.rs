@@ -269,6 +269,7 @@ impl Scenario {
         (host.node_id, host.params) = (node_id_taken, params);
         host.disk.kept = if copied { kept } else { PersistentState::default() };
         host.hooks = HookHabit::of_length(0);
+        self.world.network.copy_carriers(victim, duplicate);
         self.world.watch.ledger.forget_host(duplicate);
         self.world.watch.duplicates = Some(Duplicates::of(node_id_taken));
         self.world.start(duplicate)?;

@@ -172,7 +172,10 @@ impl Scenario {
             16..=17 => {
                 let (other, to_it) = (self.rng.usize(0..hosts), self.rng.bool());
                 let (from, to) = if to_it { (other, host) } else { (host, other) };
-                self.world.network.cut_one_way(from, to);
+                match self.rng.u8(0..3) {
+                    0..=1 => self.world.network.cut_one_way(from, to),
+                    _ => self.world.network.remove_route(from, to),
+                }
             }
             18 => self.cut_off(host),
             19..=20 => self.world.network.heal(),

@@ -7,7 +7,9 @@ use lanelect::core::params::{OnElectedFailure, Params, QuorumParams};
 use lanelect::core::quorum::Voters;
 use lanelect::types::NodeId;
 
-use crate::available::swarm::{choose_check, choose_priority, choose_refresh, choose_tie_break};
+use crate::available::swarm::{
+    choose_check, choose_peers, choose_priority, choose_refresh, choose_tie_break,
+};
 use crate::world::keys::choose_modes;
 use crate::world::{Guard, HookHabit, node_id};
 
@@ -181,10 +183,11 @@ fn choose_params(
     }
     shared.quorum = Some(QuorumParams { voters: voters_of(voters), demote_grace: intervals.grace });
     let leads = voters[rng.usize(0..voters.len())];
-    let modes = choose_modes(rng, hosts);
+    let (modes, have_peers) = (choose_modes(rng, hosts), choose_peers(rng, hosts));
     (0..hosts)
         .map(|host| Params {
             key_mode: modes[host],
+            unicast: have_peers[host],
             priority: choose_priority(rng),
             tie_break: choose_tie_break(rng),
             check: choose_check(rng),

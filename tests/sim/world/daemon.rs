@@ -17,6 +17,8 @@ use lanelect::wire::message::{Body, Message};
 
 use super::archive::Kept;
 use super::host::Held;
+use super::keys::is_plain_heartbeat;
+use super::network::Carrier;
 use super::{Action, Came, Sabotage, World, address, node_id};
 use crate::watch::{Decided, Violation, Watch, refuse};
 
@@ -231,8 +233,11 @@ impl<W: Watch> World<W> {
     fn hear(&mut self, to: usize, kept: Kept, came: Came) -> Result<(), Violation> {
         let Kept { from, sent_at, datagram } = kept;
         let address = address(from);
+        if self.is_for_another(to, address, &datagram) {
+            return Ok(());
+        }
         match came {
-            Came::Again if W::DUPLICATES_MEAN_NOTHING && self.has_heard(to, sent_at) => {
+            Came::Again if self.is_to_mean_nothing(to, sent_at, address, &datagram) => {
                 let before = self.summary(to);
                 self.hand_in(to, address, &datagram)?;
                 let changed = before != self.summary(to);
@@ -253,6 +258,14 @@ impl<W: Watch> World<W> {
                 self.hand_in(to, address, &datagram)
             }
         }
+    }
+
+    /// Whether a duplicate must change nothing. A ping that came before its sender was a member was
+    /// ignored, so a copy of it may be the first that is answered.
+    fn is_to_mean_nothing(&self, to: usize, sent_at: u64, from: IpAddr, datagram: &[u8]) -> bool {
+        let decoded = self.wire.decode(self.mode_of(to), from, datagram);
+        let is_measuring = decoded.is_ok_and(|decoded| is_measuring(&decoded.message));
+        W::DUPLICATES_MEAN_NOTHING && self.has_heard(to, sent_at) && !is_measuring
     }
 
     /// Whether a host has taken in what was sent at `sent_at`, if that has arrived.
@@ -340,10 +353,12 @@ impl<W: Watch> World<W> {
         }
         let now = host.clock.show(self.now);
         let is_proven = election.is_proven(now, &message);
-        if !is_proven {
+        let is_measuring = is_measuring(&message);
+        if !is_proven && !is_measuring {
             self.watch.note_unproven(to, &message);
         }
-        let is_news = is_proven && self.watch.note_delivery(to, now, &message, election);
+        let is_news =
+            is_proven && !is_measuring && self.watch.note_delivery(to, now, &message, election);
         if is_open {
             election.handle_open_datagram(now, from, &message);
         } else {
@@ -516,24 +531,58 @@ impl<W: Watch> World<W> {
         self.sent += 1;
         // Every other host runs a later release.
         let is_later = index % 2 == 1;
-        let datagram = self.wire.encode(self.mode_of(index), address(index), &told, is_later)?;
+        let is_replaced = is_later && self.is_every_other_heartbeat(index, &told);
+        let mode = self.mode_of(index);
+        let datagram = self.wire.encode(mode, address(index), &told, is_later, is_replaced)?;
         let datagram = Rc::from(datagram);
         let kept = Kept { from: index, sent_at: self.now, datagram };
         if self.keeps_datagrams {
             self.archive.note(&told, kept.clone());
         }
         let is_broken = self.is_broken(index);
+        let addressee = self.addressee(index, message);
         for to in (0..self.hosts.len()).filter(|to| !is_broken || *to != index) {
-            let delays = self.network.deliveries(&mut self.rng, index, to);
-            if delays[0].is_none() && self.network.connects(index, to) {
+            let is_meant = addressee.is_none_or(|addressee| addressee == to);
+            let carriers = [Carrier::Multicast, Carrier::Unicast].into_iter().filter(|carrier| {
+                (*carrier == Carrier::Multicast || is_meant)
+                    && self.network.carries(*carrier, index, to)
+            });
+            let carriers = carriers.count();
+            let rng = &mut self.rng;
+            let each = (0..carriers).flat_map(|_| self.network.deliveries(rng, index, to));
+            let mut delays: Vec<_> = each.flatten().collect();
+            delays.sort_unstable();
+            if delays.is_empty() && carriers > 0 {
                 self.watch.note_lost(index, to);
             }
-            for (copy, delay) in delays.into_iter().flatten().enumerate() {
+            for (copy, delay) in delays.into_iter().enumerate() {
                 let came = if copy > 0 { Came::Again } else { Came::First };
                 self.schedule(delay, Action::Deliver { to, kept: kept.clone(), came });
             }
         }
         if self.broken.is_empty() { Ok(()) } else { self.provoke(index, &told.body) }
+    }
+
+    fn is_every_other_heartbeat(&mut self, index: usize, message: &Message) -> bool {
+        let heartbeats = &mut self.hosts[index].plain_heartbeats;
+        *heartbeats += u64::from(is_plain_heartbeat(message));
+        is_plain_heartbeat(message) && *heartbeats % 2 == 0
+    }
+
+    /// The host that alone gets a datagram by unicast: the one at the address that its addressee
+    /// was last heard from. Without peers that does not matter.
+    fn addressee(&self, index: usize, message: &Message) -> Option<usize> {
+        let node_id = message.body.addressee()?;
+        let heard_from = self.hosts[index].election.as_ref()?.address_of(&node_id)?;
+        (0..self.hosts.len()).find(|host| address(*host) == heard_from)
+    }
+
+    /// Whether a host that hears no multicast drops what concerns only another one.
+    fn is_for_another(&self, to: usize, from: IpAddr, datagram: &[u8]) -> bool {
+        let decoded = self.wire.decode(self.mode_of(to), from, datagram);
+        let addressee = decoded.ok().and_then(|decoded| decoded.message.body.addressee());
+        let is_other = addressee.is_some_and(|addressee| addressee != self.hosts[to].node_id);
+        is_other && !self.network.carriers(to).has(Carrier::Multicast)
     }
 
     /// A declaration of a leader whose lease has run out since it decided to declare.
@@ -567,11 +616,19 @@ impl<W: Watch> World<W> {
     }
 }
 
+/// Whether a datagram is a ping or a pong. The election takes no notice of them and their order.
+fn is_measuring(message: &Message) -> bool {
+    matches!(message.body, Body::Ping { .. } | Body::Pong { .. })
+}
+
+/// More nodes than any group has.
+const GROUP_MAX: usize = 9;
+
 /// After how long what is replayed must mean nothing, in nanoseconds of the host's own time:
 /// members are gone after twice their patience of two and a half of their intervals, and a look
 /// later.
 pub fn replay_horizon(params: &Params) -> u64 {
-    let interval = params.report_interval(0).max(params.heartbeat_interval) * 11 / 10;
+    let interval = params.report_interval(GROUP_MAX).max(params.heartbeat_interval) * 11 / 10;
     let silence = (interval * 5).max(params.leader_alive_threshold * 2);
     (silence + silence).as_nanos() as u64
 }

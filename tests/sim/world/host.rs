@@ -55,6 +55,8 @@ pub struct Host {
     /// What happens to it while it is held; none where it runs.
     pub(super) held: Option<Held>,
     pub(super) last_sent: Option<Message>,
+    /// Heartbeats that it sent which say no more than that it is alive.
+    pub(super) plain_heartbeats: u64,
 }
 
 /// How a host's hooks behave. Times in nanoseconds of its own clock.
@@ -184,6 +186,7 @@ impl Host {
             misled_at: 0,
             held: None,
             last_sent: None,
+            plain_heartbeats: 0,
         }
     }
 

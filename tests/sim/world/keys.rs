@@ -66,15 +66,16 @@ impl Wire {
         Wire { plain: codec(None), steps: (!alike).then(|| STEPS.map(codec)), keyring: keyring() }
     }
 
-    /// A datagram of a host with this mode, by a later release or by this one.
+    /// A datagram of a host with this mode, by a later release or by this one. A later one may have
+    /// a kind of its own in its place.
     pub(super) fn encode(
         &self,
         mode: Option<KeyMode>,
         source: IpAddr,
         message: &Message,
         is_later: bool,
+        is_replaced: bool,
     ) -> Result<Vec<u8>, Violation> {
-        let is_replaced = is_later && is_plain_heartbeat(message) && message.sequence.0 % 2 == 0;
         let body = if is_replaced { Body::Inquiry } else { message.body };
         let mut datagram = Vec::new();
         let encoded = self.plain.encode(source, &Message { body, ..*message }, &mut datagram);
@@ -108,7 +109,7 @@ impl Wire {
 
 /// Whether a heartbeat asks, acknowledges and concedes nothing: a later release may have a kind of
 /// its own for that.
-fn is_plain_heartbeat(message: &Message) -> bool {
+pub(super) fn is_plain_heartbeat(message: &Message) -> bool {
     let alone = matches!(message.body, Body::Heartbeat { conceded: None, acknowledged: None, .. });
     alone && message.standing.role != Role::Starting
 }
@@ -182,7 +183,7 @@ impl<W: Watch> World<W> {
         message: &Message,
         delay: u64,
     ) -> Result<(), Violation> {
-        let datagram = self.wire.encode(None, address(from), message, false)?;
+        let datagram = self.wire.encode(None, address(from), message, false, false)?;
         let kept = Kept { from, sent_at: self.now, datagram: datagram.into() };
         self.schedule(delay, Action::Deliver { to, kept, came: Came::Forged });
         Ok(())

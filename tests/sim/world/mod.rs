@@ -176,7 +176,8 @@ impl<W: Watch> World<W> {
     /// Hosts that are switched off, one for each of `settings`.
     pub fn new(seed: u64, settings: Vec<(Params, HookHabit)>, drift_ppb: i64, watch: W) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let network = Network::new(settings.len());
+        let have_peers: Vec<_> = settings.iter().map(|(params, _)| params.unicast).collect();
+        let network = Network::new(&mut rng, &have_peers);
         let modes: Vec<_> = settings.iter().map(|(params, _)| params.key_mode).collect();
         let hosts: Vec<_> = settings
             .into_iter()

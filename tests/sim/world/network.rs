@@ -44,11 +44,49 @@ impl Weather {
     }
 }
 
+/// What carries a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    Multicast,
+    Unicast,
+}
+
+/// What carries the datagrams of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carriers {
+    multicast: bool,
+    unicast: bool,
+}
+
+impl Carriers {
+    /// For hosts of which these have peers. Hosts without peers, and all others beside them, have
+    /// multicast. Where all have peers, all, some or none have it.
+    fn choose(rng: &mut Rng, have_peers: &[bool]) -> Vec<Self> {
+        let all_have_peers = have_peers.iter().all(|has_peers| *has_peers);
+        let multicasting = [0.0, 0.0, 0.5, 1.0][rng.usize(0..4)];
+        let choose = |unicast: &bool| Carriers {
+            multicast: !all_have_peers || rng.f64() < multicasting,
+            unicast: *unicast,
+        };
+        have_peers.iter().map(choose).collect()
+    }
+
+    pub const fn has(self, carrier: Carrier) -> bool {
+        match carrier {
+            Carrier::Multicast => self.multicast,
+            Carrier::Unicast => self.unicast,
+        }
+    }
+}
+
 /// Which host hears which.
 #[derive(Debug, Clone)]
 pub struct Network {
     /// The weather now.
     pub weather: Weather,
+    carriers: Vec<Carriers>,
+    /// `no_route[from][to]`: no datagram by unicast gets from the one to the other.
+    no_route: Vec<Vec<bool>>,
     /// `cut[from][to]`: nothing gets from the one to the other.
     cut: Vec<Vec<bool>>,
     /// Hosts whose interface is down.
@@ -56,10 +94,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// `hosts` hosts that all hear each other.
-    pub fn new(hosts: usize) -> Self {
+    /// Hosts that all hear each other, of which these have peers.
+    pub fn new(rng: &mut Rng, have_peers: &[bool]) -> Self {
+        let hosts = have_peers.len();
         Network {
             weather: Weather::CALM,
+            carriers: Carriers::choose(rng, have_peers),
+            no_route: vec![vec![false; hosts]; hosts],
             cut: vec![vec![false; hosts]; hosts],
             unplugged: vec![false; hosts],
         }
@@ -67,7 +108,21 @@ impl Network {
 
     /// Mends everything but unplugged hosts.
     pub fn heal(&mut self) {
-        self.cut.iter_mut().for_each(|row| row.fill(false));
+        self.cut.iter_mut().chain(&mut self.no_route).for_each(|row| row.fill(false));
+    }
+
+    pub fn carriers(&self, host: usize) -> Carriers {
+        self.carriers[host]
+    }
+
+    /// A host gets the carriers of another one.
+    pub fn copy_carriers(&mut self, from: usize, to: usize) {
+        self.carriers[to] = self.carriers[from];
+    }
+
+    /// Removes the route for unicast in one direction.
+    pub fn remove_route(&mut self, from: usize, to: usize) {
+        self.no_route[from][to] = from != to;
     }
 
     /// Cuts one direction.
@@ -94,16 +149,30 @@ impl Network {
         !self.unplugged[host]
     }
 
-    /// Whether datagrams get from one host to another at all. A host always hears itself.
+    /// Whether datagrams to all get from one host to another at all. A host always hears itself.
     pub fn connects(&self, from: usize, to: usize) -> bool {
-        from == to || !(self.cut[from][to] || self.unplugged[from] || self.unplugged[to])
+        let carries = |carrier| self.carries(carrier, from, to);
+        from == to || carries(Carrier::Multicast) || carries(Carrier::Unicast)
     }
 
-    /// The delays after which a datagram arrives: none where it is lost, two where it is doubled.
+    /// Whether `carrier` gets datagrams from one host to another. By multicast a host always hears
+    /// itself; by unicast it does not send to itself.
+    pub fn carries(&self, carrier: Carrier, from: usize, to: usize) -> bool {
+        let both_have = self.carriers[from].has(carrier) && self.carriers[to].has(carrier);
+        let is_up = !(self.cut[from][to] || self.unplugged[from] || self.unplugged[to]);
+        both_have
+            && match carrier {
+                Carrier::Multicast => from == to || is_up,
+                Carrier::Unicast => from != to && is_up && !self.no_route[from][to],
+            }
+    }
+
+    /// The delays after which a datagram arrives that is carried: none where it is lost, two where
+    /// it is doubled.
     pub fn deliveries(&self, rng: &mut Rng, from: usize, to: usize) -> [Option<u64>; 2] {
         let Weather { delay_min, delay_max, loss, duplication, straggling, straggle_max, .. } =
             self.weather;
-        if !self.connects(from, to) || (from != to && loss > 0.0 && rng.f64() < loss) {
+        if from != to && loss > 0.0 && rng.f64() < loss {
             return [None, None];
         }
         let mut delay = || {
