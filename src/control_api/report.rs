@@ -20,7 +20,7 @@ pub struct StatusReport {
     pub node_id: NodeId,
     /// What this node does.
     pub role: Role,
-    /// Whether it leads and its hook has taken over: [`Readiness::Ready`].
+    /// Whether it leads and its hook has taken over: [`Readiness::Ready`](super::Readiness::Ready).
     #[serde(default)]
     pub ready: bool,
     /// Whether it is eligible to lead.
