@@ -54,10 +54,14 @@ fn succeeds(command: &mut Command) -> bool {
     command.status().unwrap().success()
 }
 
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
+fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, condition);
+}
+
+fn until_within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(start.elapsed() < patience, "not within {patience:?}: {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }

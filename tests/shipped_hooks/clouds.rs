@@ -1,16 +1,17 @@
 //! The hooks for clouds, with stand-ins for the vendors' commands. They were never run against a
 //! real cloud, so these tests show what the hooks do and not what a cloud answers.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use super::{EVENTS, hook, until};
+use super::{EVENTS, hook, is_missing, until, until_within};
 
 /// A hook, and what the stand-in's state is where the hook matters.
 struct Vendor {
@@ -346,22 +347,73 @@ fn a_hook_ends_calls_that_hang_with_all_that_they_started() {
     }
 }
 
-#[test]
-fn a_hook_that_is_ended_ends_its_call_first() {
+/// Holds each process that it traces after each fork, so that the child is well under way before
+/// the parent knows of it. The traced process keeps the identifier.
+const HOLD_AFTER_FORK: [&str; 7] = [
+    "strace",
+    "-D",
+    "-qq",
+    "--output=/dev/null",
+    "--trace=clone,fork,vfork",
+    "--inject=clone,fork,vfork:delay_exit=300000",
+    "--",
+];
+
+/// Ends a hook whose change hangs: `run` starts it.
+fn ends_its_call(run: impl Fn(&Cloud, Command) -> Child) {
     for vendor in &VENDORS {
         let cloud = Cloud::new(vendor, vendor.there);
         cloud.write(&format!("hang-{}", vendor.takeover[0]), "");
         let arguments = [&["--within", "600"], vendor.arguments].concat();
-        let mut child: Child = cloud.command("elected", &arguments).spawn().unwrap();
+        let mut child = run(&cloud, cloud.command("elected", &arguments));
         until("the call hangs", || cloud.hanging().is_some());
         kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
         assert!(!child.wait().unwrap().success());
         let process = cloud.hanging().unwrap();
-        until("the call has ended", || has_ended(process));
+        // Before the time limit of the call ends it.
+        until_within(Duration::from_secs(15), "the call has ended", || has_ended(process));
         cloud.leads(vendor.there, "after SIGTERM");
         let left = fs::read_dir(cloud.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("tmp.")));
     }
+}
+
+#[test]
+fn a_hook_that_is_ended_ends_its_call_first() {
+    ends_its_call(|_, mut hook| hook.spawn().unwrap());
+}
+
+#[test]
+fn a_hook_that_is_ended_before_it_knows_of_its_call_ends_that_call() {
+    if is_missing("strace") {
+        return;
+    }
+    ends_its_call(|_, hook| {
+        let mut held = Command::new(HOLD_AFTER_FORK[0]);
+        held.args(&HOLD_AFTER_FORK[1..]).arg(hook.get_program()).args(hook.get_args());
+        for (name, value) in hook.get_envs() {
+            match value {
+                Some(value) => held.env(name, value),
+                None => held.env_remove(name),
+            };
+        }
+        held.stdin(Stdio::null()).spawn().unwrap()
+    });
+}
+
+#[test]
+fn a_hook_that_is_ended_before_its_time_limit_knows_of_the_call_ends_that_call() {
+    if is_missing("strace") {
+        return;
+    }
+    ends_its_call(|cloud, mut hook| {
+        let path = cloud.path().join("bin/timeout");
+        let held =
+            format!("#!/bin/sh\nexec {} /usr/bin/timeout \"$@\"\n", HOLD_AFTER_FORK.join(" "));
+        fs::write(&path, held).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        hook.spawn().unwrap()
+    });
 }
 
 #[test]
