@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::report::*;
-pub use self::too_far::{TooFar, tenths};
+pub use self::too_far::{TooFar, milliseconds};
 use crate::core::hook::Reason;
 use crate::types::{GroupName, NodeId, Role, Term};
 

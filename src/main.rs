@@ -185,16 +185,13 @@ fn asked(outcome: Result<Exit, CommandError>) -> ExitCode {
 fn check_config(args: CheckArgs) -> ExitCode {
     let is_quiet = args.quiet;
     let Findings { outcome, warnings } = preflight::examine(&args.into());
-    for warning in warnings {
+    let too_far = outcome.as_ref().ok().and_then(too_far);
+    for warning in warnings.into_iter().chain(too_far) {
         let _ = writeln!(io::stderr(), "warning: {}", printable(&warning));
     }
     match outcome {
-        Ok(config) => {
-            if let Some(far) = too_far(&config) {
-                let _ = writeln!(io::stderr(), "warning: {}", printable(&far));
-            }
-            if is_quiet { ExitCode::SUCCESS } else { print(&config.to_toml()) }
-        }
+        Ok(_) if is_quiet => ExitCode::SUCCESS,
+        Ok(config) => print(&config.to_toml()),
         Err(errors) => {
             errors.iter().for_each(|error| {
                 fail(&error.to_string(), BAD_CONFIG);

@@ -1,6 +1,10 @@
 //! The documentation, held to what the program really does.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "common/pages.rs"]
+#[expect(dead_code, reason = "the tests of other documents need more of it")]
+mod pages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,6 +29,8 @@ use lanelect::wire::echo::{Echo, Echoes};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, EXTENDED_MAX};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
+use pages::{blocks, on_one_line};
+
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
 const PEERS: &str = include_str!("../docs/peers.md");
@@ -37,25 +43,6 @@ const TESTING: &str = include_str!("../docs/testing.md");
 const SPECIFICATION: &str = include_str!("../docs/spec/README.md");
 const SPEC_RUN: &str = include_str!("spec/run");
 const MUTATIONS: &str = include_str!("mutations/run");
-
-/// The fenced blocks of `text` whose info string is `language` and perhaps a name: name and
-/// content.
-fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
-    // Every second piece is inside a fence.
-    let inside = text.split("```").skip(1).step_by(2);
-    inside
-        .filter_map(|block| {
-            let (info, content) = block.split_once('\n')?;
-            let (first, name) = info.split_once(' ').unwrap_or((info, ""));
-            (first == language).then_some((name, content))
-        })
-        .collect()
-}
-
-/// `text` with each run of blanks and line ends as one blank.
-fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 /// What is under a heading of `text`, up to the next one like it.
 fn section<'a>(text: &'a str, heading: &str) -> &'a str {

@@ -2,13 +2,18 @@
 //! programs read. `tests/lan` runs the examples.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "common/pages.rs"]
+#[expect(dead_code, reason = "the tests of other documents need more of it")]
+mod pages;
+
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use lanelect::config::{Config, SETTINGS};
+
+use pages::{all_blocks, check_config};
 
 const PAGE: &str = include_str!("../docs/from-keepalived.md");
 const OTHERS: &str = include_str!("../docs/from-others.md");
@@ -39,34 +44,9 @@ fn examples() -> Vec<(String, String)> {
     found
 }
 
-/// The fenced blocks of `text`: language, name and content.
-fn blocks(text: &str) -> Vec<(&str, &str, &str)> {
-    // Every second piece is inside a fence.
-    let inside = text.split("```").skip(1).step_by(2);
-    inside
-        .filter_map(|block| {
-            let (info, content) = block.split_once('\n')?;
-            let (language, name) = info.split_once(' ').unwrap_or((info, ""));
-            Some((language, name, content))
-        })
-        .collect()
-}
-
-fn is_valid(config: &str) -> bool {
-    let home = tempfile::tempdir().unwrap();
-    let (file, key) = (home.path().join("config.toml"), home.path().join("key"));
-    fs::write(&file, config).unwrap();
-    fs::write(&key, "ab".repeat(32)).unwrap();
-    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-    let mut check = Command::new(env!("CARGO_BIN_EXE_lanelect"));
-    check.arg("check-config").arg(&file).arg("--key-file").arg(&key);
-    check.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
-}
-
 #[test]
 fn the_page_shows_each_example_as_it_is() {
-    let shown: BTreeSet<_> =
-        blocks(PAGE).into_iter().map(|(_, name, content)| (name, content)).collect();
+    let shown: BTreeSet<_> = all_blocks(PAGE).map(|(_, name, content)| (name, content)).collect();
     let examples = examples();
     assert_eq!(examples.len(), 9);
     for (name, content) in &examples {
@@ -95,18 +75,18 @@ fn the_second_host_of_the_crossing_pair_has_the_other_priorities() {
 fn the_configurations_of_the_examples_and_the_page_are_valid() {
     let examples = examples();
     let files = examples.iter().filter(|(name, _)| name.ends_with(".toml"));
-    let shown = blocks(PAGE).into_iter().filter(|(language, ..)| *language == "toml");
+    let shown = all_blocks(PAGE).filter(|(language, ..)| *language == "toml");
     let texts: Vec<&str> =
         files.map(|(_, text)| text.as_str()).chain(shown.map(|(_, _, text)| text)).collect();
     assert!(texts.len() > examples.len(), "{}", texts.len());
     for text in texts {
-        assert!(is_valid(text), "{text}");
+        assert!(check_config(text, &[]).status.success(), "{text}");
     }
 }
 
 #[test]
 fn the_scripts_of_the_pages_are_valid() {
-    let shown = [PAGE, OTHERS].into_iter().flat_map(blocks);
+    let shown = [PAGE, OTHERS].into_iter().flat_map(all_blocks);
     let scripts: Vec<_> = shown
         .filter(|(language, _, text)| *language == "sh" && text.trim_start().starts_with("#!"))
         .collect();

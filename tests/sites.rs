@@ -1,13 +1,17 @@
 //! The pages on clouds and on two sites, held to what the program really does.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+#[path = "common/pages.rs"]
+mod pages;
+
+use std::fs;
+use std::process::Output;
 use std::time::Duration;
 
 use lanelect::config::Config;
 use lanelect::core::params::Params;
+
+use pages::{blocks, check_config, on_one_line};
 
 const CLOUDS: &str = include_str!("../docs/clouds.md");
 const SITES: &str = include_str!("../docs/two-sites.md");
@@ -15,35 +19,6 @@ const LIB: &str = include_str!("../examples/hooks/cloud-lib");
 
 /// The round trip between the sites of the page.
 const ROUND_TRIP: Duration = Duration::from_millis(80);
-
-/// The fenced blocks of `text` whose info string is `language` and perhaps a name: name and
-/// content.
-fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
-    // Every second piece is inside a fence.
-    let inside = text.split("```").skip(1).step_by(2);
-    inside
-        .filter_map(|block| {
-            let (info, content) = block.split_once('\n')?;
-            let (first, name) = info.split_once(' ').unwrap_or((info, ""));
-            (first == language).then_some((name, content))
-        })
-        .collect()
-}
-
-fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn check(config: &str, node_id: &str) -> Output {
-    let home = tempfile::tempdir().unwrap();
-    let (file, key) = (home.path().join("config.toml"), home.path().join("key"));
-    fs::write(&file, config).unwrap();
-    fs::write(&key, "ab".repeat(32)).unwrap();
-    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-    let mut check = Command::new(env!("CARGO_BIN_EXE_lanelect"));
-    check.arg("check-config").arg(&file).arg("--key-file").arg(&key);
-    check.args(["--node-id", node_id]).output().unwrap()
-}
 
 /// The warnings, without those for hooks that are installed nowhere here.
 fn warnings(output: &Output) -> Vec<String> {
@@ -71,7 +46,7 @@ fn the_configurations_of_the_pages_are_valid_and_cause_no_warning() {
     let files: Vec<_> = of_clouds.chain(of_sites).collect();
     assert_eq!(files.len(), 6);
     for (node_id, config) in files {
-        let output = check(&config, node_id);
+        let output = check_config(&config, &["--node-id", node_id]);
         assert!(output.status.success(), "{config}\n{output:?}");
         assert_eq!(warnings(&output), [""; 0], "{config}");
     }

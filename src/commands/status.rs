@@ -3,11 +3,10 @@
 mod quorum;
 mod runs;
 
-use std::time::Duration;
-
 use crate::client::Target;
 use crate::control_api::{
-    CheckReport, ConfigReport, InterfaceReport, MemberReport, PeerReport, StatusReport, tenths,
+    CheckReport, ConfigReport, InterfaceReport, MemberReport, PeerReport, StatusReport,
+    milliseconds,
 };
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
@@ -97,10 +96,7 @@ fn row(report: &StatusReport, member: &MemberReport) -> Row {
         member.priority.0.to_string(),
         state(member).to_owned(),
         if is_self { "-".to_owned() } else { ago(member.last_heard_ms) },
-        member.round_trip_us.map_or_else(
-            || "-".to_owned(),
-            |us| format!("{} ms", tenths(Duration::from_micros(us))),
-        ),
+        member.round_trip().map_or_else(|| "-".to_owned(), milliseconds),
         member.loss_percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent} %")),
     ]
 }

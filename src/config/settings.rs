@@ -123,9 +123,9 @@ pub const SETTINGS: &[Setting] = settings! {
         "Reaction to a hook that fails for `elected`. \"resign\": this node hands over and is out \
          of service for failure_holdoff; \"ignore\": it continues to lead [default: resign]";
     "failure_holdoff" "failure-holdoff" Duration
-        "Hold-off time after the hook failed for `elected`, check_leader failed, or `yield --failed` \
-         was run, 1ms to 24h, in which this node is not eligible to lead; doubles with every \
-         failure in a row [default: 60s]";
+        "Hold-off time after the hook failed for `elected`, check_leader failed, or \
+         `yield --failed` was run, 1ms to 24h, in which this node is not eligible to lead; doubles \
+         with every failure in a row [default: 60s]";
     "demote_grace" "demote-grace" Duration
         "Time reserved for the hook for `demoted` after the leader has lost its majority, 0s to \
          10m. No other node leads earlier, and a failover takes that much longer (quorum mode) \

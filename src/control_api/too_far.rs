@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::StatusReport;
+use super::{MemberReport, StatusReport};
 use crate::core::params::{ROUND_TRIPS_PER_ELECTION, ROUND_TRIPS_PER_WINDOW};
 use crate::core::status::MemberState;
 use crate::types::NodeId;
@@ -19,12 +19,19 @@ pub struct TooFar {
     pub most: Duration,
 }
 
+impl MemberReport {
+    /// The mean time of a datagram to it and back, where it is measured.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.round_trip_us.map(Duration::from_micros)
+    }
+}
+
 impl StatusReport {
     /// The farthest member that is alive, if it is farther away than `most`.
     pub fn too_far(&self, most: Duration) -> Option<TooFar> {
         let alive = self.members.iter().filter(|member| member.state == MemberState::Alive);
-        let far = alive.filter_map(|it| Some((it.round_trip_us?, it.node_id))).max()?;
-        let (round_trip, node_id) = (Duration::from_micros(far.0), far.1);
+        let far = alive.filter_map(|it| Some((it.round_trip()?, it.node_id)));
+        let (round_trip, node_id) = far.max()?;
         (round_trip > most).then_some(TooFar { node_id, round_trip, most })
     }
 
@@ -41,18 +48,18 @@ impl fmt::Display for TooFar {
         let times = |count| (*round_trip * count).as_micros().div_ceil(1000);
         write!(
             f,
-            "a datagram to {node_id} and back takes {} ms, and the settings suit {} ms; set \
+            "a datagram to {node_id} and back takes {}, and the settings suit {}; set \
              leader_election_duration to {}ms or more, and leader_alive_threshold to \
              heartbeat_interval + {}ms or more, on all nodes",
-            tenths(*round_trip),
-            tenths(*most),
+            milliseconds(*round_trip),
+            milliseconds(*most),
             times(ROUND_TRIPS_PER_ELECTION),
             times(ROUND_TRIPS_PER_WINDOW),
         )
     }
 }
 
-/// In milliseconds with one decimal place, for people.
-pub fn tenths(duration: Duration) -> String {
-    format!("{:.1}", duration.as_secs_f64() * 1000.0)
+/// For people: in milliseconds with one decimal place.
+pub fn milliseconds(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }

@@ -330,12 +330,10 @@ impl Member {
         }
     }
 
-    /// Notes a ping of it. False if it is of another life, or no newer than the last one.
-    pub(crate) fn note_pinged_by(&mut self, ping: DatagramId) -> bool {
-        let is_new = ping.incarnation == self.newest.incarnation && ping.sequence > self.pinged;
-        if is_new {
-            self.pinged = ping.sequence;
-        }
+    /// Notes a ping of its present life. False if that is no newer than the last one.
+    pub(crate) fn note_pinged_by(&mut self, ping: Sequence) -> bool {
+        let is_new = ping > self.pinged;
+        self.pinged = self.pinged.max(ping);
         is_new
     }
 

@@ -294,16 +294,22 @@ impl Members {
     /// Notes that a life answered a ping of this node, to it alone or `to_all`. Each answer counts
     /// once.
     pub(crate) fn note_pong(&mut self, now: Time, life: Life, ping: Sequence, to_all: bool) {
-        let member = self.table.get_mut(&life.node_id);
-        if let Some(member) = member.filter(|it| it.newest().incarnation == life.incarnation) {
-            member.note_pong(now, ping, to_all, self.patience);
+        let patience = self.patience;
+        if let Some(member) = self.in_life(life) {
+            member.note_pong(now, ping, to_all, patience);
         }
     }
 
     /// Notes a member's ping. False if it, or a later one, was received before, or if this life of
     /// the sender is no member.
     pub(crate) fn note_pinged_by(&mut self, ping: &Message) -> bool {
-        self.table.get_mut(&ping.sender).is_some_and(|member| member.note_pinged_by(ping.id()))
+        self.in_life(ping.life()).is_some_and(|member| member.note_pinged_by(ping.sequence))
+    }
+
+    /// The member, if this is its present life.
+    fn in_life(&mut self, life: Life) -> Option<&mut Member> {
+        let member = self.table.get_mut(&life.node_id)?;
+        (member.newest().incarnation == life.incarnation).then_some(member)
     }
 
     /// Notes that a ping was sent to a member alone.

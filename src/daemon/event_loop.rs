@@ -53,6 +53,7 @@ use crate::hooks::{Hooks, Lane, Lanes};
 use crate::os::clock::{self, Alarm};
 use crate::os::notify::Notifier;
 use crate::time::Time;
+use crate::types::NodeId;
 use crate::wire::frame::{Codec, Decoded};
 use crate::wire::message::Message;
 
@@ -391,7 +392,7 @@ fn read<'a>(codec: &Codec, received: &Received<'a>) -> Result<Decoded, Cause<'a>
 /// Whether a datagram by unicast concerns only another node than this one. It is from a member that
 /// does not know which peer that is, or an attacker recorded it on its way there. As a proof that
 /// its sender is alive, it would be as old as the attacker likes.
-fn is_for_another(message: &Message, node_id: crate::types::NodeId) -> bool {
+fn is_for_another(message: &Message, node_id: NodeId) -> bool {
     message.body.addressee().is_some_and(|addressee| addressee != node_id)
 }
 

@@ -1,9 +1,7 @@
 //! The hosts that are sent to by unicast: whether the daemon hears them, and how far away they are.
 
-use std::time::Duration;
-
 use super::finding::Finding;
-use crate::control_api::{MemberReport, PeerReport, StatusReport, tenths};
+use crate::control_api::{MemberReport, PeerReport, StatusReport, milliseconds};
 
 const TOPIC: &str = "peer";
 
@@ -56,8 +54,8 @@ fn state(peer: &PeerReport, report: &StatusReport) -> Finding {
 
 /// How far away a member is.
 fn way(member: &MemberReport) -> String {
-    let time = member.round_trip_us.map(|us| format!("{} ms", tenths(Duration::from_micros(us))));
-    let time = time.map(|time| format!(", {time} there and back")).unwrap_or_default();
+    let told = |time| format!(", {} there and back", milliseconds(time));
+    let time = member.round_trip().map(told).unwrap_or_default();
     let loss = member.loss_percent.map(|loss| format!(", {loss} % lost")).unwrap_or_default();
     time + &loss
 }

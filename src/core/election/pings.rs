@@ -84,7 +84,8 @@ impl Election {
     }
 
     /// A ping to all is answered later, so that a group does not answer all at once, and one at a
-    /// time, so that pings cannot make this node send much. Whoever asks meanwhile asks again.
+    /// time, so that pings cannot make this node send much. A node that asks meanwhile has to
+    /// repeat its ping.
     fn handle_ping(&mut self, now: Time, message: &Message, node: Option<NodeId>) {
         if !self.members.note_pinged_by(message) {
             return;

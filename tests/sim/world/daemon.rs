@@ -263,9 +263,11 @@ impl<W: Watch> World<W> {
     /// Whether a duplicate must change nothing. A ping that came before its sender was a member was
     /// ignored, so a copy of it may be the first that is answered.
     fn is_to_mean_nothing(&self, to: usize, sent_at: u64, from: IpAddr, datagram: &[u8]) -> bool {
+        if !W::DUPLICATES_MEAN_NOTHING || !self.has_heard(to, sent_at) {
+            return false;
+        }
         let decoded = self.wire.decode(self.mode_of(to), from, datagram);
-        let is_measuring = decoded.is_ok_and(|decoded| is_measuring(&decoded.message));
-        W::DUPLICATES_MEAN_NOTHING && self.has_heard(to, sent_at) && !is_measuring
+        !decoded.is_ok_and(|decoded| is_measuring(&decoded.message))
     }
 
     /// Whether a host has taken in what was sent at `sent_at`, if that has arrived.
@@ -579,10 +581,12 @@ impl<W: Watch> World<W> {
 
     /// Whether a host that hears no multicast drops what concerns only another one.
     fn is_for_another(&self, to: usize, from: IpAddr, datagram: &[u8]) -> bool {
+        if self.network.carriers(to).has(Carrier::Multicast) {
+            return false;
+        }
         let decoded = self.wire.decode(self.mode_of(to), from, datagram);
         let addressee = decoded.ok().and_then(|decoded| decoded.message.body.addressee());
-        let is_other = addressee.is_some_and(|addressee| addressee != self.hosts[to].node_id);
-        is_other && !self.network.carriers(to).has(Carrier::Multicast)
+        addressee.is_some_and(|addressee| addressee != self.hosts[to].node_id)
     }
 
     /// A declaration of a leader whose lease has run out since it decided to declare.
