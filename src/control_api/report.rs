@@ -134,7 +134,7 @@ pub struct MemberReport {
     #[serde(default)]
     pub round_trip_us: Option<u64>,
     /// How many in a hundred pings to it, or their answers, were lost lately; null where it is not
-    /// measured.
+    /// measured, or not often enough yet.
     #[serde(default)]
     pub loss_percent: Option<u8>,
 }

@@ -320,9 +320,8 @@ impl Members {
     }
 
     /// The visible member that follows `last` in the order of the ids, or else the first one.
-    pub(crate) fn visible_after(&self, now: Time, last: Option<NodeId>) -> Option<NodeId> {
-        let start = last.map_or(Bound::Unbounded, Bound::Excluded);
-        let later = self.table.range((start, Bound::Unbounded));
+    pub(crate) fn visible_after(&self, now: Time, last: NodeId) -> Option<NodeId> {
+        let later = self.table.range((Bound::Excluded(last), Bound::Unbounded));
         let is_visible =
             |(_, member): &(&NodeId, &Member)| member.state(now, self.patience).is_visible();
         later.chain(&self.table).find(is_visible).map(|(id, _)| *id)
@@ -638,6 +637,25 @@ mod tests {
         };
         assert!(is_duplicated(1250));
         assert!(!is_duplicated(1251));
+    }
+
+    /// The later life has not announced its interval, or sends more often.
+    #[test]
+    fn id_stays_duplicated_for_the_longer_interval_of_its_lives() {
+        for later in [None, Some(Duration::from_millis(200))] {
+            let mut members = with_a();
+            members.note_report(&id("a"), secs(4));
+            members.hear(START, ADDRESS, &heartbeat("a", 2, 1));
+            if let Some(interval) = later {
+                members.note_report(&id("a"), interval);
+            }
+            members.hear(START + secs(1), ADDRESS, &heartbeat("a", 1, 2));
+            let is_duplicated = |after| {
+                let now = START + Duration::from_millis(after);
+                members.get(&id("a")).unwrap().is_duplicated(now, THRESHOLD)
+            };
+            assert!(is_duplicated(11_000) && !is_duplicated(11_001));
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ const SMOOTHING: u32 = 8;
 /// The loss is counted over so many pings.
 const PINGS_COUNTED: u32 = 32;
 
+/// Of fewer pings the loss is not told: one that is lost would count for too much.
+const PINGS_COUNTED_MIN: u32 = 8;
+
 /// Measurements of the way to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct RoundTrip {
@@ -55,11 +58,11 @@ impl RoundTrip {
         self.mean
     }
 
-    /// How many of the last pings in a hundred were lost, they or their answers; none before the
-    /// first one counts.
+    /// How many of the last pings in a hundred were lost, they or their answers; none before eight
+    /// count.
     pub(crate) fn loss_percent(&self) -> Option<u8> {
-        let lost = self.lost.count_ones() * 100;
-        u8::try_from(lost.checked_div(self.counted)?).ok()
+        let is_told = self.counted >= PINGS_COUNTED_MIN;
+        is_told.then(|| u8::try_from(self.lost.count_ones() * 100 / self.counted).ok())?
     }
 }
 
@@ -81,7 +84,7 @@ mod tests {
         way.ask(START, Sequence(1));
         assert_eq!(way.loss_percent(), None);
         way.answer(START + ms(80), Sequence(1), WITHIN);
-        assert_eq!((way.mean(), way.loss_percent()), (Some(ms(80)), Some(0)));
+        assert_eq!(way.mean(), Some(ms(80)));
         way.ask(START, Sequence(2));
         way.answer(START + ms(160), Sequence(2), WITHIN);
         assert_eq!(way.mean(), Some(ms(90)));
@@ -92,12 +95,11 @@ mod tests {
         let mut way = RoundTrip::default();
         way.ask(START, Sequence(1));
         way.ask(START + ms(500), Sequence(2));
-        assert_eq!(way.loss_percent(), Some(100));
         way.answer(START + ms(501), Sequence(1), WITHIN);
         assert_eq!(way.mean(), None);
         way.answer(START + ms(580), Sequence(2), WITHIN);
         way.answer(START + ms(900), Sequence(2), WITHIN);
-        assert_eq!((way.mean(), way.loss_percent()), (Some(ms(80)), Some(50)));
+        assert_eq!((way.mean(), way.counted, way.lost), (Some(ms(80)), 2, 0b10));
     }
 
     #[test]
@@ -105,9 +107,9 @@ mod tests {
         let mut way = RoundTrip::default();
         way.ask(START, Sequence(1));
         way.answer(START + WITHIN + ms(1), Sequence(1), WITHIN);
-        assert_eq!((way.mean(), way.loss_percent()), (None, None), "it may be replayed");
+        assert_eq!((way.mean(), way.counted), (None, 0), "it may be replayed");
         way.ask(START + WITHIN + ms(2), Sequence(2));
-        assert_eq!((way.mean(), way.loss_percent()), (None, Some(100)));
+        assert_eq!((way.mean(), way.counted, way.lost), (None, 1, 1));
     }
 
     #[test]
@@ -120,5 +122,16 @@ mod tests {
             }
         }
         assert_eq!(way.loss_percent(), Some(25));
+    }
+
+    #[test]
+    fn loss_is_not_told_before_eight_pings_count() {
+        let mut way = RoundTrip::default();
+        for number in 0..8 {
+            way.ask(START, Sequence(number));
+            assert_eq!(way.loss_percent(), None);
+        }
+        way.ask(START, Sequence(8));
+        assert_eq!(way.loss_percent(), Some(100));
     }
 }

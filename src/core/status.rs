@@ -101,7 +101,7 @@ pub struct MemberStatus {
     /// The mean time of a datagram to it and back; none where it is not measured, or not yet.
     pub round_trip: Option<Duration>,
     /// How many in a hundred datagrams to it, or their answers, are lost; none where it is not
-    /// measured.
+    /// measured, or not often enough yet.
     pub loss_percent: Option<u8>,
 }
 

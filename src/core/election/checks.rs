@@ -81,6 +81,14 @@ impl Election {
         self.change_exclusions(now, reason, |exclusions| exclusions.held_off = Some(reason));
     }
 
+    /// Ends a holdoff early if it is for `reason`.
+    pub(super) fn end_holdoff_for(&mut self, now: Time, reason: Reason) {
+        if self.exclusions.held_off == Some(reason) {
+            self.timers.clear(Timer::HoldoffEnd);
+            self.end_holdoff(now);
+        }
+    }
+
     pub(super) fn end_holdoff(&mut self, now: Time) {
         self.forget_leader_health();
         self.change_exclusions(now, Reason::HookFailed, |exclusions| exclusions.held_off = None);
@@ -98,9 +106,8 @@ impl Election {
         self.exclusions.leader_health = check_leader.map(|thresholds| {
             leader_health.map_or(Health::untested(thresholds), |health| health.under(thresholds))
         });
-        if check_leader.is_none() && self.exclusions.held_off == Some(Reason::CheckFailed) {
-            self.timers.clear(Timer::HoldoffEnd);
-            self.end_holdoff(now);
+        if check_leader.is_none() {
+            self.end_holdoff_for(now, Reason::CheckFailed);
         }
         self.change_exclusions(now, Reason::Reconfigured, |exclusions| {
             let health = exclusions.health;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::Election;
 use crate::core::output::{Event, StopCause};
+use crate::core::params::patience_for;
 use crate::time::Time;
 use crate::types::{Incarnation, Role};
 use crate::wire::message::{Body, Message};
@@ -122,7 +123,8 @@ impl Election {
 
     /// Whether another daemon may run under this node's id, so that its own vote does not count.
     pub(super) fn is_duplicated(&self, now: Time) -> bool {
-        let patience = self.params.member_patience();
+        let interval = self.params.voter_report_interval(self.members.visible(now));
+        let patience = self.params.member_patience().max(patience_for(interval));
         self.duplicates.heard.is_some_and(|heard| now.since(heard) <= patience)
             || self.duplicates.is_in_doubt(now)
     }

@@ -170,14 +170,16 @@ impl Election {
         }
     }
 
-    /// No other node has taken the leadership, so this node may take it again.
+    /// No other node has taken the leadership, so this node may take it again, even if it has
+    /// yielded because of a failure.
     pub(super) fn end_yield(&mut self, now: Time) {
+        self.end_holdoff_for(now, Reason::Yield);
         self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = false);
     }
 
     /// Another node leads, so the yield has served its purpose.
     pub(super) fn finish_yield(&mut self, now: Time) {
         self.timers.clear(Timer::YieldEnd);
-        self.end_yield(now);
+        self.change_exclusions(now, Reason::Yield, |exclusions| exclusions.yielding = false);
     }
 }

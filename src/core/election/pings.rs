@@ -56,14 +56,15 @@ impl Election {
         })
     }
 
-    /// With unicast: pings the next member, at most one in half a heartbeat interval.
+    /// With unicast: pings the next member, at most one in half a heartbeat interval. Each node
+    /// begins after its own id, so that those that start together do not all ping the same one.
     pub(super) fn measure(&mut self, now: Time) {
         let gap = self.params.heartbeat_interval / 2;
         let is_due = self.pings.one.is_none_or(|(_, last)| now.since(last) >= gap);
         if !self.params.unicast || !is_due || !self.may_send() {
             return;
         }
-        let last = self.pings.one.map(|(node, _)| node);
+        let last = self.pings.one.map_or(self.life.node_id, |(node, _)| node);
         let Some(node) = self.members.visible_after(now, last) else { return };
         self.pings.one = Some((node, now));
         self.send(Body::Ping { node: Some(node) });

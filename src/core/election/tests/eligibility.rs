@@ -171,6 +171,31 @@ fn each_node_is_tried_before_one_that_failed_leads_again() {
     assert!(lan.at("a").is_eligible());
 }
 
+/// The successor that the failed node counts on has died, and is not suspected yet.
+#[test]
+fn failed_node_leads_again_if_its_successor_has_died() {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.crash("b");
+    assert_eq!(fail(&mut lan, "a"), Ok(Yielding::Began));
+    assert_eq!(holdoffs(&lan.take("a")), [secs(60)]);
+    lan.pass(patient().yield_time());
+    assert!(lan.at("a").is_eligible());
+    lan.pass(secs(15));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn failed_node_stays_out_after_another_one_has_led_briefly() {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    assert_eq!(fail(&mut lan, "a"), Ok(Yielding::Began));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.crash("b");
+    lan.pass(secs(50));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.pass(secs(11));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
 #[test]
 fn failure_during_a_handover_causes_no_holdoff() {
     let mut lan = Lan::stable(&["a", "b"], &patient());

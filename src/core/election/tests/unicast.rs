@@ -117,6 +117,7 @@ fn members_are_measured_in_turn() {
         pings_of_one(&lan.take("a")).iter().map(|it| it.body.addressee().unwrap()).collect();
     assert!((7..=20).contains(&pinged.len()), "about one an interval: {pinged:?}");
     assert!(pinged.windows(2).all(|two| two[0] != two[1]), "{pinged:?}");
+    lan.pass(secs(20));
     for (name, other) in [("a", "b"), ("a", "c"), ("b", "c"), ("c", "a")] {
         assert_eq!(way(&lan, name, other), (Some(Duration::ZERO), Some(0)));
     }
@@ -125,6 +126,38 @@ fn members_are_measured_in_turn() {
     let loss = way(&lan, "a", "c").1.unwrap();
     assert!((1..50).contains(&loss), "{loss}");
     assert_eq!(way(&lan, "a", "b").1, Some(0));
+}
+
+/// They would all ask the same one at once otherwise, which answers a few only.
+#[test]
+fn nodes_that_start_together_measure_no_loss() {
+    let names: Vec<_> = (0..24).map(|number| format!("n{number:02}")).collect();
+    let mut lan = Lan::new();
+    names.iter().for_each(|name| lan.start(name, by_unicast(patient())));
+    lan.pass(secs(1300));
+    for name in &names {
+        for other in names.iter().filter(|other| *other != name) {
+            assert_eq!(way(&lan, name, other).1, Some(0), "{name} to {other}");
+        }
+    }
+}
+
+#[test]
+fn voter_of_a_large_group_refuses_until_its_duplicate_cannot_be_sending() {
+    let names: Vec<_> = (0..12).map(|number| format!("n{number:02}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut lan = Lan::stable(&names, &by_unicast(quorum(&names)));
+    let interval = lan.at("n00").params().voter_report_interval(names.len() - 1);
+    assert!(interval * 11 / 10 > lan.at("n00").params().member_patience());
+    let mut duplicate = Peer { incarnation: Incarnation(9), ..Peer::new("n05") };
+    lan.hear(duplicate.sends(Body::Proposal));
+    for _ in 0..5 {
+        lan.pass(interval * 11 / 10);
+        assert!(lan.at("n05").is_duplicated(lan.now));
+        lan.hear(duplicate.sends(Body::Proposal));
+    }
+    lan.pass(interval * 3);
+    assert!(!lan.at("n05").is_duplicated(lan.now));
 }
 
 #[test]
@@ -148,7 +181,7 @@ fn way_takes_as_long_as_the_pong_is_under_way() {
     let (round_trip, loss) = way(&lan, "a", "z");
     let round_trip = round_trip.unwrap();
     assert!((ms(70)..=ms(80)).contains(&round_trip), "{round_trip:?}");
-    assert!(loss.is_some());
+    assert_eq!(loss, None, "a single ping tells nothing");
 }
 
 #[test]
