@@ -111,8 +111,7 @@ struct OtherLife {
     heard: Time,
     /// Whether the earlier of the two lives was heard after the later one.
     overlaps: bool,
-    /// The announced interval of the life that was known when the other one was first heard; the
-    /// longest, if both are heard by turns.
+    /// The announced interval of the life that was known when the other one was first heard.
     speaks_every: Duration,
 }
 
@@ -172,12 +171,13 @@ impl Member {
     /// Whether two daemons may use its id, so that its votes do not count. After a restart the
     /// earlier life is silent; a live one would send again within its announced interval.
     pub(crate) fn is_duplicated(&self, now: Time, least: Duration) -> bool {
+        let patience = self.patience(least);
         self.other_life.is_some_and(|other| {
-            let patience = self.patience(least).max(patience_for(other.speaks_every));
-            let limit = match other.speaks_every {
-                every if !other.overlaps && !every.is_zero() => every * 5 / 4,
-                _ => patience,
+            let restarted_after = match other.speaks_every {
+                Duration::ZERO => patience,
+                every => (every * 5 / 4).min(patience),
             };
+            let limit = if other.overlaps { patience } else { restarted_after };
             now.since(other.heard) <= limit
         })
     }
@@ -295,8 +295,7 @@ impl Member {
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
         let takes_over = heard > known && message.standing.role != Role::Starting;
         let (newest, heard) = if takes_over { (known, self.last_heard) } else { (heard, now) };
-        let known_before = before.map_or(Duration::ZERO, |before| before.speaks_every);
-        let speaks_every = known_before.max(self.reports_every);
+        let speaks_every = self.reports_every;
         self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
     }
 

@@ -639,25 +639,6 @@ mod tests {
         assert!(!is_duplicated(1251));
     }
 
-    /// The later life has not announced its interval, or sends more often.
-    #[test]
-    fn id_stays_duplicated_for_the_longer_interval_of_its_lives() {
-        for later in [None, Some(Duration::from_millis(200))] {
-            let mut members = with_a();
-            members.note_report(&id("a"), secs(4));
-            members.hear(START, ADDRESS, &heartbeat("a", 2, 1));
-            if let Some(interval) = later {
-                members.note_report(&id("a"), interval);
-            }
-            members.hear(START + secs(1), ADDRESS, &heartbeat("a", 1, 2));
-            let is_duplicated = |after| {
-                let now = START + Duration::from_millis(after);
-                members.get(&id("a")).unwrap().is_duplicated(now, THRESHOLD)
-            };
-            assert!(is_duplicated(11_000) && !is_duplicated(11_001));
-        }
-    }
-
     #[test]
     fn member_that_keeps_sending_while_another_life_starts_is_duplicated() {
         let mut members = with_a();
