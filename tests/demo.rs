@@ -6,6 +6,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/waiting.rs"]
+mod waiting;
 
 use std::env;
 use std::fs;
@@ -14,14 +16,12 @@ use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgid};
 use tempfile::TempDir;
 
-/// How long a test waits for something that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+use waiting::until;
 
 /// How often a demo is begun anew that ran past the moment where it was to be stopped.
 const ATTEMPTS_MAX: usize = 5;
@@ -285,18 +285,6 @@ fn daemons(home: &Home) -> Vec<Pid> {
 fn nothing_is_left(home: &Home) {
     assert_eq!(daemons(home), []);
     assert_eq!(fs::read_dir(home.0.path()).unwrap().count(), 0);
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "waits for other processes, which share no event loop with this one"
-)]
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Runs `body` as root of its own network namespace with its loopback up.

@@ -1,6 +1,5 @@
 //! The hooks that the package installs, run as the daemon runs them, with the tools that they use.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(clippy::disallowed_methods, reason = "a test waits for what processes beside it do")]
 
 use std::env;
 use std::fs;
@@ -9,18 +8,21 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use programs::is_missing;
+use waiting::until;
 
 mod common;
 
 #[path = "shipped_hooks/clouds.rs"]
 mod clouds;
-
-const PATIENCE: Duration = Duration::from_secs(30);
+#[path = "common/programs.rs"]
+mod programs;
+#[path = "common/waiting.rs"]
+mod waiting;
 
 /// Every event, and whether what runs on the leader alone may run after it.
 const EVENTS: [(&str, bool); 4] =
@@ -52,26 +54,6 @@ fn hook(name: &str, event: &str, path: &[&Path]) -> Command {
 
 fn succeeds(command: &mut Command) -> bool {
     command.status().unwrap().success()
-}
-
-fn until(what: &str, condition: impl FnMut() -> bool) {
-    until_within(PATIENCE, what, condition);
-}
-
-fn until_within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < patience, "not within {patience:?}: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn is_missing(program: &str) -> bool {
-    let missing = Command::new(program).arg("--version").output().is_err();
-    if missing {
-        eprintln!("skipped: there is no {program} here");
-    }
-    missing
 }
 
 /// Runs `ip` and returns the JSON that it prints.

@@ -11,7 +11,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use super::{EVENTS, hook, is_missing, until, until_within};
+use super::programs::{has_ended, is_missing};
+use super::waiting::{until, until_within};
+use super::{EVENTS, hook};
 
 /// A hook, and what the stand-in's state is where the hook matters.
 struct Vendor {
@@ -183,12 +185,6 @@ fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<_> = text.lines().collect();
     lines.sort_unstable();
     lines
-}
-
-/// Whether the process has ended. One that waits for its parent has.
-fn has_ended(process: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().is_none_or(|rest| rest.is_empty() || rest.starts_with(['Z', 'X']))
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! `tests/campaign/run`, on a project of its own whose steps are quick.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "common/programs.rs"]
+mod programs;
+#[path = "common/waiting.rs"]
+mod waiting;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use programs::{has_ended, is_missing};
+use waiting::until;
+
+const TEMPLATE: &str =
+    "# Evidence\n\n{{COMMIT}}\n{{MACHINE}}\n\n{{TABLE}}\n\n{{COMMANDS}}\n\n{{ATTACHMENTS}}\n";
+
+/// A project with a plan.
+struct Project(TempDir);
+
+impl Project {
+    /// One whose `plan` is committed; none without git or Python.
+    fn new(plan: &str) -> Option<Self> {
+        if ["git", "python3"].iter().any(|program| is_missing(program)) {
+            return None;
+        }
+        let project = Project(TempDir::new().unwrap());
+        let scripts = project.path("tests/campaign");
+        fs::create_dir_all(&scripts).unwrap();
+        fs::create_dir(project.path("docs")).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/campaign/run");
+        fs::copy(script, scripts.join("run")).unwrap();
+        fs::write(scripts.join("plan.toml"), plan).unwrap();
+        fs::write(scripts.join("template.md"), TEMPLATE).unwrap();
+        fs::write(project.path(".gitignore"), "/target\n/ran\n").unwrap();
+        for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "All"]] {
+            let mut git = Command::new("git");
+            git.args(["-c", "user.name=a", "-c", "user.email=a@example.net"]);
+            assert!(git.args(arguments).current_dir(project.0.path()).status().unwrap().success());
+        }
+        Some(project)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.path("tests/campaign/run"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// What the steps have noted, one word for each batch that began.
+    fn ran(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.path("ran")).unwrap_or_default();
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn report(&self) -> String {
+        fs::read_to_string(self.path("docs/evidence.md")).unwrap()
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().try_into().unwrap())
+}
+
+#[test]
+fn failure_stops_nothing_and_the_report_has_all_results() {
+    let plan = r#"
+        [[step]]
+        name = "fails"
+        shows = "nothing"
+        command = "echo fails >> ran; echo 'test result: FAILED. 1 failed'; exit 7"
+        [[step]]
+        name = "adds"
+        shows = "sums"
+        command = "echo adds >> ran; echo \"swarm: ok, $((BATCH + 2)) seeds, 1.5 simulated hours\""
+        batches = 3
+        result = '^swarm: .*$'
+        sum = ["seeds", "simulated hours"]
+        [[step]]
+        name = "hangs"
+        shows = "its limit"
+        command = "echo hangs >> ran; sleep 600"
+        hours_max = 0.0002
+        [[step]]
+        name = "shows"
+        shows = "its table"
+        command = "echo shows >> ran; printf 'noise\n| a | b |\n'"
+        result = '^\|.*\|$'
+        attach = true
+    "#;
+    let Some(project) = Project::new(plan) else { return };
+    let output = project.run(&[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let once = ["fails", "adds", "adds", "adds", "hangs", "shows"];
+    assert_eq!(project.ran(), once);
+    let report = project.report();
+    for text in [
+        "| `fails` | nothing | failed | test result: FAILED. 1 failed |",
+        "| `adds` | sums | passed | 9 seeds, 4.5 simulated hours |",
+        "| `hangs` | its limit | failed | – |",
+        "| `shows` | its table | passed | [below](#shows) |",
+        "## shows\n\n```text\n| a | b |\n```",
+        "# hangs\necho hangs >> ran; sleep 600",
+    ] {
+        assert!(report.contains(text), "no {text} in\n{report}");
+    }
+    assert!(!report.contains("{{") && !report.contains("local changes"), "{report}");
+
+    // What has ended is not run again, unless that is asked for.
+    assert_eq!(project.run(&[]).status.code(), Some(1));
+    assert_eq!(project.ran(), once);
+    assert_eq!(project.run(&["--again", "shows"]).status.code(), Some(0));
+    assert_eq!(project.ran(), [&once[..], &["shows"]].concat());
+    assert_eq!(project.run(&["unknown"]).status.code(), Some(1));
+
+    // Other code has no results yet.
+    fs::write(project.path("code"), "").unwrap();
+    assert_eq!(project.run(&["shows"]).status.code(), Some(0));
+    let report = project.report();
+    assert!(report.contains("with local changes"), "{report}");
+    assert!(report.contains("| `adds` | sums | not run | – | – |"), "{report}");
+}
+
+#[test]
+fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
+    let plan = r#"
+        [[step]]
+        name = "waits"
+        shows = "that it can be stopped"
+        command = "echo $BATCH >> ran; [[ $BATCH != 1 || -e target/go ]] || { sleep 600 & echo $! > target/child; wait; }"
+        batches = 3
+    "#;
+    let Some(project) = Project::new(plan) else { return };
+    let mut child = project.command(&[]).spawn().unwrap();
+    let hanging = || {
+        let text = fs::read_to_string(project.path("target/child")).ok()?;
+        text.trim().parse::<i32>().ok()
+    };
+    until("the second batch waits", || hanging().is_some());
+    kill(pid(&child), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let sleep = Pid::from_raw(hanging().unwrap());
+    until("what the batch started has ended", || has_ended(sleep));
+    assert!(project.run(&["--list"]).stdout.starts_with(b"waits                1 of 3 done"));
+    fs::write(project.path("target/go"), "").unwrap();
+    assert_eq!(project.run(&[]).status.code(), Some(0));
+    assert_eq!(project.ran(), ["0", "1", "1", "2"]);
+    assert!(project.report().contains("| passed |"));
+}
+
+#[test]
+fn every_script_of_the_plan_exists() {
+    if is_missing("python3") {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let plan = fs::read_to_string(root.join("tests/campaign/plan.toml")).unwrap();
+    let plan: toml::Table = plan.parse().unwrap();
+    let steps = plan["step"].as_array().unwrap();
+    assert!(steps.len() > 10);
+    for step in steps {
+        let command = step["command"].as_str().unwrap();
+        let words = command.split(|at: char| at.is_whitespace() || "$();\"".contains(at));
+        for script in words.filter(|word| {
+            ["tests/", "fuzz/", "packaging/"].iter().any(|dir| word.starts_with(dir))
+        }) {
+            assert!(root.join(script).is_file(), "{script}");
+        }
+    }
+}
