@@ -72,6 +72,29 @@ fn every_counter_of_the_status_is_a_metric() {
 }
 
 #[test]
+fn way_to_each_peer_is_measured() {
+    scenario(|lan, [a, b]: [_; 2]| {
+        for host in [a, b] {
+            let peers = [a, b].map(|host| host.address(0));
+            host.start(&format!("multicast = \"none\"\npeers = {peers:?}\n"));
+        }
+        lan.sole_leader();
+        let server = Server::start(a);
+        let sample = |name: &str| {
+            let text = server.get("/metrics").body;
+            let labels =
+                format!("lanelect_member_{name}{{group=\"default\",member=\"{}\"}} ", b.name);
+            let value = text.lines().find_map(|line| line.strip_prefix(&labels).map(str::to_owned));
+            value.map(|value| value.parse::<f64>().unwrap())
+        };
+        wait_until("the way is measured", || sample("loss_ratio").is_some());
+        assert!(sample("loss_ratio").unwrap() < 1.0);
+        assert!(sample("round_trip_seconds").unwrap() > 0.0);
+        check(&server.get("/metrics").body);
+    });
+}
+
+#[test]
 fn prometheus_gets_openmetrics() {
     scenario(|lan, [a]: [_; 1]| {
         a.start("");

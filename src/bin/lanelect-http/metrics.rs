@@ -91,10 +91,33 @@ fn group_of(page: &mut Page, report: &StatusReport) {
         .filter(|member| member.candidate && member.eligible && member.state.is_visible());
     page.metric("lanelect_candidates", Kind::Gauge, "Members that could lead now.")
         .value(&[], can_lead.count() as u64);
+    ways(page, report);
     let mut interfaces =
         page.metric("lanelect_interface_up", Kind::Gauge, "Whether it reaches the group.");
     for interface in &report.interfaces {
         interfaces.truth(&[("interface", &interface.name)], interface.up);
+    }
+}
+
+/// How far away the members are, in a group with peers.
+fn ways(page: &mut Page, report: &StatusReport) {
+    let visible = || report.members.iter().filter(|member| member.state.is_visible());
+    if visible().all(|member| member.round_trip_us.is_none() && member.loss_percent.is_none()) {
+        return;
+    }
+    let help = "The mean time of a datagram to the member and back.";
+    let mut round_trips = page.metric("lanelect_member_round_trip_seconds", Kind::Gauge, help);
+    for member in visible() {
+        if let Some(microseconds) = member.round_trip_us {
+            round_trips.microseconds(&[("member", member.node_id.as_str())], microseconds);
+        }
+    }
+    let help = "The part of the last pings to the member, or of their answers, that was lost.";
+    let mut losses = page.metric("lanelect_member_loss_ratio", Kind::Gauge, help);
+    for member in visible() {
+        if let Some(percent) = member.loss_percent {
+            losses.percent(&[("member", member.node_id.as_str())], percent);
+        }
     }
 }
 

@@ -121,6 +121,16 @@ impl Samples<'_> {
         self.raw(labels, &in_seconds(milliseconds))
     }
 
+    /// A gauge in seconds, of so many microseconds.
+    pub fn microseconds(&mut self, labels: Labels<'_>, microseconds: u64) -> &mut Self {
+        self.raw(labels, &decimal(microseconds, 6))
+    }
+
+    /// A gauge between 0 and 1, of so many in a hundred.
+    pub fn percent(&mut self, labels: Labels<'_>, percent: u8) -> &mut Self {
+        self.raw(labels, &decimal(percent.into(), 2))
+    }
+
     /// A histogram of durations: how many were above the bound before and up to each bound, then
     /// how many above the last one, and their sum.
     pub fn histogram(
@@ -149,11 +159,17 @@ impl Samples<'_> {
     }
 }
 
-/// Seconds as OpenMetrics writes numbers that need not be whole: `0.01`, `1.0`.
 fn in_seconds(milliseconds: u64) -> String {
-    let fraction = format!("{:03}", milliseconds % 1000);
+    decimal(milliseconds, 3)
+}
+
+/// A number whose last `places` digits are behind the point, as OpenMetrics writes numbers that
+/// need not be whole: `0.01`, `1.0`.
+fn decimal(value: u64, places: u32) -> String {
+    let unit = 10_u64.pow(places);
+    let fraction = format!("{:0width$}", value % unit, width = places as usize);
     let fraction = fraction.trim_end_matches('0');
-    format!("{}.{}", milliseconds / 1000, if fraction.is_empty() { "0" } else { fraction })
+    format!("{}.{}", value / unit, if fraction.is_empty() { "0" } else { fraction })
 }
 
 /// A text between quotes, or after HELP.
@@ -164,6 +180,20 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_a_point_and_no_zeros_at_the_end() {
+        let mut page = Page::new(Format::Text, &[]);
+        let mut way = page.metric("way", Kind::Gauge, "The way.");
+        way.microseconds(&[], 80_120)
+            .microseconds(&[], 2_000_000)
+            .percent(&[], 5)
+            .percent(&[], 100);
+        let numbers = page.finish();
+        let numbers: Vec<_> =
+            numbers.lines().filter_map(|line| line.strip_prefix("way{} ")).collect();
+        assert_eq!(numbers, ["0.08012", "2.0", "0.05", "1.0"]);
+    }
 
     fn page(format: Format) -> String {
         let mut page = Page::new(format, &[("group", "a \"b\" \\c\n")]);
