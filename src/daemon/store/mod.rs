@@ -31,8 +31,8 @@ use crate::types::GroupName;
 /// change. None of these is normal in operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The directory is missing and could not be created.
-    #[error("cannot create the state directory {path}: {source}{}", advice(.source))]
+    /// The directory is missing and could not be created, or its name could not be synced.
+    #[error("cannot create or sync the state directory {path}: {source}{}", advice(.source))]
     CreateDir {
         /// The directory.
         path: PathBuf,
@@ -152,10 +152,14 @@ impl Store {
     /// the directory may have made room for another daemon.
     fn hold_lock(&mut self) -> Result<(), StoreError> {
         let path = self.path("lock");
+        let failed = |source| StoreError::Lock { path: path.clone(), source };
         let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
-        let held = self.lock.metadata().map(identity);
-        if held.is_ok_and(|held| fs::metadata(&path).map(identity).is_ok_and(|is| is == held)) {
-            return Ok(());
+        let held = self.lock.metadata().map(identity).map_err(failed)?;
+        match fs::metadata(&path).map(identity) {
+            Ok(there) if there == held => return Ok(()),
+            // A disk that does not answer has removed nothing.
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
         }
         create_dir(&self.dir)?;
         self.lock = lock(&path)?;
@@ -190,17 +194,31 @@ impl Store {
     }
 }
 
+/// Creates the directory where it is missing, and syncs its name: otherwise a power loss could take
+/// the directory, and the state with it. An earlier daemon may have been killed between the two, so
+/// the name of a directory that is there is synced, too.
 fn create_dir(dir: &Path) -> Result<(), StoreError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
     let failed = |source| StoreError::CreateDir { path: dir.to_owned(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
-    // Without this a power loss could take the new directory back, and the state with it.
-    match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_dir(parent).map_err(failed),
-        _ => Ok(()),
+    let parent = match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Ok(()),
+    };
+    if dir.is_dir() {
+        return match sync_dir(parent) {
+            Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => Err(failed(error)),
+            // This user may not read the parent, or its file system has nothing to sync. Then an
+            // administrator made the directory.
+            _ => Ok(()),
+        };
     }
+    create_dir(parent)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    sync_dir(parent).map_err(|error| {
+        // After a sync that failed, the next one may succeed and write nothing.
+        let _ = fs::remove_dir(dir);
+        failed(error)
+    })
 }
 
 /// A locked file. `Flock` would panic if the file system refuses to unlock it, as one that fails
