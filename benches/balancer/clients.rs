@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use crate::harness::Host;
 use crate::harness::patience::now;
-use crate::servers::FRONTEND;
+
+/// Where HAProxy waits for them.
+const FRONTEND: &str = "127.0.0.1:8080";
 
 /// How many ask at the same time.
 const CLIENTS: usize = 4;

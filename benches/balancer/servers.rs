@@ -13,9 +13,6 @@ use crate::clients::Clients;
 use crate::harness::patience::{now, pass, wait_for};
 use crate::harness::{Host, Lan};
 
-/// Where clients ask.
-pub(crate) const FRONTEND: &str = "127.0.0.1:8080";
-
 const SERVER: &str = env!("CARGO_BIN_EXE_lanelect-http");
 const CONFIG: &str = include_str!("../../examples/haproxy/haproxy.cfg");
 
