@@ -1,5 +1,6 @@
 //! What was measured of each carrier, and the table of it.
 
+use crate::programs::YARDSTICK;
 use crate::report::{Samples, Table, ratio};
 
 /// The figures of one carrier.
@@ -50,7 +51,8 @@ fn worst(values: &[f64]) -> f64 {
     Samples::new("", values.to_vec()).max()
 }
 
-/// Prints the figures of all carriers; the first is what the others are compared with.
+/// Prints the figures of all carriers. The others are compared with the first one, and with
+/// keepalived at its default interval.
 pub(crate) fn print(size: usize, sheets: &[Sheet]) {
     let headings = [
         "",
@@ -58,6 +60,7 @@ pub(crate) fn print(size: usize, sheets: &[Sheet]) {
         "worst",
         "n",
         "to multicast",
+        "to keepalived",
         "handover",
         "worst",
         "n",
@@ -72,6 +75,8 @@ pub(crate) fn print(size: usize, sheets: &[Sheet]) {
     ];
     let mut table = Table::new(1, headings);
     let base = median(&sheets[0].takeovers);
+    let yardstick = sheets.iter().find(|sheet| sheet.name.starts_with(YARDSTICK));
+    let yardstick = yardstick.map(|sheet| median(&sheet.takeovers));
     for sheet in sheets {
         let took = median(&sheet.takeovers);
         let one = |value: f64| format!("{value:.1}");
@@ -82,6 +87,7 @@ pub(crate) fn print(size: usize, sheets: &[Sheet]) {
             one(worst(&sheet.takeovers)),
             sheet.takeovers.len().to_string(),
             ratio(took, Some(base)),
+            ratio(took, yardstick),
             one(median(&sheet.handovers)),
             one(worst(&sheet.handovers)),
             sheet.handovers.len().to_string(),

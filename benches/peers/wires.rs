@@ -19,15 +19,17 @@ pub(crate) fn lay(lan: &Lan, groups: &[&[&Host]]) {
         for host in *hosts {
             let port = host.port(0);
             ip(&format!("link set {port} master wire{number}"));
-            deliver_by_thread(&port);
+            deliver_by_thread(host, &port);
         }
         introduce(hosts);
     }
 }
 
-/// Has a thread of the kernel deliver what comes in by this port. Otherwise the sender would pay
-/// for the reception by all others, which it does not in a real network.
-fn deliver_by_thread(port: &str) {
+/// Has a thread of the kernel deliver what a host sends by this port. Otherwise the sender would
+/// pay for the reception by all others, which it does not in a real network.
+fn deliver_by_thread(host: &Host, port: &str) {
+    // The kernel has no such thread for a sender that leaves segmentation to its interface.
+    host.run(|| run(Command::new("ethtool").args(["-K", "eth0", "tso", "off"])));
     run(Command::new("ethtool").args(["-K", port, "gro", "on"]));
     fs::write(format!("/sys/class/net/{port}/threaded"), "1").unwrap();
 }
