@@ -132,15 +132,16 @@ fn compare(hosts: [&Host; HOSTS], name: &str, pace: Pace) {
 /// Measures everything but system calls within one window.
 fn turn(group: &Group<'_>, window: Duration) -> Vec<Cost> {
     let leader = calm_leader(group);
-    let (started, before) = (now(), group.hosts.map(Reading::of));
+    let hosts: [&Host; HOSTS] = group.hosts[..].try_into().unwrap();
+    let (started, before) = (now(), hosts.map(Reading::of));
     pass(window);
-    let (lasted, after) = (started.elapsed(), group.hosts.map(Reading::of));
+    let (lasted, after) = (started.elapsed(), hosts.map(Reading::of));
     assert!(group.bell.rings().is_empty(), "the leader did not stay the leader");
     let seconds = lasted.as_secs_f64();
     let used = |what: fn(&Reading) -> u64| {
         std::array::from_fn(|host| (what(&after[host]) - what(&before[host])) as f64)
     };
-    let memory = group.hosts.map(meter::memory);
+    let memory = hosts.map(meter::memory);
     vec![
         cost(used(|reading| reading.cpu_ns), leader, 1000.0 * seconds),
         cost(used(|reading| reading.waits), leader, seconds),
@@ -155,7 +156,7 @@ fn turn(group: &Group<'_>, window: Duration) -> Vec<Cost> {
 fn system_calls(group: &Group<'_>) -> Option<Cost> {
     let leader = calm_leader(group);
     let lasting = TRACE.max(group.interval * TRACED_INTERVALS);
-    match meter::system_calls(group.hosts, lasting) {
+    match meter::system_calls(group.hosts[..].try_into().unwrap(), lasting) {
         Ok(counts) => Some(cost(counts.map(|count| count as f64), leader, lasting.as_secs_f64())),
         Err(reason) => {
             println!("  no system calls of {}: {reason}", group.program.name());

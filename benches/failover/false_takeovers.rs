@@ -87,7 +87,7 @@ fn start<'a>(lan: &Lan, hosts: &[&'a Host], contenders: &[Contender]) -> Vec<Gro
 }
 
 fn lose_within(lan: &Lan, group: &Group<'_>, loss: f64) {
-    for from in group.hosts {
+    for from in &group.hosts {
         for to in group.hosts.iter().filter(|to| to.number != from.number) {
             lan.link(from, to, &Rule { loss, ..Rule::default() });
         }

@@ -22,7 +22,7 @@ fn measure(hosts: [&Host; HOSTS], name: &str, pace: Pace) {
     let mut sets = Vec::new();
     for contender in programs::available(pace) {
         let (program, group) = (contender.program, contender.start(hosts));
-        sets.push(sample(&format!("{}, SIGTERM", program.name()), || by_signal(&group)));
+        sets.push(sample(&format!("{}, SIGTERM", program.name()), || group.handover()));
         if program.can_yield() {
             sets.push(sample(&format!("{}, yield", program.name()), || by_command(&group)));
         }
@@ -33,15 +33,6 @@ fn measure(hosts: [&Host; HOSTS], name: &str, pace: Pace) {
 
 fn sample(name: &str, handover: impl Fn() -> Duration) -> Samples {
     Samples::new(name, (0..options::samples()).map(|_| millis(handover())).collect())
-}
-
-fn by_signal(group: &Group<'_>) -> Duration {
-    let leader = group.settled_leader();
-    let told = now();
-    group.terminate(leader);
-    let successor = group.bell.await_successor(&group.hosts[leader].name);
-    group.restart(leader);
-    successor.at - told
 }
 
 fn by_command(group: &Group<'_>) -> Duration {

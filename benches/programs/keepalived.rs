@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use super::{Group, Program, Seat, find, first_line, sole_speaker};
 use crate::harness::Host;
 
-/// The priority of the best host, and how far the next one is below. A backup waits three intervals
+/// The priority of the best host, and how far the next one is below, unless there are too many. A backup waits three intervals
 /// and the part of a fourth by which its priority is below 256: 0.26 for the second host. Equal
 /// priorities, its default, would have both backups take over at once.
 const BEST: usize = 200;
@@ -47,6 +47,11 @@ impl Program for Keepalived {
 
     fn command(&self, seat: &Seat<'_>) -> Command {
         let host = seat.host;
+        let step = STEP.min((BEST - 1) / (seat.peers.len() + 1));
+        let peers = match &seat.peers[..] {
+            [] => String::new(),
+            peers => format!("unicast_peer {{\n{}\n}}", peers.join("\n")),
+        };
         let config = seat.configure(&format!(
             r#"
             global_defs {{
@@ -64,10 +69,11 @@ impl Program for Keepalived {
                     10.77.0.200/24
                 }}
                 notify_master "{script}"
+                {peers}
             }}
             "#,
             name = host.name,
-            priority = BEST - STEP * seat.rank,
+            priority = BEST - step * seat.rank,
             interval = seat.interval.as_secs_f64(),
             script = seat.script(),
         ));

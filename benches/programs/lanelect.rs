@@ -9,7 +9,7 @@ use lanelect::commands;
 use lanelect::core::params::Params;
 use serde_json::Value;
 
-use super::{Group, HOSTS, Program, Seat, first_line};
+use super::{Group, Program, Seat, first_line};
 use crate::harness::Host;
 
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_lanelect");
@@ -42,12 +42,19 @@ impl Program for Lanelect {
     fn command(&self, seat: &Seat<'_>) -> Command {
         let (host, bell) = (seat.host, seat.bell.display());
         let (name, state, socket) = (&host.name, host.path("bench.state"), socket(host));
+        let carrier = match &seat.peers[..] {
+            [] => "interface = \"eth0\"".to_owned(),
+            // Itself among them: every host has the same list.
+            peers => {
+                format!("multicast = \"none\"\npeers = {:?}", [peers, &[host.address(0)]].concat())
+            }
+        };
         let interval = humantime::format_duration(seat.interval);
         // Of the same cost as the other programs' script: one shell, which writes one line.
         let config = seat.configure(&format!(
             r#"
             node_id = "{name}"
-            interface = "eth0"
+            {carrier}
             heartbeat_interval = "{interval}"
             state_dir = "{state}"
             socket = "{socket}"
@@ -61,7 +68,7 @@ impl Program for Lanelect {
 
     /// Everyone follows it, holds everyone alive, and has run its hooks.
     fn agreed_leader(&self, group: &Group<'_>) -> Option<usize> {
-        let views = group.hosts.map(status);
+        let views: Vec<_> = group.hosts.iter().map(|host| status(host)).collect();
         let leader = views.iter().position(|view| view["role"] == "leader")?;
         let name = group.hosts[leader].name.as_str();
         let agrees = |view: &Value| {
@@ -69,7 +76,7 @@ impl Program for Lanelect {
             let alive = members.iter().filter(|member| member["state"] == "alive").count();
             let leads = view["role"] == "leader" && view["node_id"] == name;
             let follows = view["role"] == "follower" && view["leader"]["node_id"] == name;
-            (leads || follows) && alive == HOSTS && view["hook"]["running"] == false
+            (leads || follows) && alive == views.len() && view["hook"]["running"] == false
         };
         views.iter().all(agrees).then_some(leader)
     }

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, iter, thread};
 
 use nix::sys::signal::{Signal, kill};
@@ -99,6 +99,8 @@ pub(crate) struct Seat<'a> {
     pub(crate) interval: Duration,
     /// What its promotion script is to write to.
     pub(crate) bell: PathBuf,
+    /// The addresses of the group's other hosts, if they are reached by unicast alone.
+    pub(crate) peers: Vec<String>,
 }
 
 impl Seat<'_> {
@@ -119,30 +121,50 @@ impl Seat<'_> {
     }
 }
 
-/// A program on three hosts. Dropping it ends the program.
+/// How the hosts of a group reach each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Multicast,
+    /// By unicast to each of the others.
+    Peers,
+}
+
+/// A program on several hosts. Dropping it ends the program.
 pub(crate) struct Group<'a> {
     /// Which program.
     pub(crate) program: &'a dyn Program,
     /// Where it runs, the best first.
-    pub(crate) hosts: [&'a Host; HOSTS],
+    pub(crate) hosts: Vec<&'a Host>,
     /// Between two declarations of the leader.
     pub(crate) interval: Duration,
     /// Rings with every promotion.
     pub(crate) bell: Bell,
-    daemons: RefCell<[Option<Child>; HOSTS]>,
+    carrier: Carrier,
+    daemons: RefCell<Vec<Option<Child>>>,
 }
 
 impl<'a> Group<'a> {
-    /// Starts the program on all hosts.
+    /// Starts the program on all hosts, which reach each other by multicast.
     pub(crate) fn start(
         program: &'a dyn Program,
         hosts: [&'a Host; HOSTS],
         interval: Duration,
     ) -> Group<'a> {
+        Group::start_by(Carrier::Multicast, program, &hosts, interval)
+    }
+
+    /// Starts the program on all hosts.
+    pub(crate) fn start_by(
+        carrier: Carrier,
+        program: &'a dyn Program,
+        hosts: &[&'a Host],
+        interval: Duration,
+    ) -> Group<'a> {
         let bell = Bell::new(hosts[0].path("bell").into());
-        let daemons = RefCell::default();
-        let group = Group { program, hosts, interval, bell, daemons };
-        (0..HOSTS).for_each(|host| group.spawn(host));
+        let daemons = RefCell::new(hosts.iter().map(|_| None).collect());
+        let hosts = hosts.to_vec();
+        let group = Group { program, hosts, interval, bell, carrier, daemons };
+        (0..group.hosts.len()).for_each(|host| group.spawn(host));
         group
     }
 
@@ -171,6 +193,25 @@ impl<'a> Group<'a> {
         successor.at - cut
     }
 
+    /// Has the leader end in order; returns how long it took until the successor's script started.
+    pub(crate) fn handover(&self) -> Duration {
+        let leader = self.settled_leader();
+        let told = now();
+        self.terminate(leader);
+        let successor = self.bell.await_successor(&self.hosts[leader].name);
+        self.restart(leader);
+        successor.at - told
+    }
+
+    /// Kills these processes of a host as one, by SIGKILL; returns when. None of them can react to
+    /// the end of another.
+    pub(crate) fn kill(&self, processes: &[Pid]) -> Instant {
+        processes.iter().for_each(|process| kill(*process, Signal::SIGSTOP).unwrap());
+        let killed = now();
+        processes.iter().for_each(|process| kill(*process, Signal::SIGKILL).unwrap());
+        killed
+    }
+
     /// Holds what a host runs, by SIGSTOP.
     pub(crate) fn hold(&self, host: usize, held: Held) {
         self.send(host, held, Signal::SIGSTOP);
@@ -188,14 +229,17 @@ impl<'a> Group<'a> {
                     .speaker(self.hosts[host])
                     .unwrap_or_else(|| pid(self.daemons.borrow()[host].as_ref().unwrap())),
             ],
-            Held::Host => {
-                processes(self.hosts[host]).iter().filter_map(|pid| own_pid(pid)).collect()
-            }
+            Held::Host => self.processes(host),
         };
         // A hook may have ended by now.
         for process in processes {
             let _ = kill(process, signal);
         }
+    }
+
+    /// All processes of a host.
+    pub(crate) fn processes(&self, host: usize) -> Vec<Pid> {
+        processes(self.hosts[host]).iter().filter_map(|pid| own_pid(pid)).collect()
     }
 
     /// Whether another host's promotion script has started since the last look.
@@ -221,12 +265,23 @@ impl<'a> Group<'a> {
             rank: host,
             interval: self.interval,
             bell: self.bell.path().to_owned(),
+            peers: match self.carrier {
+                Carrier::Multicast => Vec::new(),
+                Carrier::Peers => self.others(host),
+            },
         };
         let mut command = self.program.command(&seat);
         let log = File::create(seat.host.path("bench.log")).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let child = seat.host.run(|| command.spawn().unwrap());
         self.daemons.borrow_mut()[host] = Some(child);
+    }
+
+    /// The addresses of all hosts but this one.
+    fn others(&self, host: usize) -> Vec<String> {
+        let number = self.hosts[host].number;
+        let others = self.hosts.iter().filter(|other| other.number != number);
+        others.map(|other| other.address(0)).collect()
     }
 
     fn await_end(&self, host: usize) {
@@ -241,7 +296,7 @@ impl<'a> Group<'a> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            for host in self.hosts {
+            for host in &self.hosts {
                 let log = fs::read_to_string(host.path("bench.log")).unwrap_or_default();
                 println!("--- {} on {}\n{log}", self.program.name(), host.name);
             }
@@ -250,7 +305,7 @@ impl Drop for Group<'_> {
         for child in self.daemons.borrow().iter().flatten() {
             signal(child, Signal::SIGTERM);
         }
-        (0..HOSTS).for_each(|host| self.await_end(host));
+        (0..self.hosts.len()).for_each(|host| self.await_end(host));
     }
 }
 
@@ -360,11 +415,11 @@ fn first_line(executable: &Path, argument: impl AsRef<OsStr>) -> String {
 /// The only host that sends anything within a little more than two intervals, and does so at least
 /// twice: the leader, in programs whose followers are silent.
 pub(crate) fn sole_speaker(group: &Group<'_>) -> Option<usize> {
-    let frames = || group.hosts.map(|host| sent(host).0);
+    let frames = || group.hosts.iter().map(|host| sent(host).0).collect::<Vec<_>>();
     let before = frames();
     pass(group.interval.mul_f64(2.2));
     let after = frames();
-    let mut speakers = (0..HOSTS).filter(|&host| after[host] > before[host]);
+    let mut speakers = (0..before.len()).filter(|&host| after[host] > before[host]);
     let leader = speakers.next().filter(|&host| after[host] >= before[host] + 2)?;
     speakers.next().is_none().then_some(leader)
 }
