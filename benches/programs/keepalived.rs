@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use super::{Group, Program, Seat, find, first_line, sole_speaker};
 use crate::harness::Host;
 
-/// The priority of the best host, and how far the next one is below, unless there are too many. A
+/// The priority of the best host, and how far the next one is below; less in a large group. A
 /// backup waits three intervals and the part of a fourth by which its priority is below 256: 0.26
 /// for the second host. Equal priorities, its default, would have both backups take over at once.
 const BEST: usize = 200;
