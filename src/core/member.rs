@@ -78,7 +78,8 @@ pub(crate) struct Member {
     doubted: bool,
     /// The newest datagram of a life that still starts under this id.
     newcomer: Option<DatagramId>,
-    /// The last term of this member's leadership that this leader has outbid.
+    /// The last term in which its present life led and which this leader has outbid. A life that
+    /// lost its disk may lead in the same term again.
     outbid: Option<Term>,
     /// Another life that was heard under its id before this one sent a farewell.
     other_life: Option<OtherLife>,
@@ -315,7 +316,7 @@ impl Member {
             known_at: self.known_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
             newcomer: self.newcomer,
-            outbid: self.outbid,
+            outbid: self.outbid.filter(|_| !restarted),
             other_life: self.other_life,
             differences_reported: self.differences_reported,
             ..Member::new(now, from, message)
@@ -352,8 +353,8 @@ impl Member {
         self.is_open |= self.newest == datagram;
     }
 
-    /// Any number of its present life, or of a starting one, is newer than the known ones, and it
-    /// has yet to announce its intervals.
+    /// Any number of its present life, or of a starting one, is newer than the known ones. It has
+    /// yet to announce its intervals, and no leadership of it was outbid.
     pub(crate) const fn forget_forgeable(&mut self) {
         self.newest.sequence = Sequence(0);
         self.pinged = Sequence(0);
@@ -361,6 +362,7 @@ impl Member {
         self.newcomer = None;
         self.declares_every = Duration::ZERO;
         self.reports_every = Duration::ZERO;
+        self.outbid = None;
     }
 
     /// Notes that its datagrams up to `newest` were received and ignored.

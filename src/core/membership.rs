@@ -127,8 +127,8 @@ impl Members {
         }
     }
 
-    /// The numbers and intervals that members have sent so far do not count any more: any node may
-    /// have forged them.
+    /// The numbers, intervals and leaderships that members have told so far do not count any more:
+    /// any node may have forged them.
     pub(crate) fn forget_forgeable(&mut self) {
         self.table.values_mut().for_each(Member::forget_forgeable);
     }

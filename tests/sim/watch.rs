@@ -81,8 +81,9 @@ pub trait Watch {
     /// An attacker's datagram is about to be handed to an election that believes it.
     fn note_forged(&mut self, index: usize, now: u64, message: &Message, election: &Election);
 
-    /// From now on any number of a life that a host knows is news to it.
-    fn note_numbers_forgotten(&mut self, index: usize);
+    /// From now on nothing counts that an attacker may have told this host: any number of a life that
+    /// it knows is news to it, and so is any leadership.
+    fn note_key_required(&mut self, index: usize);
 
     /// What news have led to.
     fn check_reaction(

@@ -37,7 +37,7 @@ impl Election {
     }
 
     /// The use of keys has changed. A node that was believed without a key is not believed with
-    /// one. Nor are the numbers and intervals that an attacker may have forged until now.
+    /// one. Nor does anything count that an attacker may have forged until now.
     pub(super) fn begin_anew(&mut self) {
         let own = Recent::after(self.sent.newest);
         self.replay = ReplayProtection::new(self.life, &self.params, own);

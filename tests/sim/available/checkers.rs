@@ -271,19 +271,24 @@ impl Watch for Checkers {
     }
 
     /// The numbers of a forgery stay. It is no news of its sender otherwise: nothing has to come of
-    /// it. But a probe is one.
-    fn note_forged(&mut self, host: usize, _now: u64, message: &Message, _election: &Election) {
+    /// it. But a probe is one, and a leader takes a forged leadership for one of its sender's, until
+    /// it requires keys.
+    fn note_forged(&mut self, host: usize, _now: u64, message: &Message, election: &Election) {
         let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);
         record.note_asked(&message.body);
+        if election.is_leader() {
+            record.term_to_reach(message, election);
+        }
         record.answer_by = None;
         record.to_reach.clear();
     }
 
-    fn note_numbers_forgotten(&mut self, host: usize) {
+    fn note_key_required(&mut self, host: usize) {
         self.records[host].newest.clear();
         self.records[host].discarded.clear();
+        self.records[host].met.clear();
     }
 
     fn note_unproven(&mut self, host: usize, message: &Message) {

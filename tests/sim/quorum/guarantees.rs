@@ -274,7 +274,7 @@ impl Watch for Guarantees {
         *newest = (message.incarnation, message.sequence).max(*newest);
     }
 
-    fn note_numbers_forgotten(&mut self, index: usize) {
+    fn note_key_required(&mut self, index: usize) {
         self.newest.retain(|(host, _), _| *host != index);
     }
 

@@ -154,7 +154,7 @@ impl<W: Watch> World<W> {
             let now = host.clock.show(self.now);
             let reason = host.election.as_ref().and_then(|election| election.ineligible(now));
             host.is_deceived &= reason == Some(Ineligible::Stopping);
-            self.watch.note_numbers_forgotten(index);
+            self.watch.note_key_required(index);
         }
         self.command(index, "takes a step with its keys", |election, now| {
             election.reconfigure(now, params);

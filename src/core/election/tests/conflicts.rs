@@ -75,6 +75,20 @@ fn leader_outbids_each_leadership_of_a_rival_once_even_in_a_lower_term() {
     assert_eq!(lan.take("m").hooks(), [reaffirmed, reaffirmed]);
 }
 
+/// It counts its terms from the beginning then, and its hooks run anew.
+#[test]
+fn leader_outbids_a_rival_that_lost_its_disk_in_the_same_term_again() {
+    let mut rival = Peer::leading("z", 2);
+    let mut lan = Lan::led_by("m");
+    lan.hear(rival.sends(EVERY_SECOND));
+    lan.pass(secs(30));
+    let before = lan.at("m").term();
+    rival.incarnation.0 += 1;
+    lan.hear(rival.sends(EVERY_SECOND));
+    lan.pass(secs(1));
+    assert_eq!(lan.at("m").term(), before.next());
+}
+
 #[test]
 fn a_winner_that_never_heard_the_loser_reaffirms_on_its_concession() {
     let mut loser = Peer::new("z");

@@ -1,6 +1,6 @@
 //! Nodes that accept open datagrams, next to nodes that require a key, and after they did.
 
-use super::replay_protection::keyed;
+use super::replay_protection::{echoing, keyed};
 use super::*;
 use crate::core::status::MemberState;
 use crate::types::{DatagramId, KeyMode};
@@ -107,6 +107,24 @@ fn forged_interval_does_not_count_once_keys_are_required() {
         lan.pass(secs(20));
         assert_eq!(lan.at("c").leader(), Some(id("b")), "{key_mode:?}");
         assert_eq!(lan.sees("c", "a"), Some(MemberState::Gone), "{key_mode:?}");
+    }
+}
+
+/// An attacker tells of a leadership before it begins, so that it would not be outbid later.
+#[test]
+fn forged_leadership_counts_as_none_once_keys_are_required() {
+    for key_mode in [None, Some(KeyMode::Accept), Some(KeyMode::Prefer)] {
+        let mut lan = Lan::stable(&["a"], &mode(key_mode));
+        let mut forger = Peer { sequence: FAR, ..Peer::leading("b", 2) };
+        lan.hear_open("a", &forger.sends(EVERY_SECOND));
+        let deceived = lan.at("a").term();
+        lan.pass(secs(20));
+        lan.set_key_mode(&["a"], KeyMode::Require);
+        let (_, heard) = lan.take("a").sent().last().unwrap();
+        lan.hear(echoing(Peer::leading("b", 2).sends(EVERY_SECOND), &heard));
+        assert_eq!(lan.sees("a", "b"), Some(MemberState::Alive));
+        lan.pass(secs(1));
+        assert_eq!(lan.at("a").term(), deceived.next(), "{key_mode:?}");
     }
 }
 

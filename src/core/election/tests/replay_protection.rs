@@ -45,7 +45,7 @@ impl Outputs {
 }
 
 /// `message` with an echo of `heard`.
-fn echoing(mut message: Message, heard: &Message) -> Message {
+pub(super) fn echoing(mut message: Message, heard: &Message) -> Message {
     message.echoes = [heard.echo()].into_iter().collect();
     message
 }
