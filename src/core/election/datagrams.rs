@@ -43,9 +43,7 @@ impl Election {
         let heard = self.members.hear(now, from, message);
         if heard != Heard::Stale {
             self.overhear(message);
-            if self.replay.is_receiving_open() {
-                self.members.note_open(message);
-            }
+            self.note_if_open(message);
         }
         match heard {
             Heard::Stale => self.outbox.ignored.stale += 1,
@@ -69,6 +67,13 @@ impl Election {
                     self.declare_soon(now);
                 }
             }
+        }
+    }
+
+    /// The number of an open datagram, which may be forged, is never echoed.
+    pub(super) fn note_if_open(&mut self, message: &Message) {
+        if self.replay.is_receiving_open() {
+            self.members.note_open(message);
         }
     }
 

@@ -64,6 +64,7 @@ impl Election {
         self.outbox.ignored.absurd_term += 1;
         if self.members.knows(message.life()) {
             self.members.note_heard(&message.sender, message.sequence);
+            self.note_if_open(message);
         }
     }
 }

@@ -72,6 +72,21 @@ fn open_datagram_is_never_echoed() {
     }
 }
 
+/// Its number is noted all the same. The leader comes to that number some day, and an echo of it
+/// would be a proof then.
+#[test]
+fn open_datagram_with_an_absurd_term_is_not_echoed() {
+    let mut lan = Lan::stable(&["a", "b"], &mode(Some(KeyMode::Prefer)));
+    let mut forger = Peer { role: Role::Leader, term: Term(u64::MAX), ..lan.forger("a") };
+    lan.hear_open("b", &forger.sends(EVERY_SECOND));
+    assert_eq!(lan.at("b").ignored().absurd_term, 1);
+    lan.pass(secs(5));
+    for (_, message) in lan.take("b").sent() {
+        let forged = message.echoes.iter().any(|echo| echo.datagram.sequence > FAR);
+        assert!(!forged, "{message:?}");
+    }
+}
+
 /// An attacker without the key forges a number, or a later life with a long interval, of a node
 /// that seals, before all nodes require a key.
 #[test]
