@@ -23,6 +23,8 @@ mod report;
 mod requests;
 mod setup;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 
 use std::io;
@@ -161,18 +163,26 @@ impl Daemon {
     fn sleep(&mut self, events: &mut Events) -> Result<(), RunError> {
         self.alarm.set(self.next_deadline())?;
         let wait = self.transport.has_more().then_some(Duration::ZERO);
+        self.await_events(events, wait)?;
+        for event in events.iter() {
+            // Notified before anything is read, so nothing that waits is missed.
+            self.transport.handle_event(event.token());
+        }
+        Ok(())
+    }
+
+    fn await_events(&mut self, events: &mut Events, wait: Option<Duration>) -> io::Result<()> {
+        #[cfg(test)]
+        if let Some(stage) = crate::os::simulated::stage() {
+            return self.await_simulated_events(&*stage, events, wait);
+        }
         let mut outcome = self.poll.poll(events, wait);
         // If a daemon was stopped and continues, a signal interrupts it here. It must look at what
         // became ready meanwhile before any deadline.
         while outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
             outcome = self.poll.poll(events, Some(Duration::ZERO));
         }
-        outcome?;
-        for event in events.iter() {
-            // Notified before anything is read, so nothing that waits is missed.
-            self.transport.handle_event(event.token());
-        }
-        Ok(())
+        outcome
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -197,6 +207,7 @@ impl Daemon {
     /// Passes the waiting datagrams to the election.
     fn receive(&mut self) {
         for _ in 0..DATAGRAMS_PER_TURN {
+            clock::may_be_stopped_here();
             let Some(received) = self.transport.receive() else { return };
             // The clock is read after the datagram has arrived: a voter's promise about it must not
             // begin before the datagram was sent.
@@ -254,13 +265,15 @@ impl Daemon {
 
     fn take_signals(&mut self) {
         let pending: Vec<_> = self.signals.pending().collect();
-        for signal in pending {
-            match signal {
-                SIGCHLD => self.hooks.handle_child_signal(clock::now()),
-                SIGHUP => self.reload(),
-                SIGINT if self.is_stopping => self.is_impatient = true,
-                _ => self.stop(),
-            }
+        pending.into_iter().for_each(|signal| self.take_signal(signal));
+    }
+
+    fn take_signal(&mut self, signal: i32) {
+        match signal {
+            SIGCHLD => self.hooks.handle_child_signal(clock::now()),
+            SIGHUP => self.reload(),
+            SIGINT if self.is_stopping => self.is_impatient = true,
+            _ => self.stop(),
         }
     }
 

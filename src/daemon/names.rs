@@ -2,10 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use super::worker;
+use super::worker::{self, Results};
 use crate::config::{Peer, PeerHost};
 use crate::time::Time;
 
@@ -38,7 +38,7 @@ pub(super) struct Names {
     thread: Option<Thread>,
 }
 
-type Thread = (Sender<(usize, String)>, Receiver<Found>);
+type Thread = (Sender<(usize, String)>, Results<Found>);
 
 impl Names {
     /// The first lookups are due at once. Calls `wake` after each lookup. Without a name there is

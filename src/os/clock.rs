@@ -13,11 +13,17 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{self, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::ClockId;
 
+#[cfg(test)]
+use crate::os::simulated;
 use crate::time::Time;
 
 /// The time since the machine booted, suspension included.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads clocks")]
 pub fn now() -> Time {
+    #[cfg(test)]
+    if let Some(stage) = simulated::stage() {
+        return stage.now();
+    }
     // Fails only on a kernel without this clock, where `Alarm::new` has already failed. The latest
     // time is the safe answer: every lease has expired by then.
     ClockId::CLOCK_BOOTTIME
@@ -29,8 +35,20 @@ pub fn now() -> Time {
 /// may be set, and jump in either direction.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads clocks")]
 pub fn wall_ms() -> u64 {
+    #[cfg(test)]
+    if let Some(stage) = simulated::stage() {
+        return stage.wall_ms();
+    }
     let since_1970 = ClockId::CLOCK_REALTIME.now().map_or(Duration::ZERO, Duration::from);
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A process may be stopped anywhere, for any time. Where it would matter most, a simulation stops
+/// it also between two readings of the clock.
+#[cfg_attr(not(test), expect(clippy::missing_const_for_fn, reason = "it is not const in tests"))]
+pub fn may_be_stopped_here() {
+    #[cfg(test)]
+    let _ = simulated::stage().map(|stage| stage.now());
 }
 
 /// Wakes the event loop at a [`Time`], with the precision of the kernel's timers.

@@ -4,5 +4,7 @@ pub(crate) mod address;
 pub mod clock;
 pub mod notify;
 pub(crate) mod process;
+#[cfg(test)]
+pub mod simulated;
 pub(crate) mod small_file;
 pub mod socket_file;

@@ -81,8 +81,8 @@ pub trait Watch {
     /// An attacker's datagram is about to be handed to an election that believes it.
     fn note_forged(&mut self, index: usize, now: u64, message: &Message, election: &Election);
 
-    /// From now on nothing counts that an attacker may have told this host: any number of a life that
-    /// it knows is news to it, and so is any leadership.
+    /// From now on nothing counts that an attacker may have told this host. Any number of a life
+    /// that it knows is news to it, and so is any leadership.
     fn note_key_required(&mut self, index: usize);
 
     /// What news have led to.

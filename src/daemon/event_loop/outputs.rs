@@ -20,6 +20,7 @@ impl Daemon {
     /// Carries out what the election requests, in order.
     pub(super) fn carry_out(&mut self) {
         while let Some(output) = self.election.poll_output() {
+            clock::may_be_stopped_here();
             match output {
                 Output::Persist(state) => {
                     self.writer.save(state);

@@ -5,13 +5,13 @@
 //! force until it has finished.
 
 use std::io;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 
 use super::Daemon;
 use crate::config::{Config, ConfigSource};
 use crate::daemon::RunError;
 use crate::daemon::control::Access;
-use crate::daemon::worker;
+use crate::daemon::worker::{self, Results};
 use crate::hooks::HookSettings;
 use crate::os::clock;
 use crate::wire::auth::Keyring;
@@ -49,7 +49,7 @@ impl Order {
 #[derive(Debug)]
 pub(super) struct Reloads {
     orders: Sender<Order>,
-    results: Receiver<Loaded>,
+    results: Results<Loaded>,
     is_reading: bool,
     again: bool,
     /// When the last reading began, in milliseconds since 1970.

@@ -130,11 +130,19 @@ fn config_report(source: &ConfigSource, config: &Config) -> ConfigReport {
 }
 
 /// The initial state of this life, with its own incarnation, and its random seed.
-#[expect(clippy::disallowed_methods, reason = "the seed that the election runs by is drawn here")]
 fn next_life(persisted: PersistentState) -> Result<(PersistentState, u64), RunError> {
-    let seed = getrandom::u64().map_err(io::Error::other)?;
+    let seed = draw_seed()?;
     let incarnation = next_incarnation(persisted.incarnation, seed);
     Ok((PersistentState { incarnation, ..persisted }, seed))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the seed that the election runs by is drawn here")]
+fn draw_seed() -> io::Result<u64> {
+    #[cfg(test)]
+    if let Some(stage) = crate::os::simulated::stage() {
+        return Ok(stage.draw());
+    }
+    getrandom::u64().map_err(io::Error::other)
 }
 
 /// Higher than in every earlier life of this daemon. This also holds if the state was lost, unless

@@ -39,7 +39,12 @@ const LEASE: Duration = Duration::from_secs(2);
 
 /// Runs `body` in a process with a network of its own, and with the right to mount.
 fn alone(test: &str, body: impl FnOnce()) {
-    let test = format!("daemon::event_loop::tests::{test}");
+    run_alone(&format!("tests::{test}"), body);
+}
+
+/// The same for a test of another module below this one.
+pub(super) fn run_alone(test: &str, body: impl FnOnce()) {
+    let test = format!("daemon::event_loop::{test}");
     let mut wrapper = vec!["-Urnmpf", "--mount-proc", "--kill-child"];
     // The shell is process 1. Process 1 reaps every orphan. If that were this process, one daemon
     // would take the hooks of the other one in it for orphans.

@@ -305,7 +305,7 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-fn read(path: &Path) -> Result<Option<PersistentState>, StoreError> {
+pub(in crate::daemon) fn read(path: &Path) -> Result<Option<PersistentState>, StoreError> {
     let failed = |source| StoreError::Read { path: path.to_owned(), source };
     // Not even a pipe that nobody writes into is waited for.
     let file = match File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path) {

@@ -9,13 +9,13 @@
 //! The thread has one state at a time; during a write, a newer state replaces the waiting one.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
 use self::Progress::{Saved, Unsaved, Writing};
 use super::StoreError;
 use crate::core::persist::PersistentState;
-use crate::daemon::worker;
+use crate::daemon::worker::{self, Results};
 use crate::time::Time;
 
 /// Pause before a failed save is retried, if it is retried.
@@ -46,7 +46,7 @@ pub struct Ticket(u64);
 pub struct Writer {
     /// To the thread, which ends when this is dropped.
     orders: Sender<Order>,
-    results: Receiver<(Order, Result<(), StoreError>)>,
+    results: Results<(Order, Result<(), StoreError>)>,
     on_failure: OnFailure,
     progress: Progress,
     /// The newest state that was saved or abandoned.
@@ -267,7 +267,7 @@ impl Writer {
 mod tests {
     use std::io::ErrorKind;
     use std::path::PathBuf;
-    use std::sync::mpsc::{self, sync_channel};
+    use std::sync::mpsc::{self, Receiver, sync_channel};
 
     use super::*;
     use crate::types::Term;

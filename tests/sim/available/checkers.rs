@@ -271,8 +271,8 @@ impl Watch for Checkers {
     }
 
     /// The numbers of a forgery stay. It is no news of its sender otherwise: nothing has to come of
-    /// it. But a probe is one, and a leader takes a forged leadership for one of its sender's, until
-    /// it requires keys.
+    /// it. But a probe is one. And until a leader requires keys, it takes a forged leadership for
+    /// one of its sender's.
     fn note_forged(&mut self, host: usize, _now: u64, message: &Message, election: &Election) {
         let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();

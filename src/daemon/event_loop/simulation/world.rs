@@ -1,0 +1,642 @@
+//! Hosts, the network between them, and what happens when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::guarantees::{Guarantees, HookHistory};
+use super::hook_runner::{HookRunner, Progress, takes};
+use super::process::{BOOT, End, Holds, Pause, Process};
+use crate::config::ConfigSource;
+use crate::control_api::{Done, Grant, Leadership, Response, StatusReport, Transition};
+use crate::core::persist::PersistentState;
+use crate::daemon::store;
+use crate::hooks::Task;
+use crate::os::simulated::{Step, Work};
+use crate::time::Time;
+use crate::types::{NodeId, Role};
+use crate::wire::frame::Codec;
+
+/// The multicast address of all hosts. Each has a port of its own there, so that it hears only what
+/// the simulation passes on.
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 9);
+const FIRST_PORT: u16 = 7710;
+
+/// Times that a host may wake while nothing happens in the world.
+const WAKES_MAX: u32 = 10_000;
+
+/// Something that happens later.
+type Act = Box<dyn FnOnce(&mut World)>;
+
+/// A thread of a daemon.
+struct Thread {
+    name: &'static str,
+    work: Work,
+    is_busy: bool,
+}
+
+/// A client of a control socket.
+struct Client {
+    request: &'static str,
+    life: u64,
+    opened: Time,
+    stream: UnixStream,
+    text: Vec<u8>,
+    answers: u32,
+    /// Whether another client changed the same at that time.
+    is_contended: bool,
+}
+
+impl Client {
+    /// Whether this waits for an answer about maintenance.
+    fn changes_maintenance(&self) -> bool {
+        self.answers == 0 && self.request.contains("maintenance")
+    }
+}
+
+/// A simulated machine.
+pub(super) struct Host {
+    pub(super) node_id: NodeId,
+    dir: PathBuf,
+    process: Option<Process>,
+    /// Counts the daemon's processes.
+    life: u64,
+    /// When it runs next; none if it sleeps until something happens.
+    wakes_at: Option<Time>,
+    is_held: bool,
+    /// Whether the daemon has not run yet.
+    is_new: bool,
+    threads: Vec<Thread>,
+    pub(super) runner: HookRunner,
+    pub(super) hooks: HookHistory,
+    clients: Vec<Client>,
+    ear: UdpSocket,
+    disk: PersistentState,
+    /// Whether the disk refuses to write.
+    pub(super) disk_is_full: bool,
+    /// Whether the last save was refused. In available mode the daemon goes on without.
+    is_unsaved: bool,
+    pub(super) is_healthy: bool,
+    /// Whether it was asked to stop.
+    is_stopping: bool,
+    /// The newest status that a client has read.
+    pub(super) status: Option<Box<StatusReport>>,
+    wakes: u32,
+}
+
+/// How the world treats its hosts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weather {
+    pub(super) loss: f64,
+    pub(super) duplication: f64,
+    pub(super) delay: Duration,
+    pub(super) disk: Duration,
+    pub(super) hook: Duration,
+    pub(super) hook_fails: f64,
+    pub(super) holds: Holds,
+}
+
+pub(super) struct World {
+    pub(super) now: Time,
+    pub(super) rng: Rng,
+    pub(super) hosts: Vec<Host>,
+    pub(super) weather: Weather,
+    /// Links that lose everything, from and to.
+    pub(super) cuts: Vec<(usize, usize)>,
+    pub(super) seen: Guarantees,
+    pub(super) trace: bool,
+    queue: BinaryHeap<Reverse<(Time, u64, usize)>>,
+    acts: Vec<Option<Act>>,
+    mouth: UdpSocket,
+    mouth_address: SocketAddr,
+    codec: Codec,
+    pub(super) datagrams: u64,
+}
+
+impl World {
+    /// Hosts with these configurations, each with a directory below `dir`. No daemon runs yet.
+    pub(super) fn new(
+        seed: u64,
+        dir: &std::path::Path,
+        configs: &[String],
+        weather: Weather,
+    ) -> Self {
+        let mouth = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        mouth.set_multicast_ttl_v4(255).unwrap();
+        mouth.set_multicast_loop_v4(true).unwrap();
+        let hosts = configs.iter().enumerate().map(|(index, config)| Host::new(index, dir, config));
+        let mut world = World {
+            now: BOOT,
+            rng: Rng::with_seed(seed),
+            hosts: hosts.collect(),
+            weather,
+            cuts: Vec::new(),
+            seen: Guarantees::default(),
+            trace: false,
+            queue: BinaryHeap::new(),
+            acts: Vec::new(),
+            mouth_address: mouth.local_addr().unwrap(),
+            mouth,
+            codec: Codec::new("default".parse().unwrap(), None),
+            datagrams: 0,
+        };
+        for host in &mut world.hosts {
+            host.drain_ear(world.mouth_address);
+        }
+        world
+    }
+
+    /// Does `act` after `delay`.
+    pub(super) fn after(&mut self, delay: Duration, act: impl FnOnce(&mut World) + 'static) {
+        self.queue.push(Reverse((self.now + delay, self.acts.len() as u64, self.acts.len())));
+        self.acts.push(Some(Box::new(act)));
+    }
+
+    /// Lets time pass.
+    pub(super) fn pass(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        loop {
+            let wakes = self.hosts.iter().enumerate().filter(|(_, host)| host.process.is_some());
+            let wakes = wakes.filter_map(|(index, host)| Some((host.wakes_at?, index)));
+            let host = wakes.min().filter(|(at, _)| *at <= end);
+            let act = self.queue.peek().map(|Reverse((at, ..))| *at).filter(|at| *at <= end);
+            match (host, act) {
+                (Some((at, index)), act) if act.is_none_or(|act| at < act) => {
+                    self.now = self.now.max(at);
+                    self.run(index);
+                }
+                (_, Some(at)) => {
+                    self.now = self.now.max(at);
+                    let Some(Reverse((_, _, act))) = self.queue.pop() else { return };
+                    self.hosts.iter_mut().for_each(|host| host.wakes = 0);
+                    if let Some(act) = self.acts[act].take() {
+                        act(self);
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.now = end;
+    }
+
+    pub(super) fn log(&self, index: usize, what: impl FnOnce() -> String) {
+        if self.trace {
+            let seconds = self.now.since(BOOT).as_secs_f64();
+            println!("{seconds:>12.6} {} {}", self.hosts[index].node_id, what());
+        }
+    }
+
+    /// A share of this at random.
+    pub(super) fn some_of(&mut self, longest: Duration) -> Duration {
+        longest.mul_f64(self.rng.f64())
+    }
+
+    /// Starts the daemon of a host.
+    pub(super) fn start(&mut self, index: usize) {
+        let seed = self.rng.u64(..);
+        let host = &mut self.hosts[index];
+        if host.process.is_some() {
+            return;
+        }
+        let source =
+            ConfigSource { file: Some(host.dir.join("config.toml")), ..Default::default() };
+        host.process = Some(Process::new(source, seed));
+        host.life += 1;
+        host.is_new = true;
+        host.is_stopping = false;
+        host.is_held = false;
+        host.wakes_at = Some(self.now);
+        self.log(index, || "starts".to_owned());
+    }
+
+    /// Kills the daemon of a host wherever it is.
+    pub(super) fn kill(&mut self, index: usize) {
+        self.log(index, || "is killed".to_owned());
+        self.end_process(index);
+    }
+
+    /// The daemon's threads end with it, and its connections.
+    fn end_process(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        host.process = None;
+        host.wakes_at = None;
+        host.threads.clear();
+        host.clients.clear();
+        self.serve_runner(index);
+    }
+
+    /// A signal arrives.
+    pub(super) fn signal(&mut self, index: usize, signal: i32) {
+        self.log(index, || format!("receives signal {signal}"));
+        let host = &mut self.hosts[index];
+        if let Some(process) = &mut host.process {
+            host.is_stopping |= signal != signal_hook::consts::SIGHUP;
+            process.signal(signal);
+            self.rouse(index);
+        }
+    }
+
+    /// Replaces a line of the configuration.
+    pub(super) fn configure(&mut self, index: usize, key: &str, value: &str) {
+        let path = self.hosts[index].dir.join("config.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let others = text.lines().filter(|line| !line.starts_with(&format!("{key} =")));
+        let mut lines: Vec<_> = others.map(str::to_owned).collect();
+        lines.push(format!("{key} = {value}\n"));
+        fs::write(path, lines.join("\n")).unwrap();
+    }
+
+    /// Holds a daemon, as SIGSTOP would.
+    pub(super) fn hold(&mut self, index: usize, duration: Duration) {
+        self.log(index, || format!("is held for {duration:?}"));
+        let host = &mut self.hosts[index];
+        host.is_held = true;
+        host.wakes_at = Some(self.now + duration);
+    }
+
+    /// Something happens that the daemon can see.
+    fn rouse(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if !host.is_held {
+            host.wakes_at = Some(self.now);
+        }
+    }
+
+    /// Runs a daemon until it pauses.
+    fn run(&mut self, index: usize) {
+        let holds = self.weather.holds;
+        let host = &mut self.hosts[index];
+        let Some(process) = &mut host.process else { return };
+        host.wakes += 1;
+        let is_new = std::mem::take(&mut host.is_new);
+        assert!(host.wakes < WAKES_MAX, "{} wakes again and again", host.node_id);
+        let (now, pause) = process.run(self.now, holds);
+        let threads = process.take_threads();
+        let idle = threads.into_iter().map(|(name, work)| Thread { name, work, is_busy: false });
+        host.threads.extend(idle);
+        let was_held = std::mem::take(&mut host.is_held);
+        self.now = self.now.max(now);
+        let mut end = None;
+        match pause {
+            // What happened while it was held, it sees now.
+            Pause::Asleep(_) if was_held => self.hosts[index].wakes_at = Some(self.now),
+            Pause::Asleep(until) => self.hosts[index].wakes_at = until,
+            Pause::Held(until) => {
+                self.log(index, || format!("is held until {:?}", until.since(BOOT)));
+                let host = &mut self.hosts[index];
+                host.wakes_at = Some(until);
+                host.is_held = true;
+            }
+            Pause::Ended(how) => end = Some(how),
+        }
+        if is_new {
+            // It may have saved before it had a thread for that.
+            self.hosts[index].read_disk();
+        }
+        self.collect(index);
+        if let Some(end) = end {
+            self.log(index, || format!("ends: {end:?}"));
+            let host = &self.hosts[index];
+            let fits = matches!(end, End::Stopped(_)) && host.is_stopping;
+            assert!(fits, "{} ends: {end:?}", host.node_id);
+            self.end_process(index);
+        }
+    }
+
+    /// What a daemon has done: datagrams, orders for its threads, requests for runs, answers.
+    fn collect(&mut self, index: usize) {
+        self.take_datagrams(index);
+        self.serve_runner(index);
+        self.read_clients(index);
+        for thread in 0..self.hosts[index].threads.len() {
+            if !self.hosts[index].threads[thread].is_busy {
+                self.hosts[index].threads[thread].is_busy = true;
+                let delay = self.some_of(self.weather.disk);
+                let life = self.hosts[index].life;
+                self.after(delay, move |world| world.carry_out(index, life, thread));
+            }
+        }
+    }
+
+    fn carry_out(&mut self, index: usize, life: u64, thread: usize) {
+        let host = &mut self.hosts[index];
+        let is_gone = host.life != life || host.process.is_none();
+        let Some(worker) = host.threads.get_mut(thread).filter(|_| !is_gone) else { return };
+        // What is in the way of the new file keeps it from being written.
+        let obstacle = host.dir.join("state/default.state.tmp");
+        let refuses =
+            host.disk_is_full && worker.name == "store" && fs::create_dir(&obstacle).is_ok();
+        let has_worked = (worker.work)(Step::CarryOut);
+        if has_worked && worker.name == "store" {
+            host.is_unsaved = refuses;
+            host.hooks.has_lost_terms |= refuses;
+        }
+        if refuses {
+            fs::remove_dir(&obstacle).unwrap();
+        }
+        host.read_disk();
+        worker_is_idle(host, thread, !has_worked);
+        if has_worked {
+            let name = self.hosts[index].threads[thread].name;
+            self.log(index, || format!("{name}: done"));
+            let delay = self.some_of(self.weather.disk / 4);
+            self.after(delay, move |world| world.report(index, life, thread));
+        }
+    }
+
+    fn report(&mut self, index: usize, life: u64, thread: usize) {
+        let host = &mut self.hosts[index];
+        let is_gone = host.life != life || host.process.is_none();
+        let Some(worker) = host.threads.get_mut(thread).filter(|_| !is_gone) else { return };
+        (worker.work)(Step::Report);
+        worker_is_idle(host, thread, true);
+        self.rouse(index);
+        // It may have another order by now.
+        let delay = self.some_of(self.weather.disk);
+        self.hosts[index].threads[thread].is_busy = true;
+        self.after(delay, move |world| world.carry_out(index, life, thread));
+    }
+
+    fn take_datagrams(&mut self, index: usize) {
+        for datagram in self.hosts[index].drain_ear(self.mouth_address) {
+            self.datagrams += 1;
+            let source = Ipv4Addr::LOCALHOST.into();
+            let message = self.codec.decode(source, &datagram).unwrap().message;
+            self.log(index, || format!("sends {:?} term {}", message.body, message.term));
+            let host = &self.hosts[index];
+            let kept = Some(&host.disk).filter(|_| self.seen.quorum || !host.is_unsaved);
+            self.seen.note_sent(self.now, &message, kept);
+            let datagram: Rc<[u8]> = datagram.into();
+            for to in (0..self.hosts.len()).filter(|to| *to != index) {
+                self.pass_on(index, to, &datagram);
+            }
+        }
+    }
+
+    fn pass_on(&mut self, from: usize, to: usize, datagram: &Rc<[u8]>) {
+        if self.cuts.contains(&(from, to)) || self.rng.f64() < self.weather.loss {
+            return;
+        }
+        let copies = if self.rng.f64() < self.weather.duplication { 2 } else { 1 };
+        for _ in 0..copies {
+            let delay = Duration::from_micros(50) + self.some_of(self.weather.delay);
+            let datagram = Rc::clone(datagram);
+            self.after(delay, move |world| world.deliver(to, &datagram));
+        }
+    }
+
+    fn deliver(&mut self, to: usize, datagram: &[u8]) {
+        if self.hosts[to].process.is_some() {
+            self.mouth.send_to(datagram, (GROUP, port(to))).unwrap();
+            self.hosts[to].drain_ear(self.mouth_address);
+            self.rouse(to);
+        }
+    }
+
+    /// Starts the runs that the daemon has requested, and ends those that it wants to end.
+    fn serve_runner(&mut self, index: usize) {
+        let news = self.hosts[index].runner.serve(self.now);
+        for progress in news {
+            self.log(index, || format!("{progress:?}"));
+            match progress {
+                Progress::Requested(Task::Hook(run)) if takes(&Task::Hook(run)) != Some(false) => {
+                    let node_id = self.hosts[index].node_id;
+                    self.seen.note_leader(self.now, node_id, run.term, "takes over");
+                }
+                Progress::Requested(_) => {}
+                Progress::Began(ticket, task) => {
+                    let host = &mut self.hosts[index];
+                    if let Task::Hook(run) = &task {
+                        Guarantees::note_hook(host.node_id, run, &mut host.hooks);
+                    }
+                    let is_check = task.lane().is_check();
+                    let succeeds = match is_check {
+                        true => host.is_healthy,
+                        false => self.rng.f64() >= self.weather.hook_fails,
+                    };
+                    let longest = if is_check { self.weather.hook / 8 } else { self.weather.hook };
+                    let takes = self.some_of(longest);
+                    self.after(takes, move |world| world.end_run(index, ticket, succeeds));
+                    self.rouse(index);
+                }
+                Progress::CutShort(ticket, within) => {
+                    let takes = self.some_of(within.min(Duration::from_millis(100)));
+                    self.after(takes, move |world| world.end_run(index, ticket, false));
+                }
+            }
+        }
+    }
+
+    fn end_run(&mut self, index: usize, ticket: u64, succeeds: bool) {
+        let now = self.now;
+        if let Some(task) = self.hosts[index].runner.end(ticket, succeeds, now) {
+            self.log(index, || format!("{task} ends: {succeeds}"));
+            if matches!(task, Task::Hook(_)) {
+                self.hosts[index].hooks.succeeded = succeeds;
+            }
+            self.serve_runner(index);
+            self.rouse(index);
+        }
+    }
+
+    /// A client connects and asks.
+    pub(super) fn ask(&mut self, index: usize, request: &'static str) {
+        let host = &mut self.hosts[index];
+        if host.process.is_none() || host.clients.len() > 20 {
+            return;
+        }
+        // There is no socket while it starts or ends.
+        let Ok(mut stream) = UnixStream::connect(host.dir.join("control.sock")) else { return };
+        writeln!(stream, "{request}").unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut client = Client {
+            request,
+            life: host.life,
+            opened: self.now,
+            stream,
+            text: Vec::new(),
+            answers: 0,
+            is_contended: false,
+        };
+        if client.changes_maintenance() {
+            for other in host.clients.iter_mut().filter(|other| other.changes_maintenance()) {
+                (client.is_contended, other.is_contended) = (true, true);
+            }
+        }
+        host.clients.push(client);
+        self.log(index, || format!("is asked {request}"));
+        self.rouse(index);
+    }
+
+    fn read_clients(&mut self, index: usize) {
+        let mut clients = std::mem::take(&mut self.hosts[index].clients);
+        clients.retain_mut(|client| {
+            let is_open = client.read();
+            while let Some(end) = client.text.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = client.text.drain(..=end).collect();
+                client.answers += 1;
+                self.log(index, || String::from_utf8_lossy(&line).chars().take(200).collect());
+                self.read_line(index, client, &line);
+            }
+            if !is_open && client.answers == 0 {
+                let waited = self.now.since(client.opened);
+                let node_id = self.hosts[index].node_id;
+                let excused = waited >= Duration::from_secs(5) || self.hosts[index].is_stopping;
+                assert!(excused, "{node_id} gives no answer to {}", client.request);
+            }
+            is_open
+        });
+        self.hosts[index].clients.append(&mut clients);
+    }
+
+    fn read_line(&mut self, index: usize, client: &Client, line: &[u8]) {
+        let node_id = self.hosts[index].node_id;
+        if client.answers > 1 && client.request.contains("hold") {
+            let grant: Option<Grant> = serde_json::from_slice(line).unwrap();
+            if let Some(grant) = grant {
+                let until = Time::from_nanos(grant.until_ns);
+                self.seen.note_grant(self.now, node_id, grant.term, until);
+            }
+            return;
+        }
+        if client.answers > 1 {
+            let transition: Transition = serde_json::from_slice(line).unwrap();
+            if transition.role == Role::Leader {
+                self.seen.note_leader(self.now, node_id, transition.term, "tells watchers");
+            }
+            return;
+        }
+        match serde_json::from_slice(line).unwrap() {
+            Response::Status(status) => {
+                if status.role == Role::Leader {
+                    self.seen.note_leader(self.now, node_id, status.term, "shows a status");
+                }
+                self.hosts[index].status = Some(status);
+            }
+            Response::Leadership(Leadership { leads: true, term, .. }) => {
+                self.seen.note_leader(self.now, node_id, term, "answers is-leader");
+            }
+            Response::Ok(done @ (Done::MaintenanceOn | Done::MaintenanceOff)) => {
+                let is_on = done == Done::MaintenanceOn;
+                let disk = &self.hosts[index].disk;
+                let is_kept = disk.maintenance == is_on || client.is_contended;
+                assert!(is_kept, "{node_id} answers {done:?} before that is on disk");
+            }
+            _ => {}
+        }
+    }
+
+    /// Whoever waits for an answer for too long.
+    pub(super) fn check_answers(&self) {
+        for host in self.hosts.iter().filter(|host| host.process.is_some() && !host.is_held) {
+            for client in host.clients.iter().filter(|client| client.life == host.life) {
+                let waits = self.now.since(client.opened);
+                let is_late = client.answers == 0 && waits > Duration::from_secs(10);
+                assert!(!is_late, "{} does not answer {}", host.node_id, client.request);
+            }
+        }
+    }
+}
+
+fn worker_is_idle(host: &mut Host, thread: usize, is_idle: bool) {
+    if let Some(worker) = host.threads.get_mut(thread) {
+        worker.is_busy = !is_idle;
+    }
+}
+
+fn port(index: usize) -> u16 {
+    FIRST_PORT + u16::try_from(index).unwrap()
+}
+
+impl Host {
+    fn new(index: usize, parent: &std::path::Path, config: &str) -> Self {
+        let dir = parent.join(format!("n{index}"));
+        fs::create_dir(&dir).unwrap();
+        let own = format!(
+            "node_id = \"n{index}\"\ninterface = [\"lo\"]\nmulticast = \"{GROUP}:{}\"\n\
+             state_dir = '{dir}/state'\nsocket = '{dir}/control.sock'\n\
+             hook_socket = '{dir}/hook.sock'\nhook = 'true'\n",
+            port(index),
+            dir = dir.display(),
+        );
+        fs::write(dir.join("config.toml"), own + config).unwrap();
+        Host {
+            node_id: format!("n{index}").parse().unwrap(),
+            process: None,
+            life: 0,
+            wakes_at: None,
+            is_held: false,
+            is_new: false,
+            threads: Vec::new(),
+            runner: HookRunner::new(dir.join("hook.sock")),
+            hooks: HookHistory::default(),
+            clients: Vec::new(),
+            ear: ear(index),
+            disk: PersistentState::default(),
+            disk_is_full: false,
+            is_unsaved: false,
+            is_healthy: true,
+            is_stopping: false,
+            status: None,
+            wakes: 0,
+            dir,
+        }
+    }
+
+    /// Whether its daemon was asked to stop, and has not ended.
+    pub(super) fn is_ending(&self) -> bool {
+        self.process.is_some() && self.is_stopping
+    }
+
+    /// What the daemon of this host has sent.
+    fn drain_ear(&mut self, mouth: SocketAddr) -> Vec<Vec<u8>> {
+        let mut datagrams = Vec::new();
+        let mut buffer = [0; 2048];
+        loop {
+            match self.ear.recv_from(&mut buffer) {
+                Ok((length, from)) if from.port() != mouth.port() => {
+                    datagrams.push(buffer[..length].to_vec());
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return datagrams,
+                Err(error) => panic!("cannot hear a host: {error}"),
+            }
+        }
+    }
+
+    fn read_disk(&mut self) {
+        // There is none before the first save.
+        if let Some(state) = store::read(&self.dir.join("state/default.state")).unwrap() {
+            self.disk = state;
+        }
+    }
+}
+
+impl Client {
+    /// Reads what is there. Returns whether there may be more.
+    fn read(&mut self) -> bool {
+        match self.stream.read_to_end(&mut self.text) {
+            Ok(_) => false,
+            Err(error) => error.kind() == ErrorKind::WouldBlock,
+        }
+    }
+}
+
+/// Hears what the daemon of a host sends, and what it is sent.
+fn ear(index: usize) -> UdpSocket {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SocketAddr::from((GROUP, port(index))).into()).unwrap();
+    socket.join_multicast_v4(&GROUP, &Ipv4Addr::LOCALHOST).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.into()
+}
