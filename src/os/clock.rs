@@ -43,12 +43,11 @@ pub fn wall_ms() -> u64 {
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A process may be stopped anywhere, for any time. Where it would matter most, a simulation stops
-/// it also between two readings of the clock.
-#[cfg_attr(not(test), expect(clippy::missing_const_for_fn, reason = "it is not const in tests"))]
+/// A process may be stopped anywhere, for any time. A simulation stops it where it reads the clock,
+/// and more often here.
 pub fn may_be_stopped_here() {
     #[cfg(test)]
-    let _ = simulated::stage().map(|stage| stage.now());
+    let _ = simulated::stage().map(|stage| stage.may_stop());
 }
 
 /// Wakes the event loop at a [`Time`], with the precision of the kernel's timers.

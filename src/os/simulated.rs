@@ -10,6 +10,8 @@ use crate::time::Time;
 pub trait Stage {
     /// The time. It may be much later than at the last call: the process was stopped.
     fn now(&self) -> Time;
+    /// The code is at a place where it matters if it is stopped.
+    fn may_stop(&self);
     /// The wall clock, in milliseconds since 1970.
     fn wall_ms(&self) -> u64;
     /// A random number.

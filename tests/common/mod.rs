@@ -32,4 +32,5 @@ pub fn run_inside(test: &str, unshare: &[&str], body: impl FnOnce()) {
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{complained}");
     assert!(said.contains("1 passed"), "{test} is not this test's name: {said}");
+    print!("{said}");
 }

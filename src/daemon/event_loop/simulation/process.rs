@@ -35,6 +35,9 @@ const BOOT_WALL_MS: u64 = 1_800_000_000_000;
 /// From one reading of the clock to the next, at the most.
 const LONGEST_STEP: Duration = Duration::from_micros(3);
 
+/// How much likelier a daemon is stopped where that matters most.
+const WHERE_IT_MATTERS: f64 = 20.0;
+
 /// Readings of the clock before a daemon sleeps. More than that, and it never does.
 const READINGS_MAX: u32 = 200_000;
 
@@ -203,6 +206,14 @@ impl Puppet {
         }
     }
 
+    fn hold(&self, chance: f64) {
+        let is_held = chance > 0.0 && self.rng.borrow_mut().f64() < chance;
+        if is_held {
+            let share = self.rng.borrow_mut().f64();
+            self.pause(Pause::Held(self.now.get() + self.holds.get().longest.mul_f64(share)));
+        }
+    }
+
     fn step(&self) -> Duration {
         let longest = u64::try_from(LONGEST_STEP.as_nanos()).unwrap();
         Duration::from_nanos(self.rng.borrow_mut().u64(1..=longest))
@@ -217,13 +228,12 @@ impl Stage for Puppet {
         self.readings.set(self.readings.get() + 1);
         assert!(self.readings.get() < READINGS_MAX, "the daemon never sleeps");
         self.now.set(self.now.get() + self.step());
-        let Holds { chance, longest } = self.holds.get();
-        let is_held = chance > 0.0 && self.rng.borrow_mut().f64() < chance;
-        if is_held {
-            let share = self.rng.borrow_mut().f64();
-            self.pause(Pause::Held(self.now.get() + longest.mul_f64(share)));
-        }
+        self.hold(self.holds.get().chance);
         self.now.get()
+    }
+
+    fn may_stop(&self) {
+        self.hold(self.holds.get().chance * WHERE_IT_MATTERS);
     }
 
     fn wall_ms(&self) -> u64 {

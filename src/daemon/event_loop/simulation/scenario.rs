@@ -112,7 +112,7 @@ fn choose_weather(rng: &mut Rng) -> Weather {
     let millis = |rng: &mut Rng, choices: &[u64]| {
         Duration::from_millis(choices[rng.usize(0..choices.len())])
     };
-    let chance = [0.0, 0.0003, 0.001, 0.004][rng.usize(0..4)];
+    let chance = [0.0, 0.00003, 0.0001, 0.0003][rng.usize(0..4)];
     Weather {
         loss: [0.0, 0.02, 0.2][rng.usize(0..3)],
         duplication: [0.0, 0.2][rng.usize(0..2)],
