@@ -253,8 +253,10 @@ impl Member {
         }
         let restarted = message.incarnation > self.newest.incarnation;
         // The starting life and the known one number their datagrams separately.
+        // A copy of what an earlier starting life asked may come late.
+        let asks = restarted && message.standing.role == Role::Starting;
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
-            message.incarnation == newcomer.incarnation && message.id() <= newcomer
+            (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });
         let older = message.id() <= self.newest;
         if self.gives_way_to(message, was_visible) {

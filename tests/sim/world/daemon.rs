@@ -1,6 +1,7 @@
 //! What a daemon does with its election: hand in what happens, carry out what it asks for.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -240,8 +241,14 @@ impl<W: Watch> World<W> {
             Came::Again if self.is_to_mean_nothing(to, sent_at, address, &datagram) => {
                 let before = self.summary(to);
                 self.hand_in(to, address, &datagram)?;
-                let changed = before != self.summary(to);
-                refuse(changed, || format!("a duplicate changed {}", self.label(to)))
+                let after = self.summary(to);
+                refuse(before != after, || {
+                    let what = self.wire.decode(self.mode_of(to), address, &datagram);
+                    format!(
+                        "a duplicate changed {}: {before:?} → {after:?}: {what:?}",
+                        self.label(to)
+                    )
+                })
             }
             Came::Replayed if self.is_old(to, sent_at) => {
                 let before = self.status_by_now(to);
@@ -327,7 +334,7 @@ impl<W: Watch> World<W> {
 
     /// What a duplicate must not change. Where datagrams are authenticated one of an earlier life
     /// may be met with a challenge.
-    fn summary(&self, index: usize) -> impl PartialEq + use<W> {
+    fn summary(&self, index: usize) -> impl PartialEq + fmt::Debug + use<W> {
         let election = self.hosts[index].election.as_ref();
         let sent = election.filter(|e| !e.params().demands_proof()).map(|_| self.sent);
         (election.map(|e| (e.role(), e.leader(), e.term())), sent)

@@ -61,6 +61,27 @@ fn a_restarted_leader_is_known_to_lead_no_more() {
     assert_eq!(lan.at("m").leader(), None);
 }
 
+/// A host restarts twice, and copies of what its lives asked arrive late.
+#[test]
+fn each_question_of_a_starting_life_is_answered_once() {
+    let mut known = Peer::new("z");
+    let mut lan = Lan::led_by("m");
+    lan.hear(known.sends(HEARTBEAT));
+    let starting =
+        |life| Peer { incarnation: Incarnation(life), role: Role::Starting, ..Peer::new("z") };
+    let [second, third] = [2, 3].map(|life| starting(life).sends(HEARTBEAT));
+    lan.hear(second);
+    lan.hear(third);
+    lan.pass(ms(900));
+    lan.take("m");
+    lan.hear(second);
+    lan.hear(third);
+    assert_eq!(lan.take("m").declarations().len(), 0);
+    // Whoever is there is heard all the same.
+    lan.hear(known.sends(HEARTBEAT));
+    assert_eq!(lan.at("m").ignored().stale, 2);
+}
+
 #[test]
 fn node_ignores_its_own_datagrams() {
     // Loopback returns them in every scenario; here they would have an effect.
