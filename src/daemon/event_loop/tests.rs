@@ -443,6 +443,21 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
     });
 }
 
+/// It waits for its checks to end. Before, it answered that it had done what it ignored.
+#[test]
+fn a_daemon_that_has_handed_over_refuses_maintenance() {
+    alone("a_daemon_that_has_handed_over_refuses_maintenance", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        node.daemon.stop();
+        node.turn_until("it has stopped", |node| node.daemon.stopped.is_some());
+        let response = node.answer(r#"{"command":"maintenance","on":true}"#);
+        let Response::Refused(refusal) = response else { panic!("{response:?}") };
+        assert_eq!(refusal.kind, RefusalKind::Failed);
+        assert!(refusal.message.contains("stopping"), "{}", refusal.message);
+    });
+}
+
 #[test]
 fn a_daemon_is_not_woken_by_its_own_datagrams() {
     alone("a_daemon_is_not_woken_by_its_own_datagrams", || {
