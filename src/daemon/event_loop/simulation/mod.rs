@@ -12,8 +12,10 @@
 //! the time, which may jump wherever the daemon reads the clock; what the network does with each
 //! datagram; when a disk, a hook or a reload is done, and how it ends; and who asks what.
 
+mod clients;
 mod guarantees;
 mod hook_runner;
+mod host;
 mod process;
 mod scenario;
 mod world;

@@ -8,8 +8,9 @@ use fastrand::Rng;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use tempfile::TempDir;
 
+use super::host::Host;
 use super::process::{BOOT, Holds};
-use super::world::{Host, Weather, World};
+use super::world::{Weather, World};
 use crate::control_api::StatusReport;
 use crate::core::hook::HookEvent;
 use crate::types::Role;

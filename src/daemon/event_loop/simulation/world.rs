@@ -3,95 +3,27 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fastrand::Rng;
-use socket2::{Domain, Protocol, Socket, Type};
-
-use super::guarantees::{Guarantees, HookHistory};
-use super::hook_runner::{HookRunner, Progress, takes};
+use super::guarantees::Guarantees;
+use super::hook_runner::{Progress, takes};
+use super::host::{GROUP, Host, Thread, port};
 use super::process::{BOOT, End, Holds, Pause, Process};
 use crate::config::ConfigSource;
-use crate::control_api::{Done, Grant, Leadership, Response, StatusReport, Transition};
-use crate::core::persist::PersistentState;
-use crate::daemon::store;
 use crate::hooks::Task;
-use crate::os::simulated::{Step, Work};
+use crate::os::simulated::Step;
 use crate::time::Time;
-use crate::types::{NodeId, Role};
 use crate::wire::frame::Codec;
-
-/// The multicast address of all hosts. Each has a port of its own there, so that it hears only what
-/// the simulation passes on.
-const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 9);
-const FIRST_PORT: u16 = 7710;
+use fastrand::Rng;
 
 /// Times that a host may wake while nothing happens in the world.
 const WAKES_MAX: u32 = 10_000;
 
 /// Something that happens later.
 type Act = Box<dyn FnOnce(&mut World)>;
-
-/// A thread of a daemon.
-struct Thread {
-    name: &'static str,
-    work: Work,
-    is_busy: bool,
-}
-
-/// A client of a control socket.
-struct Client {
-    request: &'static str,
-    life: u64,
-    opened: Time,
-    stream: UnixStream,
-    text: Vec<u8>,
-    answers: u32,
-    /// Whether another client changed the same at that time.
-    is_contended: bool,
-}
-
-impl Client {
-    /// Whether this waits for an answer about maintenance.
-    fn changes_maintenance(&self) -> bool {
-        self.answers == 0 && self.request.contains("maintenance")
-    }
-}
-
-/// A simulated machine.
-pub(super) struct Host {
-    pub(super) node_id: NodeId,
-    dir: PathBuf,
-    process: Option<Process>,
-    /// Counts the daemon's processes.
-    life: u64,
-    /// When it runs next; none if it sleeps until something happens.
-    wakes_at: Option<Time>,
-    is_held: bool,
-    /// Whether the daemon has not run yet.
-    is_new: bool,
-    threads: Vec<Thread>,
-    pub(super) runner: HookRunner,
-    pub(super) hooks: HookHistory,
-    clients: Vec<Client>,
-    ear: UdpSocket,
-    disk: PersistentState,
-    /// Whether the disk refuses to write.
-    pub(super) disk_is_full: bool,
-    /// Whether the last save was refused. In available mode the daemon goes on without.
-    is_unsaved: bool,
-    pub(super) is_healthy: bool,
-    /// Whether it was asked to stop.
-    is_stopping: bool,
-    /// The newest status that a client has read.
-    pub(super) status: Option<Box<StatusReport>>,
-    wakes: u32,
-}
 
 /// How the world treats its hosts.
 #[derive(Debug, Clone, Copy)]
@@ -124,12 +56,7 @@ pub(super) struct World {
 
 impl World {
     /// Hosts with these configurations, each with a directory below `dir`. No daemon runs yet.
-    pub(super) fn new(
-        seed: u64,
-        dir: &std::path::Path,
-        configs: &[String],
-        weather: Weather,
-    ) -> Self {
+    pub(super) fn new(seed: u64, dir: &Path, configs: &[String], weather: Weather) -> Self {
         let mouth = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         mouth.set_multicast_ttl_v4(255).unwrap();
         mouth.set_multicast_loop_v4(true).unwrap();
@@ -264,7 +191,7 @@ impl World {
     }
 
     /// Something happens that the daemon can see.
-    fn rouse(&mut self, index: usize) {
+    pub(super) fn rouse(&mut self, index: usize) {
         let host = &mut self.hosts[index];
         if !host.is_held {
             host.wakes_at = Some(self.now);
@@ -447,196 +374,10 @@ impl World {
             self.rouse(index);
         }
     }
-
-    /// A client connects and asks.
-    pub(super) fn ask(&mut self, index: usize, request: &'static str) {
-        let host = &mut self.hosts[index];
-        if host.process.is_none() || host.clients.len() > 20 {
-            return;
-        }
-        // There is no socket while it starts or ends.
-        let Ok(mut stream) = UnixStream::connect(host.dir.join("control.sock")) else { return };
-        writeln!(stream, "{request}").unwrap();
-        stream.set_nonblocking(true).unwrap();
-        let mut client = Client {
-            request,
-            life: host.life,
-            opened: self.now,
-            stream,
-            text: Vec::new(),
-            answers: 0,
-            is_contended: false,
-        };
-        if client.changes_maintenance() {
-            for other in host.clients.iter_mut().filter(|other| other.changes_maintenance()) {
-                (client.is_contended, other.is_contended) = (true, true);
-            }
-        }
-        host.clients.push(client);
-        self.log(index, || format!("is asked {request}"));
-        self.rouse(index);
-    }
-
-    fn read_clients(&mut self, index: usize) {
-        let mut clients = std::mem::take(&mut self.hosts[index].clients);
-        clients.retain_mut(|client| {
-            let is_open = client.read();
-            while let Some(end) = client.text.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = client.text.drain(..=end).collect();
-                client.answers += 1;
-                self.log(index, || String::from_utf8_lossy(&line).chars().take(200).collect());
-                self.read_line(index, client, &line);
-            }
-            if !is_open && client.answers == 0 {
-                let waited = self.now.since(client.opened);
-                let node_id = self.hosts[index].node_id;
-                let excused = waited >= Duration::from_secs(5) || self.hosts[index].is_stopping;
-                assert!(excused, "{node_id} gives no answer to {}", client.request);
-            }
-            is_open
-        });
-        self.hosts[index].clients.append(&mut clients);
-    }
-
-    fn read_line(&mut self, index: usize, client: &Client, line: &[u8]) {
-        let node_id = self.hosts[index].node_id;
-        if client.answers > 1 && client.request.contains("hold") {
-            let grant: Option<Grant> = serde_json::from_slice(line).unwrap();
-            if let Some(grant) = grant {
-                let until = Time::from_nanos(grant.until_ns);
-                self.seen.note_grant(self.now, node_id, grant.term, until);
-            }
-            return;
-        }
-        if client.answers > 1 {
-            let transition: Transition = serde_json::from_slice(line).unwrap();
-            if transition.role == Role::Leader {
-                self.seen.note_leader(self.now, node_id, transition.term, "tells watchers");
-            }
-            return;
-        }
-        match serde_json::from_slice(line).unwrap() {
-            Response::Status(status) => {
-                if status.role == Role::Leader {
-                    self.seen.note_leader(self.now, node_id, status.term, "shows a status");
-                }
-                self.hosts[index].status = Some(status);
-            }
-            Response::Leadership(Leadership { leads: true, term, .. }) => {
-                self.seen.note_leader(self.now, node_id, term, "answers is-leader");
-            }
-            Response::Ok(done @ (Done::MaintenanceOn | Done::MaintenanceOff)) => {
-                let is_on = done == Done::MaintenanceOn;
-                let disk = &self.hosts[index].disk;
-                let is_kept = disk.maintenance == is_on || client.is_contended;
-                assert!(is_kept, "{node_id} answers {done:?} before that is on disk");
-            }
-            _ => {}
-        }
-    }
-
-    /// Whoever waits for an answer for too long.
-    pub(super) fn check_answers(&self) {
-        for host in self.hosts.iter().filter(|host| host.process.is_some() && !host.is_held) {
-            for client in host.clients.iter().filter(|client| client.life == host.life) {
-                let waits = self.now.since(client.opened);
-                let is_late = client.answers == 0 && waits > Duration::from_secs(10);
-                assert!(!is_late, "{} does not answer {}", host.node_id, client.request);
-            }
-        }
-    }
 }
 
 fn worker_is_idle(host: &mut Host, thread: usize, is_idle: bool) {
     if let Some(worker) = host.threads.get_mut(thread) {
         worker.is_busy = !is_idle;
     }
-}
-
-fn port(index: usize) -> u16 {
-    FIRST_PORT + u16::try_from(index).unwrap()
-}
-
-impl Host {
-    fn new(index: usize, parent: &std::path::Path, config: &str) -> Self {
-        let dir = parent.join(format!("n{index}"));
-        fs::create_dir(&dir).unwrap();
-        let own = format!(
-            "node_id = \"n{index}\"\ninterface = [\"lo\"]\nmulticast = \"{GROUP}:{}\"\n\
-             state_dir = '{dir}/state'\nsocket = '{dir}/control.sock'\n\
-             hook_socket = '{dir}/hook.sock'\nhook = 'true'\n",
-            port(index),
-            dir = dir.display(),
-        );
-        fs::write(dir.join("config.toml"), own + config).unwrap();
-        Host {
-            node_id: format!("n{index}").parse().unwrap(),
-            process: None,
-            life: 0,
-            wakes_at: None,
-            is_held: false,
-            is_new: false,
-            threads: Vec::new(),
-            runner: HookRunner::new(dir.join("hook.sock")),
-            hooks: HookHistory::default(),
-            clients: Vec::new(),
-            ear: ear(index),
-            disk: PersistentState::default(),
-            disk_is_full: false,
-            is_unsaved: false,
-            is_healthy: true,
-            is_stopping: false,
-            status: None,
-            wakes: 0,
-            dir,
-        }
-    }
-
-    /// Whether its daemon was asked to stop, and has not ended.
-    pub(super) fn is_ending(&self) -> bool {
-        self.process.is_some() && self.is_stopping
-    }
-
-    /// What the daemon of this host has sent.
-    fn drain_ear(&mut self, mouth: SocketAddr) -> Vec<Vec<u8>> {
-        let mut datagrams = Vec::new();
-        let mut buffer = [0; 2048];
-        loop {
-            match self.ear.recv_from(&mut buffer) {
-                Ok((length, from)) if from.port() != mouth.port() => {
-                    datagrams.push(buffer[..length].to_vec());
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return datagrams,
-                Err(error) => panic!("cannot hear a host: {error}"),
-            }
-        }
-    }
-
-    fn read_disk(&mut self) {
-        // There is none before the first save.
-        if let Some(state) = store::read(&self.dir.join("state/default.state")).unwrap() {
-            self.disk = state;
-        }
-    }
-}
-
-impl Client {
-    /// Reads what is there. Returns whether there may be more.
-    fn read(&mut self) -> bool {
-        match self.stream.read_to_end(&mut self.text) {
-            Ok(_) => false,
-            Err(error) => error.kind() == ErrorKind::WouldBlock,
-        }
-    }
-}
-
-/// Hears what the daemon of a host sends, and what it is sent.
-fn ear(index: usize) -> UdpSocket {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
-    socket.set_reuse_address(true).unwrap();
-    socket.bind(&SocketAddr::from((GROUP, port(index))).into()).unwrap();
-    socket.join_multicast_v4(&GROUP, &Ipv4Addr::LOCALHOST).unwrap();
-    socket.set_nonblocking(true).unwrap();
-    socket.into()
 }
