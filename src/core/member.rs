@@ -253,8 +253,8 @@ impl Member {
         }
         let restarted = message.incarnation > self.newest.incarnation;
         // The starting life and the known one number their datagrams separately.
-        // A copy of what an earlier starting life asked may come late.
-        let asks = restarted && message.standing.role == Role::Starting;
+        // A copy of what an earlier starting life asked may come late. Who is gone is heard.
+        let asks = restarted && was_visible && message.standing.role == Role::Starting;
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });

@@ -1,6 +1,7 @@
 //! Old datagrams, earlier lives, duplicates, and the order of writes and datagrams.
 
 use super::*;
+use crate::core::status::MemberState;
 
 const HEARTBEAT: Body =
     Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
@@ -80,6 +81,20 @@ fn each_question_of_a_starting_life_is_answered_once() {
     // Whoever is there is heard all the same.
     lan.hear(known.sends(HEARTBEAT));
     assert_eq!(lan.at("m").ignored().stale, 2);
+}
+
+/// Its clock was ahead for one life.
+#[test]
+fn a_gone_member_that_starts_with_an_earlier_clock_is_heard() {
+    let starting =
+        |life| Peer { incarnation: Incarnation(life), role: Role::Starting, ..Peer::new("z") };
+    let mut lan = Lan::led_by("m");
+    lan.hear(Peer::new("z").sends(HEARTBEAT));
+    lan.hear(starting(9).sends(HEARTBEAT));
+    lan.pass(secs(60));
+    assert_eq!(lan.sees("m", "z"), Some(MemberState::Gone));
+    lan.hear(starting(5).sends(HEARTBEAT));
+    assert_eq!(lan.sees("m", "z"), Some(MemberState::Alive));
 }
 
 #[test]
