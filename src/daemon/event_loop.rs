@@ -207,7 +207,6 @@ impl Daemon {
     /// Passes the waiting datagrams to the election.
     fn receive(&mut self) {
         for _ in 0..DATAGRAMS_PER_TURN {
-            clock::may_be_stopped_here();
             let Some(received) = self.transport.receive() else { return };
             // The clock is read after the datagram has arrived: a voter's promise about it must not
             // begin before the datagram was sent.

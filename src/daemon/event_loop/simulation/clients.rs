@@ -19,6 +19,8 @@ pub(super) struct Client {
     stream: UnixStream,
     text: Vec<u8>,
     answers: u32,
+    /// Whether the daemon was held meanwhile.
+    was_held: bool,
     /// Whether another client changed the same at that time.
     is_contended: bool,
 }
@@ -30,6 +32,12 @@ impl Client {
             Ok(_) => false,
             Err(error) => error.kind() == ErrorKind::WouldBlock,
         }
+    }
+
+    /// The daemon was held until now, and has all the time again.
+    pub(super) fn note_held(&mut self, now: Time) {
+        self.was_held = true;
+        self.opened = now;
     }
 
     /// Whether this waits for an answer about maintenance.
@@ -55,6 +63,7 @@ impl World {
             stream,
             text: Vec::new(),
             answers: 0,
+            was_held: host.is_held,
             is_contended: false,
         };
         if client.changes_maintenance() {
@@ -78,9 +87,8 @@ impl World {
                 self.read_line(index, client, &line);
             }
             if !is_open && client.answers == 0 {
-                let waited = self.now.since(client.opened);
                 let node_id = self.hosts[index].node_id;
-                let excused = waited >= Duration::from_secs(5) || self.hosts[index].is_stopping;
+                let excused = client.was_held || self.hosts[index].is_stopping;
                 assert!(excused, "{node_id} gives no answer to {}", client.request);
             }
             is_open

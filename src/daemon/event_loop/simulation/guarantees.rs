@@ -15,6 +15,8 @@ pub(super) struct HookHistory {
     pub(super) last: Option<HookEvent>,
     /// Whether the last run is known to have succeeded.
     pub(super) succeeded: bool,
+    /// Whether no hook of this life of the daemon has begun.
+    pub(super) is_new_life: bool,
     /// Whether the terms may begin anew with the next life, because the disk refused them.
     pub(super) has_lost_terms: bool,
     term: Term,
@@ -99,13 +101,12 @@ impl Guarantees {
     /// A host's hook begins. Its runs alternate, and their terms only grow.
     pub(super) fn note_hook(node_id: NodeId, run: &HookRun, history: &mut HookHistory) {
         use HookEvent::{Demoted, Elected, Reaffirmed, Started};
+        // One whose end the daemon did not learn is repeated.
         let fits = match run.event {
-            Started => true,
+            Started => history.is_new_life || history.last == Some(Started),
             Elected => matches!(history.last, Some(Started | Demoted)),
             Reaffirmed => matches!(history.last, Some(Elected | Reaffirmed)),
-            // One that may not have released is repeated.
-            Demoted if history.last == Some(Demoted) => !history.succeeded,
-            Demoted => matches!(history.last, Some(Elected | Reaffirmed)),
+            Demoted => matches!(history.last, Some(Elected | Reaffirmed | Demoted)),
         };
         assert!(fits, "{node_id} runs {} after {:?}", run.event, history.last);
         let begins_anew = run.event == Started && history.has_lost_terms;
@@ -113,8 +114,10 @@ impl Guarantees {
         assert!(grows, "{node_id} runs {run:?} after term {}", history.term);
         *history = HookHistory {
             last: Some(run.event),
-            term: run.term,
+            // `demoted` may have a term that is not on a slow disk yet, and a crash forgets that.
+            term: if run.event == Demoted { history.term } else { run.term },
             succeeded: false,
+            is_new_life: false,
             has_lost_terms: history.has_lost_terms && !begins_anew,
         };
     }

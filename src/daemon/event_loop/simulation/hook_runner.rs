@@ -121,11 +121,6 @@ impl HookRunner {
         Some(run.task)
     }
 
-    /// Whether the hook of this host may run.
-    pub(super) fn runs_hook(&self) -> bool {
-        self.is_busy(Lane::Hook)
-    }
-
     fn is_busy(&self, lane: Lane) -> bool {
         let in_lane = |task: &Task| task.lane() == lane;
         let runs = self.clients.iter().filter_map(|client| client.run.as_ref());

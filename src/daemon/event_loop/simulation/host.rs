@@ -57,7 +57,9 @@ pub(super) struct Host {
     pub(super) is_stopping: bool,
     /// The newest status that a client has read.
     pub(super) status: Option<Box<StatusReport>>,
+    /// How often the daemon has woken in this second of the simulation.
     pub(super) wakes: u32,
+    pub(super) second: u64,
 }
 
 impl Host {
@@ -91,6 +93,7 @@ impl Host {
             is_stopping: false,
             status: None,
             wakes: 0,
+            second: 0,
             dir,
         }
     }

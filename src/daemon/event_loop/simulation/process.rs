@@ -36,7 +36,7 @@ const BOOT_WALL_MS: u64 = 1_800_000_000_000;
 const LONGEST_STEP: Duration = Duration::from_micros(3);
 
 /// How much likelier a daemon is stopped where that matters most.
-const WHERE_IT_MATTERS: f64 = 20.0;
+const WHERE_IT_MATTERS: f64 = 100.0;
 
 /// Readings of the clock before a daemon sleeps. More than that, and it never does.
 const READINGS_MAX: u32 = 200_000;
@@ -170,7 +170,8 @@ fn live(
         Err(payload) if payload.is::<Killed>() => return,
         Err(payload) => {
             let text = payload.downcast_ref::<String>().cloned();
-            End::Panicked(text.unwrap_or_else(|| "without a message".to_owned()))
+            let literal = || payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            End::Panicked(text.or_else(literal).unwrap_or_default())
         }
     };
     // Fails only if the simulation is over.

@@ -19,8 +19,8 @@ use crate::time::Time;
 use crate::wire::frame::Codec;
 use fastrand::Rng;
 
-/// Times that a host may wake while nothing happens in the world.
-const WAKES_MAX: u32 = 10_000;
+/// Times that a daemon may wake within a second. There are not so many datagrams.
+const WAKES_MAX: u32 = 5_000;
 
 /// Something that happens later.
 type Act = Box<dyn FnOnce(&mut World)>;
@@ -104,7 +104,6 @@ impl World {
                 (_, Some(at)) => {
                     self.now = self.now.max(at);
                     let Some(Reverse((_, _, act))) = self.queue.pop() else { return };
-                    self.hosts.iter_mut().for_each(|host| host.wakes = 0);
                     if let Some(act) = self.acts[act].take() {
                         act(self);
                     }
@@ -112,7 +111,7 @@ impl World {
                 _ => break,
             }
         }
-        self.now = end;
+        self.now = self.now.max(end);
     }
 
     pub(super) fn log(&self, index: usize, what: impl FnOnce() -> String) {
@@ -139,6 +138,7 @@ impl World {
         host.process = Some(Process::new(source, seed));
         host.life += 1;
         host.is_new = true;
+        host.hooks.is_new_life = true;
         host.is_stopping = false;
         host.is_held = false;
         host.wakes_at = Some(self.now);
@@ -203,6 +203,10 @@ impl World {
         let holds = self.weather.holds;
         let host = &mut self.hosts[index];
         let Some(process) = &mut host.process else { return };
+        let second = self.now.since(BOOT).as_secs();
+        if std::mem::replace(&mut host.second, second) != second {
+            host.wakes = 0;
+        }
         host.wakes += 1;
         let is_new = std::mem::take(&mut host.is_new);
         assert!(host.wakes < WAKES_MAX, "{} wakes again and again", host.node_id);
@@ -212,6 +216,11 @@ impl World {
         host.threads.extend(idle);
         let was_held = std::mem::take(&mut host.is_held);
         self.now = self.now.max(now);
+        let is_held = matches!(pause, Pause::Held(_));
+        if was_held || is_held {
+            let now = self.now;
+            self.hosts[index].clients.iter_mut().for_each(|client| client.note_held(now));
+        }
         let mut end = None;
         match pause {
             // What happened while it was held, it sees now.
@@ -265,7 +274,9 @@ impl World {
         let has_worked = (worker.work)(Step::CarryOut);
         if has_worked && worker.name == "store" {
             host.is_unsaved = refuses;
-            host.hooks.has_lost_terms |= refuses;
+            // What a new life saves are the terms that the last one has kept.
+            host.hooks.has_lost_terms &= refuses || host.hooks.is_new_life;
+            host.hooks.has_lost_terms |= refuses && !self.seen.quorum;
         }
         if refuses {
             fs::remove_dir(&obstacle).unwrap();
@@ -343,6 +354,14 @@ impl World {
                 Progress::Began(ticket, task) => {
                     let host = &mut self.hosts[index];
                     if let Task::Hook(run) = &task {
+                        if takes(&task) != Some(false) {
+                            self.seen.note_leader(
+                                self.now,
+                                host.node_id,
+                                run.term,
+                                "begins to lead",
+                            );
+                        }
                         Guarantees::note_hook(host.node_id, run, &mut host.hooks);
                     }
                     let is_check = task.lane().is_check();
