@@ -252,9 +252,9 @@ impl Member {
             self.compare_lives(now, message);
         }
         let restarted = message.incarnation > self.newest.incarnation;
-        // The starting life and the known one number their datagrams separately.
-        // A copy of what an earlier starting life asked may come late. Who is gone is heard.
+        // A copy of what an earlier starting life asked may come late. A gone member is heard.
         let asks = restarted && was_visible && message.standing.role == Role::Starting;
+        // The starting life and the known one number their datagrams separately.
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });

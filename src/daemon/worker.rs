@@ -15,7 +15,7 @@ use crate::os::simulated::{self, Step};
 pub(super) struct Results<Outcome>(Receiver<Outcome>);
 
 impl<Outcome> Results<Outcome> {
-    /// The next one that is there.
+    /// The next one, if it has come.
     ///
     /// # Errors
     ///

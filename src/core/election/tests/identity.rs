@@ -78,7 +78,7 @@ fn each_question_of_a_starting_life_is_answered_once() {
     lan.hear(second);
     lan.hear(third);
     assert_eq!(lan.take("m").declarations().len(), 0);
-    // Whoever is there is heard all the same.
+    // The known life is heard all the same.
     lan.hear(known.sends(HEARTBEAT));
     assert_eq!(lan.at("m").ignored().stale, 2);
 }

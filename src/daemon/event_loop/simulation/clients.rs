@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// Whoever waits for an answer for too long.
+    /// No client waits too long for its answer.
     pub(super) fn check_answers(&self) {
         for host in self.hosts.iter().filter(|host| host.process.is_some() && !host.is_held) {
             for client in &host.clients {

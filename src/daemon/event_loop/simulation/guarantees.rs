@@ -27,7 +27,7 @@ pub(super) struct HookHistory {
 pub(super) struct Guarantees {
     /// Whether there is never more than one leader.
     pub(super) quorum: bool,
-    /// The highest term in which somebody was seen to lead, and who that was.
+    /// The highest term in which a node was seen to lead, and that node.
     leader: Option<(Term, NodeId)>,
     /// Until when commands were allowed to run, by whom, and in which term.
     grants: Vec<(NodeId, Term, Time)>,

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::core::hook::{HookEvent, HookOutcome};
+use crate::core::hook::HookOutcome;
 use crate::hooks::protocol::{self, Connection, LineReader, Request, RunReply, RunRequest};
 use crate::hooks::{Forced, HookFinished, Lane, Task};
 use crate::time::Time;
@@ -188,18 +188,5 @@ impl Client {
             }
         }
         connection == Connection::Open
-    }
-}
-
-/// Whether the run takes what the leader leads for, or gives it back.
-pub(super) fn takes(task: &Task) -> Option<bool> {
-    match task {
-        Task::Hook(run) => match run.event {
-            HookEvent::Elected => Some(true),
-            HookEvent::Demoted | HookEvent::Started => Some(false),
-            HookEvent::Reaffirmed => None,
-        },
-        Task::Fence { .. } => Some(false),
-        Task::Check { .. } | Task::CheckLeader { .. } => None,
     }
 }

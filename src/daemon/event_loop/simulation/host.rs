@@ -98,6 +98,11 @@ impl Host {
         }
     }
 
+    /// Whether this life of its daemon has not ended.
+    pub(super) fn is_in_life(&self, life: u64) -> bool {
+        self.process.is_some() && self.life == life
+    }
+
     /// Whether its daemon was asked to stop, and has not ended.
     pub(super) fn is_ending(&self) -> bool {
         self.process.is_some() && self.is_stopping

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   simulation ── Resume ──▶ the daemon's thread: its event loop, until it sleeps, ends,
-//!              ◀── Pause ──  or is stopped where it reads the clock
+//!              ◀── Pause ──  or is stopped: where it reads the clock, or before an output
 //! ```
 //!
-//! So one thread runs at a time, and what happens depends on the seed alone. Between two readings
-//! of the clock no time passes, and nothing else happens: what takes longer looks at the clock.
+//! So one thread runs at a time, and what happens depends on the seed alone. A daemon is stopped
+//! before it has the time that it reads, and never between that and its use. The documentation says
+//! what remains then, and no check would hold.
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -104,8 +104,8 @@ fn choose_configs(rng: &mut Rng, quorum: bool) -> Vec<String> {
             rng.u8(90..110)
         );
         if quorum {
-            text += "mode = \"quorum\"\nvoters = [\"n0\", \"n1\", \"n2\"]\ndemote_grace = \"500ms\"\n\
-                     hook_timeout = \"400ms\"\n";
+            text += "mode = \"quorum\"\nvoters = [\"n0\", \"n1\", \"n2\"]\n\
+                     demote_grace = \"500ms\"\nhook_timeout = \"400ms\"\n";
         }
         if check {
             text += "check = 'true'\ncheck_interval = \"500ms\"\n";
@@ -173,7 +173,7 @@ fn disturb(world: &mut World, rng: &mut Rng) {
     }
 }
 
-/// Ends every fault, and starts whoever does not run.
+/// Ends every fault, and starts each daemon that does not run.
 fn mend(world: &mut World) {
     world.cuts.clear();
     world.weather.loss = 0.0;

@@ -1,23 +1,24 @@
 //! Hosts, the network between them, and what happens when.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use super::guarantees::Guarantees;
-use super::hook_runner::{Progress, takes};
+use super::hook_runner::{Progress, Ticket};
 use super::host::{GROUP, Host, Thread, port};
 use super::process::{BOOT, End, Holds, Pause, Process};
 use crate::config::ConfigSource;
 use crate::hooks::Task;
 use crate::os::simulated::Step;
 use crate::time::Time;
+use crate::types::Role;
 use crate::wire::frame::Codec;
-use fastrand::Rng;
 
 /// Times that a daemon may wake within a second. There are not so many datagrams.
 const WAKES_MAX: u32 = 5_000;
@@ -46,8 +47,9 @@ pub(super) struct World {
     pub(super) cuts: Vec<(usize, usize)>,
     pub(super) seen: Guarantees,
     pub(super) trace: bool,
-    queue: BinaryHeap<Reverse<(Time, u64, usize)>>,
-    acts: Vec<Option<Act>>,
+    /// What happens later: when, and its number among all that was planned.
+    acts: BTreeMap<(Time, u64), Act>,
+    planned: u64,
     mouth: UdpSocket,
     mouth_address: SocketAddr,
     codec: Codec,
@@ -61,7 +63,7 @@ impl World {
         mouth.set_multicast_ttl_v4(255).unwrap();
         mouth.set_multicast_loop_v4(true).unwrap();
         let hosts = configs.iter().enumerate().map(|(index, config)| Host::new(index, dir, config));
-        let mut world = World {
+        World {
             now: BOOT,
             rng: Rng::with_seed(seed),
             hosts: hosts.collect(),
@@ -69,23 +71,19 @@ impl World {
             cuts: Vec::new(),
             seen: Guarantees::default(),
             trace: false,
-            queue: BinaryHeap::new(),
-            acts: Vec::new(),
+            acts: BTreeMap::new(),
+            planned: 0,
             mouth_address: mouth.local_addr().unwrap(),
             mouth,
             codec: Codec::new("default".parse().unwrap(), None),
             datagrams: 0,
-        };
-        for host in &mut world.hosts {
-            host.drain_ear(world.mouth_address);
         }
-        world
     }
 
     /// Does `act` after `delay`.
     pub(super) fn after(&mut self, delay: Duration, act: impl FnOnce(&mut World) + 'static) {
-        self.queue.push(Reverse((self.now + delay, self.acts.len() as u64, self.acts.len())));
-        self.acts.push(Some(Box::new(act)));
+        self.planned += 1;
+        self.acts.insert((self.now + delay, self.planned), Box::new(act));
     }
 
     /// Lets time pass.
@@ -95,7 +93,7 @@ impl World {
             let wakes = self.hosts.iter().enumerate().filter(|(_, host)| host.process.is_some());
             let wakes = wakes.filter_map(|(index, host)| Some((host.wakes_at?, index)));
             let host = wakes.min().filter(|(at, _)| *at <= end);
-            let act = self.queue.peek().map(|Reverse((at, ..))| *at).filter(|at| *at <= end);
+            let act = self.acts.keys().next().map(|(at, _)| *at).filter(|at| *at <= end);
             match (host, act) {
                 (Some((at, index)), act) if act.is_none_or(|act| at < act) => {
                     self.now = self.now.max(at);
@@ -103,8 +101,7 @@ impl World {
                 }
                 (_, Some(at)) => {
                     self.now = self.now.max(at);
-                    let Some(Reverse((_, _, act))) = self.queue.pop() else { return };
-                    if let Some(act) = self.acts[act].take() {
+                    if let Some((_, act)) = self.acts.pop_first() {
                         act(self);
                     }
                 }
@@ -255,24 +252,33 @@ impl World {
         self.read_clients(index);
         for thread in 0..self.hosts[index].threads.len() {
             if !self.hosts[index].threads[thread].is_busy {
-                self.hosts[index].threads[thread].is_busy = true;
-                let delay = self.some_of(self.weather.disk);
-                let life = self.hosts[index].life;
-                self.after(delay, move |world| world.carry_out(index, life, thread));
+                self.let_work(index, thread);
             }
         }
     }
 
+    /// A thread looks for an order after a while.
+    fn let_work(&mut self, index: usize, thread: usize) {
+        let host = &mut self.hosts[index];
+        host.threads[thread].is_busy = true;
+        let life = host.life;
+        let delay = self.some_of(self.weather.disk);
+        self.after(delay, move |world| world.carry_out(index, life, thread));
+    }
+
     fn carry_out(&mut self, index: usize, life: u64, thread: usize) {
         let host = &mut self.hosts[index];
-        let is_gone = host.life != life || host.process.is_none();
-        let Some(worker) = host.threads.get_mut(thread).filter(|_| !is_gone) else { return };
+        if !host.is_in_life(life) {
+            return;
+        }
+        let worker = &mut host.threads[thread];
+        let (name, is_store) = (worker.name, worker.name == "store");
         // What is in the way of the new file keeps it from being written.
         let obstacle = host.dir.join("state/default.state.tmp");
-        let refuses =
-            host.disk_is_full && worker.name == "store" && fs::create_dir(&obstacle).is_ok();
-        let has_worked = (worker.work)(Step::CarryOut);
-        if has_worked && worker.name == "store" {
+        let refuses = host.disk_is_full && is_store && fs::create_dir(&obstacle).is_ok();
+        worker.is_busy = (worker.work)(Step::CarryOut);
+        let has_worked = worker.is_busy;
+        if has_worked && is_store {
             host.is_unsaved = refuses;
             // What a new life saves are the terms that the last one has kept.
             host.hooks.has_lost_terms &= refuses || host.hooks.is_new_life;
@@ -282,9 +288,7 @@ impl World {
             fs::remove_dir(&obstacle).unwrap();
         }
         host.read_disk();
-        worker_is_idle(host, thread, !has_worked);
         if has_worked {
-            let name = self.hosts[index].threads[thread].name;
             self.log(index, || format!("{name}: done"));
             let delay = self.some_of(self.weather.disk / 4);
             self.after(delay, move |world| world.report(index, life, thread));
@@ -293,15 +297,12 @@ impl World {
 
     fn report(&mut self, index: usize, life: u64, thread: usize) {
         let host = &mut self.hosts[index];
-        let is_gone = host.life != life || host.process.is_none();
-        let Some(worker) = host.threads.get_mut(thread).filter(|_| !is_gone) else { return };
-        (worker.work)(Step::Report);
-        worker_is_idle(host, thread, true);
-        self.rouse(index);
-        // It may have another order by now.
-        let delay = self.some_of(self.weather.disk);
-        self.hosts[index].threads[thread].is_busy = true;
-        self.after(delay, move |world| world.carry_out(index, life, thread));
+        if host.is_in_life(life) {
+            (host.threads[thread].work)(Step::Report);
+            self.rouse(index);
+            // It may have another order by now.
+            self.let_work(index, thread);
+        }
     }
 
     fn take_datagrams(&mut self, index: usize) {
@@ -342,38 +343,11 @@ impl World {
 
     /// Starts the runs that the daemon has requested, and ends those that it wants to end.
     fn serve_runner(&mut self, index: usize) {
-        let news = self.hosts[index].runner.serve(self.now);
-        for progress in news {
+        for progress in self.hosts[index].runner.serve(self.now) {
             self.log(index, || format!("{progress:?}"));
             match progress {
-                Progress::Requested(Task::Hook(run)) if takes(&Task::Hook(run)) != Some(false) => {
-                    let node_id = self.hosts[index].node_id;
-                    self.seen.note_leader(self.now, node_id, run.term, "takes over");
-                }
-                Progress::Requested(_) => {}
-                Progress::Began(ticket, task) => {
-                    let host = &mut self.hosts[index];
-                    if let Task::Hook(run) = &task {
-                        if takes(&task) != Some(false) {
-                            self.seen.note_leader(
-                                self.now,
-                                host.node_id,
-                                run.term,
-                                "begins to lead",
-                            );
-                        }
-                        Guarantees::note_hook(host.node_id, run, &mut host.hooks);
-                    }
-                    let is_check = task.lane().is_check();
-                    let succeeds = match is_check {
-                        true => host.is_healthy,
-                        false => self.rng.f64() >= self.weather.hook_fails,
-                    };
-                    let longest = if is_check { self.weather.hook / 8 } else { self.weather.hook };
-                    let takes = self.some_of(longest);
-                    self.after(takes, move |world| world.end_run(index, ticket, succeeds));
-                    self.rouse(index);
-                }
+                Progress::Requested(task) => self.note_leadership(index, &task, "takes over"),
+                Progress::Began(ticket, task) => self.begin_run(index, ticket, &task),
                 Progress::CutShort(ticket, within) => {
                     let takes = self.some_of(within.min(Duration::from_millis(100)));
                     self.after(takes, move |world| world.end_run(index, ticket, false));
@@ -382,7 +356,33 @@ impl World {
         }
     }
 
-    fn end_run(&mut self, index: usize, ticket: u64, succeeds: bool) {
+    /// A hook that has the role of a leader shows a leadership.
+    fn note_leadership(&mut self, index: usize, task: &Task, how: &str) {
+        if let Task::Hook(run) = task
+            && run.role == Role::Leader
+        {
+            self.seen.note_leader(self.now, self.hosts[index].node_id, run.term, how);
+        }
+    }
+
+    fn begin_run(&mut self, index: usize, ticket: Ticket, task: &Task) {
+        self.note_leadership(index, task, "begins to lead");
+        let host = &mut self.hosts[index];
+        if let Task::Hook(run) = task {
+            Guarantees::note_hook(host.node_id, run, &mut host.hooks);
+        }
+        let is_check = task.lane().is_check();
+        let succeeds = match is_check {
+            true => host.is_healthy,
+            false => self.rng.f64() >= self.weather.hook_fails,
+        };
+        let longest = if is_check { self.weather.hook / 8 } else { self.weather.hook };
+        let takes = self.some_of(longest);
+        self.after(takes, move |world| world.end_run(index, ticket, succeeds));
+        self.rouse(index);
+    }
+
+    fn end_run(&mut self, index: usize, ticket: Ticket, succeeds: bool) {
         let now = self.now;
         if let Some(task) = self.hosts[index].runner.end(ticket, succeeds, now) {
             self.log(index, || format!("{task} ends: {succeeds}"));
@@ -392,11 +392,5 @@ impl World {
             self.serve_runner(index);
             self.rouse(index);
         }
-    }
-}
-
-fn worker_is_idle(host: &mut Host, thread: usize, is_idle: bool) {
-    if let Some(worker) = host.threads.get_mut(thread) {
-        worker.is_busy = !is_idle;
     }
 }
