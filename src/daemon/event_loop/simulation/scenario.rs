@@ -228,8 +228,11 @@ fn is_settled(world: &mut World) -> bool {
     let Some(statuses) = statuses else { return false };
     let leaders: Vec<_> = statuses.iter().filter(|status| status.role == Role::Leader).collect();
     let [leader] = leaders[..] else { return false };
-    let follows = |status: &&StatusReport| {
-        status.leader.as_ref().is_some_and(|it| it.node_id == leader.node_id)
+    let agrees = |status: &&StatusReport| {
+        let follows = status.leader.as_ref().is_some_and(|it| it.node_id == leader.node_id);
+        // A conflict that is not over shows in the terms. In quorum mode there is none, and a voter
+        // may know a higher term for as long as the leader has the others.
+        follows && (world.seen.quorum || status.term == leader.term)
     };
     let hooks_fit = world.hosts.iter().all(|host| {
         let leads = host.node_id == leader.node_id;
@@ -239,7 +242,7 @@ fn is_settled(world: &mut World) -> bool {
     // A hook that failed for `reaffirmed` is not run again by itself.
     let failed = |host: &Host| host.node_id == leader.node_id && !host.hooks.succeeded;
     let is_ready = leader.ready || world.hosts.iter().any(failed);
-    statuses.iter().all(follows) && is_ready && hooks_fit
+    statuses.iter().all(agrees) && is_ready && hooks_fit
 }
 
 fn describe(world: &World) -> String {
