@@ -248,6 +248,7 @@ impl Member {
         least: Duration,
     ) -> Heard {
         let was_visible = self.state(now, least).is_visible();
+        let gives_way = self.gives_way_to(message, was_visible);
         if was_visible {
             self.compare_lives(now, message);
         }
@@ -259,7 +260,7 @@ impl Member {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });
         let older = message.id() <= self.newest;
-        if self.gives_way_to(message, was_visible) {
+        if gives_way {
             let displaced = OtherLife {
                 newest: self.newest,
                 heard: self.last_heard,
@@ -290,16 +291,23 @@ impl Member {
             }
             return;
         }
-        let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
-        if before.is_some_and(|before| heard <= before.newest) {
-            // A datagram that was in flight when that life ended does not prove it alive.
+        if self.other_life_has_sent(heard) {
             return;
         }
+        let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
         let takes_over = heard > known && message.standing.role != Role::Starting;
         let (newest, heard) = if takes_over { (known, self.last_heard) } else { (heard, now) };
         let speaks_every = self.reports_every;
         self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
+    }
+
+    /// Whether this datagram, or a newer one of the same life, was heard of the other life under
+    /// its id. If it was in flight when that life ended, it does not prove it alive.
+    fn other_life_has_sent(&self, datagram: DatagramId) -> bool {
+        self.other_life.is_some_and(|other| {
+            other.newest.incarnation == datagram.incarnation && datagram <= other.newest
+        })
     }
 
     /// This member with the contents of a newer datagram, in the same life unless it `restarted`.
@@ -355,13 +363,16 @@ impl Member {
         self.is_open |= self.newest == datagram;
     }
 
-    /// Any number of its present life, or of a starting one, is newer than the known ones. It has
-    /// yet to announce its intervals, and no leadership of it was outbid.
+    /// Any number of its present life, or of another one, is newer than the known ones. It has yet
+    /// to announce its intervals, and no leadership of it was outbid.
     pub(crate) const fn forget_forgeable(&mut self) {
         self.newest.sequence = Sequence(0);
         self.pinged = Sequence(0);
         self.seen_by_others = Sequence(0);
         self.newcomer = None;
+        if let Some(other) = &mut self.other_life {
+            other.newest.sequence = Sequence(0);
+        }
         self.declares_every = Duration::ZERO;
         self.reports_every = Duration::ZERO;
         self.outbid = None;
@@ -438,14 +449,17 @@ impl Member {
         (mem::replace(&mut self.reported, state), state)
     }
 
-    /// Whether an earlier life under this id replaces the known one: because the known one is
-    /// silent or must prove again that it is alive, or because the holder of the id objects to it.
+    /// Whether an earlier life under this id, which sends anew, replaces the known one: because the
+    /// known one is silent or must prove again that it is alive, or because the holder of the id
+    /// objects to it.
     fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
-        let another = message.incarnation < self.newest.incarnation;
+        let is_earlier = message.incarnation < self.newest.incarnation;
         let objects = matches!(
             message.body,
             Body::Objection { newcomer } if newcomer == self.newest.incarnation
         );
-        another && (!was_visible || self.doubted || objects)
+        is_earlier
+            && !self.other_life_has_sent(message.id())
+            && (!was_visible || self.doubted || objects)
     }
 }

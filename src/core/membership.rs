@@ -652,6 +652,26 @@ mod tests {
         assert!(!is_duplicated(5));
     }
 
+    /// A datagram that was in flight when the earlier life ended does not prove it alive.
+    #[test]
+    fn late_copy_of_an_earlier_life_does_not_bring_back_a_member_that_left() {
+        let mut members = with_a();
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 1)), Heard::Joined);
+        members.note_farewell(&id("a"));
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 1)), Heard::Stale);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
+    }
+
+    #[test]
+    fn forged_number_of_an_earlier_life_does_not_shut_it_out_once_keys_are_required() {
+        let mut members = with_a();
+        members.hear(START, ADDRESS, &heartbeat("a", 1, 1 << 60));
+        members.hear(START, ADDRESS, &heartbeat("a", 2, 1));
+        members.forget_forgeable();
+        members.note_farewell(&id("a"));
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
+    }
+
     #[test]
     fn full_table_keeps_visible_members_and_replaces_the_longest_absent() {
         let mut members = Members::new(&settings(THRESHOLD));
