@@ -99,6 +99,11 @@ impl Daemon {
                 self.holds.note_newcomer();
                 Response::Ok(Done::Holding)
             }
+            // It waits for its checks to end, and neither sends nor keeps anything any more.
+            Request::Ping | Request::Maintenance { .. } if self.stopped.is_some() => {
+                let message = "the daemon is stopping; ask again when it runs";
+                Response::Refused(Refusal::new(RefusalKind::Failed, message))
+            }
             Request::Ping => self.ping(),
             Request::Yield { to: None } => self.hand_over(Election::yield_leadership),
             Request::Yield { to: Some(successor) } => {
@@ -137,11 +142,6 @@ impl Daemon {
 
     /// The operator expects maintenance to survive a restart, so the answer waits for the disk.
     fn set_maintenance(&mut self, client: ClientId, on: bool) -> Option<Response> {
-        if self.stopped.is_some() {
-            // It waits for its checks to end, and changes nothing any more.
-            let message = "the daemon is stopping; ask again when it runs";
-            return Some(Response::Refused(Refusal::new(RefusalKind::Failed, message)));
-        }
         let now = clock::now();
         self.election.set_maintenance(now, on);
         self.carry_out();

@@ -445,16 +445,18 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
 
 /// It waits for its checks to end. Before, it answered that it had done what it ignored.
 #[test]
-fn a_daemon_that_has_handed_over_refuses_maintenance() {
-    alone("a_daemon_that_has_handed_over_refuses_maintenance", || {
+fn a_daemon_that_has_handed_over_refuses_what_it_cannot_do() {
+    alone("a_daemon_that_has_handed_over_refuses_what_it_cannot_do", || {
         let mut node = Node::start(&Plan::of("a", LONE));
         node.lead();
         node.daemon.stop();
         node.turn_until("it has stopped", |node| node.daemon.stopped.is_some());
-        let response = node.answer(r#"{"command":"maintenance","on":true}"#);
-        let Response::Refused(refusal) = response else { panic!("{response:?}") };
-        assert_eq!(refusal.kind, RefusalKind::Failed);
-        assert!(refusal.message.contains("stopping"), "{}", refusal.message);
+        for request in [r#"{"command":"maintenance","on":true}"#, r#"{"command":"ping"}"#] {
+            let response = node.answer(request);
+            let Response::Refused(refusal) = response else { panic!("{response:?}") };
+            assert_eq!(refusal.kind, RefusalKind::Failed, "{request}");
+            assert!(refusal.message.contains("stopping"), "{request}: {}", refusal.message);
+        }
     });
 }
 
