@@ -155,18 +155,8 @@ impl Election {
             return self.timers.set(Timer::ProbeReply, now + wait);
         }
         self.probing.replying.is_repeated = false;
-        if let Some(newest) = self.newest_to_report(&leader) {
+        if let Some(newest) = self.members.newest(&leader) {
             self.send(Body::ProbeReply { leader, newest });
-        }
-    }
-
-    /// The leader's newest datagram. A node that seals its reply reports no open one: that number
-    /// may be forged, and a node that requires a key would believe no lower one afterwards.
-    fn newest_to_report(&self, leader: &NodeId) -> Option<DatagramId> {
-        if self.params.gives_proof() {
-            self.members.newest_sealed(leader)
-        } else {
-            self.members.newest(leader)
         }
     }
 

@@ -87,24 +87,6 @@ fn open_datagram_with_an_absurd_term_is_not_echoed() {
     }
 }
 
-/// A node that requires a key believes a sealed reply. After one with a number that the leader does
-/// not reach, it would ignore all true replies.
-#[test]
-fn sealed_probe_reply_reports_no_open_datagram() {
-    for (key_mode, replies) in [(None, 1), (Some(KeyMode::Accept), 1), (Some(KeyMode::Prefer), 0)] {
-        let mut lan = Lan::stable(&["a", "b"], &mode(key_mode));
-        let mut forger = Peer { role: Role::Leader, term: Term(1), ..lan.forger("a") };
-        lan.crash("a");
-        lan.hear_open("b", &forger.sends(EVERY_SECOND));
-        lan.take("b");
-        lan.hear(Peer::new("c").sends(Body::Probe { leader: id("a") }));
-        lan.pass(ms(500));
-        let told = lan.take("b").bodies();
-        let told = told.iter().filter(|body| matches!(body, Body::ProbeReply { .. })).count();
-        assert_eq!(told, replies, "{key_mode:?}");
-    }
-}
-
 /// An attacker without the key forges a number, or a later life with a long interval, of a node
 /// that seals, before all nodes require a key.
 #[test]
