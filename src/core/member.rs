@@ -249,6 +249,7 @@ impl Member {
     ) -> Heard {
         let was_visible = self.state(now, least).is_visible();
         let gives_way = self.gives_way_to(message, was_visible);
+        let is_copy = self.other_life_has_sent(message.id());
         if was_visible {
             self.compare_lives(now, message);
         }
@@ -259,7 +260,7 @@ impl Member {
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });
-        let older = message.id() <= self.newest;
+        let older = is_copy || message.id() <= self.newest;
         if gives_way {
             let displaced = OtherLife {
                 newest: self.newest,
@@ -449,17 +450,16 @@ impl Member {
         (mem::replace(&mut self.reported, state), state)
     }
 
-    /// Whether an earlier life under this id, which sends anew, replaces the known one: because the
+    /// Whether an earlier life under this id replaces the known one: because it sends anew while the
     /// known one is silent or must prove again that it is alive, or because the holder of the id
-    /// objects to it.
+    /// objects to the known one. A newer datagram may have overtaken the objection.
     fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
         let is_earlier = message.incarnation < self.newest.incarnation;
         let objects = matches!(
             message.body,
             Body::Objection { newcomer } if newcomer == self.newest.incarnation
         );
-        is_earlier
-            && !self.other_life_has_sent(message.id())
-            && (!was_visible || self.doubted || objects)
+        let is_free = !was_visible || self.doubted;
+        is_earlier && (objects || is_free && !self.other_life_has_sent(message.id()))
     }
 }

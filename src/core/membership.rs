@@ -663,6 +663,16 @@ mod tests {
     }
 
     #[test]
+    fn late_copy_of_a_later_life_that_gave_way_does_not_bring_it_back() {
+        let mut members = with_a();
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 9, 1)), Heard::Joined);
+        members.note_farewell(&id("a"));
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 9, 1)), Heard::Stale);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 9, 2)), Heard::Joined);
+    }
+
+    #[test]
     fn forged_number_of_an_earlier_life_does_not_shut_it_out_once_keys_are_required() {
         let mut members = with_a();
         members.hear(START, ADDRESS, &heartbeat("a", 1, 1 << 60));

@@ -242,6 +242,36 @@ fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
     assert_eq!(lan.at("m").leader(), Some(id("z")));
 }
 
+/// Two interfaces carry the datagrams of both daemons, one of them later.
+#[test]
+fn late_copies_of_a_life_that_gave_way_cost_no_leader() {
+    for ends_by in [Body::Farewell { id_taken: true }, HEARTBEAT] {
+        let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
+        let mut holder = Peer::leading("z", 4);
+        let mut lan = Lan::following("m", patient(), &mut holder);
+        let copies = [usurper.sends(HEARTBEAT), usurper.sends(ends_by)];
+        copies.iter().for_each(|copy| lan.hear(*copy));
+        lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+        lan.hear(holder.sends(EVERY_SECOND));
+        assert_eq!(lan.at("m").leader(), Some(id("z")));
+        copies.iter().for_each(|copy| lan.hear(*copy));
+        assert_eq!(lan.at("m").leader(), Some(id("z")), "{ends_by:?}");
+    }
+}
+
+#[test]
+fn objection_that_was_overtaken_still_frees_the_id() {
+    let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
+    let mut holder = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", patient(), &mut holder);
+    lan.hear(usurper.sends(HEARTBEAT));
+    let objection = holder.sends(Body::Objection { newcomer: Incarnation(9) });
+    lan.hear(holder.sends(EVERY_SECOND));
+    lan.hear(objection);
+    lan.pass_with(secs(5), &mut [(&mut holder, EVERY_SECOND)]);
+    assert_eq!((lan.leaders(), lan.at("m").leader()), (vec![], Some(id("z"))));
+}
+
 #[test]
 fn term_is_on_disk_before_any_datagram_carries_it() {
     let mut lan = Lan::led_by("m");

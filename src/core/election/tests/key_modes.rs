@@ -87,6 +87,27 @@ fn open_datagram_with_an_absurd_term_is_not_echoed() {
     }
 }
 
+/// Nodes that seal report the datagrams of a leader that does not, and the other way round.
+#[test]
+fn follower_that_is_deaf_to_the_leader_follows_on_while_keys_come_and_go() {
+    let (none, accept, prefer) = (None, Some(KeyMode::Accept), Some(KeyMode::Prefer));
+    for modes in [[none, accept, prefer], [prefer, accept, none]] {
+        for order in [["a", "b", "c"], ["c", "b", "a"]] {
+            let mut lan = Lan::stable(&["a", "b", "c"], &mode(modes[0]));
+            lan.deaf.insert((id("a"), id("c")));
+            for (key_mode, name) in modes.iter().flat_map(|mode| order.map(|name| (*mode, name))) {
+                lan.on(name, |election, now| election.reconfigure(now, mode(key_mode)));
+                for _ in 0..100 {
+                    lan.pass(ms(100));
+                    let seen = (lan.leaders(), lan.at("c").leader());
+                    let wanted = (vec!["a".to_string()], Some(id("a")));
+                    assert_eq!(seen, wanted, "{key_mode:?} on {name}, {order:?}");
+                }
+            }
+        }
+    }
+}
+
 /// An attacker without the key forges a number, or a later life with a long interval, of a node
 /// that seals, before all nodes require a key.
 #[test]

@@ -295,6 +295,8 @@ impl Lan {
             }
             let Some(message) = self.wire.pop_front() else { return };
             let alone = self.sends_to_one(&message);
+            let sender = self.hosts.get(&message.sender).and_then(|host| host.election.as_ref());
+            let is_open = sender.is_some_and(|sender| !sender.params().gives_proof());
             for (node_id, host) in &mut self.hosts {
                 let is_other = alone.is_some_and(|alone| alone != *node_id);
                 if is_other
@@ -304,7 +306,12 @@ impl Lan {
                     continue;
                 }
                 if let Some(election) = &mut host.election {
-                    election.handle_datagram(now, address(message.sender), &message);
+                    let from = address(message.sender);
+                    if is_open {
+                        election.handle_open_datagram(now, from, &message);
+                    } else {
+                        election.handle_datagram(now, from, &message);
+                    }
                 }
             }
         }
