@@ -450,9 +450,9 @@ impl Member {
         (mem::replace(&mut self.reported, state), state)
     }
 
-    /// Whether an earlier life under this id replaces the known one: because it sends anew while the
-    /// known one is silent or must prove again that it is alive, or because the holder of the id
-    /// objects to the known one. A newer datagram may have overtaken the objection.
+    /// Whether an earlier life under this id replaces the known one: because it sends anew while
+    /// the known one is silent or must prove again that it is alive, or because the holder of the
+    /// id objects to the known one. A newer datagram may have overtaken the objection.
     fn gives_way_to(&self, message: &Message, was_visible: bool) -> bool {
         let is_earlier = message.incarnation < self.newest.incarnation;
         let objects = matches!(

@@ -20,6 +20,9 @@
 #[expect(dead_code, unused_imports, reason = "the tests on hosts without systemd need more of it")]
 mod harness;
 mod hosts;
+#[path = "../common/pages.rs"]
+#[expect(dead_code, reason = "the tests of the documents need more of it")]
+mod pages;
 
 mod checks;
 mod crashes;

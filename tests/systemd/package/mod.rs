@@ -3,6 +3,7 @@
 mod builds;
 mod deb;
 mod prober;
+mod readme;
 mod rpm;
 
 use std::env;
