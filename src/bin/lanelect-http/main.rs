@@ -75,6 +75,11 @@ fn start_log() {
 
 /// Serves until the service manager or the user ends it.
 async fn run(args: Args) -> Result<(), String> {
+    // Before anybody can know that this runs: a signal that comes while its handler is being set up
+    // is lost.
+    let ended = |error| format!("cannot receive signals: {error}");
+    let mut terminate = signal(SignalKind::terminate()).map_err(ended)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ended)?;
     let target = args.socket.map_or_else(|| Target::of_group(&args.group), Target::at);
     let server = Server::new(Daemon::new(target));
     for address in args.listen {
@@ -82,9 +87,6 @@ async fn run(args: Args) -> Result<(), String> {
         listening.map_err(|error| format!("cannot listen on {address}: {error}"))?;
         log::info!("listening on {address}");
     }
-    let ended = |error| format!("cannot receive signals: {error}");
-    let mut terminate = signal(SignalKind::terminate()).map_err(ended)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ended)?;
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
