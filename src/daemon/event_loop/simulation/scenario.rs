@@ -207,9 +207,11 @@ fn settle(world: &mut World) {
         world.pass(Duration::from_secs(1));
         world.check_answers();
     }
+    // As the leader says: a voter may hear late of a higher term, which a candidate took in vain.
     let leadership = |world: &World| {
-        let status = world.hosts[0].status.as_ref();
-        status.map(|status| (status.leader.as_ref().map(|leader| leader.node_id), status.term))
+        let mut statuses = world.hosts.iter().filter_map(|host| host.status.as_ref());
+        let leader = statuses.find(|status| status.role == Role::Leader);
+        leader.map(|status| (status.node_id, status.term))
     };
     let before = leadership(world);
     world.pass(Duration::from_secs(5));
