@@ -29,7 +29,7 @@ use lanelect::wire::echo::{Echo, Echoes};
 use lanelect::wire::frame::{Codec, DATAGRAM_MAX, EXTENDED_MAX};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
-use pages::{blocks, on_one_line};
+use pages::{blocks, on_one_line, section};
 
 const README: &str = include_str!("../README.md");
 const PROTOCOL: &str = include_str!("../docs/protocol.md");
@@ -43,12 +43,6 @@ const TESTING: &str = include_str!("../docs/testing.md");
 const SPECIFICATION: &str = include_str!("../docs/spec/README.md");
 const SPEC_RUN: &str = include_str!("spec/run");
 const MUTATIONS: &str = include_str!("mutations/run");
-
-/// What is under a heading of `text`, up to the next one like it.
-fn section<'a>(text: &'a str, heading: &str) -> &'a str {
-    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
-    section.split("\n## ").next().unwrap()
-}
 
 /// The first cells of the table rows of `text`.
 fn first_cells(text: &str) -> Vec<&str> {

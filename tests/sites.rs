@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "common/pages.rs"]
+#[expect(dead_code, reason = "the tests of other documents need more of it")]
 mod pages;
 
 use std::fs;

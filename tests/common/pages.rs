@@ -22,6 +22,12 @@ pub fn blocks<'a>(text: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
     all_blocks(text).filter_map(is_meant).collect()
 }
 
+/// What is under a heading of `text`, up to the next one like it.
+pub fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    section.split("\n## ").next().unwrap()
+}
+
 /// `text` with each run of blanks and line ends as one blank.
 pub fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

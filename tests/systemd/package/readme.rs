@@ -16,9 +16,8 @@ const RENAME: &str = "ip link set lan0 down && ip link set lan0 name eth0 && ip 
 
 /// The blocks of one language below a heading.
 fn blocks(heading: &str, language: &str) -> Vec<&'static str> {
-    let (_, section) = README.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    pages::blocks(section, language).into_iter().map(|(_, content)| content).collect()
+    let blocks = pages::blocks(pages::section(README, heading), language);
+    blocks.into_iter().map(|(_, content)| content).collect()
 }
 
 /// The host that says of itself that it leads.
