@@ -248,8 +248,19 @@ impl Member {
         least: Duration,
     ) -> Heard {
         let was_visible = self.state(now, least).is_visible();
-        let gives_way = self.gives_way_to(message, was_visible);
-        let is_copy = self.other_life_has_sent(message.id());
+        if self.gives_way_to(message, was_visible) {
+            let displaced = OtherLife {
+                newest: self.newest,
+                heard: self.last_heard,
+                overlaps: true,
+                speaks_every: self.reports_every,
+            };
+            *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
+            return Heard::Joined;
+        }
+        if self.other_life_has_sent(message.id()) {
+            return Heard::Stale;
+        }
         if was_visible {
             self.compare_lives(now, message);
         }
@@ -260,21 +271,10 @@ impl Member {
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });
-        let older = is_copy || message.id() <= self.newest;
-        if gives_way {
-            let displaced = OtherLife {
-                newest: self.newest,
-                heard: self.last_heard,
-                overlaps: true,
-                speaks_every: self.reports_every,
-            };
-            *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
-            return Heard::Joined;
-        }
-        if older || is_newcomer_again {
+        if message.id() <= self.newest || is_newcomer_again {
             return Heard::Stale;
         }
-        if restarted && was_visible && message.standing.role == Role::Starting {
+        if asks {
             self.newcomer = Some(message.id());
             return Heard::Newcomer;
         }
@@ -282,7 +282,8 @@ impl Member {
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
     }
 
-    /// Notes which lives send under its id, and in which order.
+    /// Notes which lives send under its id, and in which order. The datagram is no copy of what the
+    /// other life has sent.
     fn compare_lives(&mut self, now: Time, message: &Message) {
         let (known, heard) = (self.newest, message.id());
         if heard.incarnation == known.incarnation {
@@ -290,9 +291,6 @@ impl Member {
             if let Some(later) = later.filter(|_| heard > known) {
                 later.overlaps = true;
             }
-            return;
-        }
-        if self.other_life_has_sent(heard) {
             return;
         }
         let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
