@@ -19,7 +19,7 @@ use programs::{has_ended, is_missing};
 use waiting::until;
 
 const TEMPLATE: &str =
-    "# Evidence\n\n{{COMMIT}}\n{{MACHINE}}\n\n{{TABLE}}\n\n{{COMMANDS}}\n\n{{ATTACHMENTS}}\n";
+    "# Evidence\n\n{{MACHINE}}\n\n{{TABLE}}\n\n{{COMMANDS}}\n\n{{ATTACHMENTS}}\n";
 
 /// A project with a plan.
 struct Project(TempDir);
@@ -39,12 +39,20 @@ impl Project {
         fs::write(scripts.join("plan.toml"), plan).unwrap();
         fs::write(scripts.join("template.md"), TEMPLATE).unwrap();
         fs::write(project.path(".gitignore"), "/target\n/ran\n").unwrap();
-        for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "All"]] {
-            let mut git = Command::new("git");
-            git.args(["-c", "user.name=a", "-c", "user.email=a@example.net"]);
-            assert!(git.args(arguments).current_dir(project.0.path()).status().unwrap().success());
-        }
+        project.git(&["init", "-q"]);
+        project.commit();
         Some(project)
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.net"]);
+        assert!(git.args(arguments).current_dir(self.0.path()).status().unwrap().success());
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "All"]);
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -127,12 +135,49 @@ fn failure_stops_nothing_and_the_report_has_all_results() {
     assert_eq!(project.ran(), [&once[..], &["shows"]].concat());
     assert_eq!(project.run(&["unknown"]).status.code(), Some(1));
 
-    // Other code has no results yet.
+    // Documents are no code, and other code has no results yet.
+    project.commit();
+    assert_eq!(project.run(&["shows"]).status.code(), Some(0));
+    assert_eq!(project.ran(), [&once[..], &["shows"]].concat());
     fs::write(project.path("code"), "").unwrap();
     assert_eq!(project.run(&["shows"]).status.code(), Some(0));
     let report = project.report();
     assert!(report.contains("with local changes"), "{report}");
     assert!(report.contains("| `adds` | sums | not run | – | – |"), "{report}");
+}
+
+#[test]
+fn results_hold_until_what_the_step_depends_on_changes() {
+    let plan = r#"
+        [[step]]
+        name = "one"
+        shows = "that its file matters"
+        of = ["one"]
+        command = "echo $SEED >> ran"
+        [[step]]
+        name = "other"
+        shows = "that others do not"
+        of = ["other"]
+        command = "echo other >> ran"
+    "#;
+    let Some(project) = Project::new(plan) else { return };
+    for text in ["first", "second"] {
+        fs::write(project.path("one"), text).unwrap();
+        project.commit();
+        assert_eq!(project.run(&[]).status.code(), Some(0));
+        assert!(!project.report().contains("not run"));
+    }
+    let ran = project.ran();
+    assert_eq!(ran.len(), 3, "{ran:?}");
+    assert_eq!(ran[1], "other");
+    assert_ne!(ran[0], ran[2], "other files have other seeds");
+    // The first commit is named as well as the second.
+    let named = |name: &str| {
+        let report = project.report();
+        let row = report.lines().find(|line| line.starts_with(&format!("| `{name}`"))).unwrap();
+        row.rsplit(", ").next().unwrap().to_owned()
+    };
+    assert_ne!(named("one"), named("other"));
 }
 
 #[test]
@@ -163,7 +208,7 @@ fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
 }
 
 #[test]
-fn every_script_of_the_plan_exists() {
+fn every_file_that_the_plan_names_exists() {
     if is_missing("python3") {
         return;
     }
@@ -179,6 +224,11 @@ fn every_script_of_the_plan_exists() {
             ["tests/", "fuzz/", "packaging/"].iter().any(|dir| word.starts_with(dir))
         }) {
             assert!(root.join(script).is_file(), "{script}");
+        }
+        // A step that depends on nothing would never run again.
+        for path in step.get("of").and_then(toml::Value::as_array).into_iter().flatten() {
+            let path = path.as_str().unwrap();
+            assert!(root.join(path).exists(), "{path}");
         }
     }
 }
