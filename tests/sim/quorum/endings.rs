@@ -354,6 +354,6 @@ impl Scenario {
 }
 
 /// A clock that runs 1 % slow makes everything take 1 % longer.
-const fn slow(nanos: u64) -> u64 {
+pub const fn slow(nanos: u64) -> u64 {
     nanos * 102 / 100
 }

@@ -4,6 +4,7 @@ use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::types::Term;
 
 use super::duplicates::Duplicates;
+use super::endings::slow;
 use super::scenario::Scenario;
 use super::settings::nanos;
 use crate::watch::Violation;
@@ -116,11 +117,14 @@ impl Scenario {
         self.world.attack(Repertoire::NoPromises, self.heartbeat * 5)
     }
 
-    /// Where somebody was deceived, all hosts come to require keys; the attacker goes on.
+    /// Where somebody was deceived, all hosts come to require keys; the attacker goes on. A voter
+    /// that has come to believe in a duplicate of itself does so until that has long been silent.
     pub fn shut_out_attacker(&mut self) -> Result<(), Violation> {
         if self.attacked {
             self.world.require_keys(self.heartbeat / 10)?;
             self.attack()?;
+            let patience = self.world.hosts.iter().map(|host| host.params.member_patience()).max();
+            self.world.run_for(slow(nanos(patience.unwrap_or_default())))?;
         }
         Ok(())
     }

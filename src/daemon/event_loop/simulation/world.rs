@@ -358,10 +358,11 @@ impl World {
 
     /// A hook that has the role of a leader shows a leadership.
     fn note_leadership(&mut self, index: usize, task: &Task, how: &str) {
-        if let Task::Hook(run) = task
-            && run.role == Role::Leader
-        {
-            self.seen.note_leader(self.now, self.hosts[index].node_id, run.term, how);
+        match task {
+            Task::Hook(run) if run.role == Role::Leader => {
+                self.seen.note_leader(self.now, self.hosts[index].node_id, run.term, how);
+            }
+            _ => {}
         }
     }
 
