@@ -458,6 +458,42 @@ fn prose_fits_into_the_columns_of_the_code() {
     complain(&format!("these lines have more than {COLUMNS} columns"), &bad);
 }
 
+/// Whether `line`, with `next` below it, joins an `if let` or `while let` to another condition.
+fn chains_a_let(line: &str, next: &str) -> bool {
+    let starts = ["if let ", "while let "].iter().any(|words| line.contains(words));
+    let goes_on = starts && !line.contains('{') && next.trim_start().starts_with("&& ");
+    let condition = line.split("let ").nth(1).unwrap_or_default();
+    let mut depth = 0;
+    let is_joined = condition.char_indices().any(|(at, character)| {
+        depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));
+        depth == 0 && condition[at..].starts_with(" && ")
+    });
+    line.contains("&& let ") || goes_on || starts && is_joined
+}
+
+/// The oldest Rust that is supported cannot compile that, and Clippy looks for newer functions of
+/// the library only.
+#[test]
+fn no_let_is_chained() {
+    let mut bad = Vec::new();
+    for path in files(root()).iter().filter(|path| path.extension().is_some_and(|it| it == "rs")) {
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.contains('"')).collect();
+        let chained = lines.windows(2).filter(|pair| chains_a_let(pair[0], pair[1]));
+        bad.extend(chained.map(|pair| format!("{}: {}", name_of(path), pair[0].trim())));
+    }
+    complain("use `match` with a guard", &bad);
+    for (line, next) in [
+        ("    if let Some(a) = b", "        && c"),
+        ("    } else if a && let Some(b) = c {", ""),
+        ("    while let Some(a) = b && c {", ""),
+    ] {
+        assert!(chains_a_let(line, next), "{line}");
+    }
+    assert!(!chains_a_let("if let Some(a) = b.filter(|b| b.c && d) {", "    && e;"));
+    assert!(!chains_a_let("let a = b && c;", "&& d"));
+}
+
 #[test]
 fn test_modules_and_only_they_are_left_out() {
     let text =
