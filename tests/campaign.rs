@@ -97,7 +97,7 @@ fn failure_stops_nothing_and_the_report_has_all_results() {
         command = "echo adds >> ran; echo \"swarm: ok, $((BATCH + 2)) seeds, 1.5 simulated hours\""
         batches = 3
         result = '^swarm: .*$'
-        sum = ["seeds", "simulated hours"]
+        sum = ["seeds", "simulated hours", "reigns"]
         [[step]]
         name = "hangs"
         shows = "its limit"
@@ -118,7 +118,7 @@ fn failure_stops_nothing_and_the_report_has_all_results() {
     let report = project.report();
     for text in [
         "| `fails` | nothing | failed | test result: FAILED. 1 failed |",
-        "| `adds` | sums | passed | 9 seeds, 4.5 simulated hours |",
+        "| `adds` | sums | passed | 9 seeds, 4.5 simulated hours, 0 reigns |",
         "| `hangs` | its limit | failed | – |",
         "| `shows` | its table | passed | [below](#shows) |",
         "## shows\n\n```text\n| a | b |\n```",
