@@ -81,8 +81,9 @@ struct Record {
     asked: BTreeMap<NodeId, u32>,
     /// What was lost since each node's newest declaration was taken in.
     missed: BTreeMap<NodeId, Missed>,
-    /// What arrived last, as far as a copy of it may still come.
-    arrived: VecDeque<(NodeId, Incarnation, Sequence)>,
+    /// What arrived last, as far as a copy of it may still come. It is searched for each delivery,
+    /// so what differs most comes first.
+    arrived: VecDeque<(Sequence, Incarnation, NodeId)>,
     /// How many datagrams to this host were lost so far. One that a newer one overtook means
     /// nothing.
     lost_to_it: u32,
@@ -528,7 +529,7 @@ impl Checkers {
     /// A datagram that arrives after a newer one of its sender counts as lost, once.
     fn note_overtaken(&mut self, host: usize, message: &Message) {
         let record = &mut self.records[host];
-        let arrived = (message.sender, message.incarnation, message.sequence);
+        let arrived = (message.sequence, message.incarnation, message.sender);
         let newest = record.newest.get(&message.sender);
         let is_late =
             newest.is_some_and(|newest| (message.incarnation, message.sequence) < *newest);
