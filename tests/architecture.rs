@@ -458,17 +458,33 @@ fn prose_fits_into_the_columns_of_the_code() {
     complain(&format!("these lines have more than {COLUMNS} columns"), &bad);
 }
 
-/// Whether `line`, with `next` below it, joins an `if let` or `while let` to another condition.
-fn chains_a_let(line: &str, next: &str) -> bool {
-    let starts = ["if let ", "while let "].iter().any(|words| line.contains(words));
-    let goes_on = starts && !line.contains('{') && next.trim_start().starts_with("&& ");
-    let condition = line.split("let ").nth(1).unwrap_or_default();
+/// Whether an `if let` or `while let` is joined to another condition. The text is one line, without
+/// what stands in quotes.
+fn chains_a_let(text: &str) -> bool {
+    let after = ["if let ", "while let "].iter().find_map(|words| text.split_once(words));
     let mut depth = 0;
-    let is_joined = condition.char_indices().any(|(at, character)| {
-        depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));
-        depth == 0 && condition[at..].starts_with(" && ")
+    let is_joined = after.is_some_and(|(_, condition)| {
+        condition.char_indices().any(|(at, character)| {
+            depth += i32::from("([{".contains(character)) - i32::from(")]}".contains(character));
+            depth == 0 && condition[at..].starts_with(" && ")
+        })
     });
-    line.contains("&& let ") || goes_on || starts && is_joined
+    is_joined || text.contains("&& let ")
+}
+
+/// The conditions in a source text, one line each, without what stands in quotes.
+fn conditions(text: &str) -> Vec<String> {
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default().trim())
+        .map(|line| line.split('"').step_by(2).collect())
+        .collect();
+    let begins = |line: &String| line.contains(" let ") || line.starts_with("if ");
+    let from = |at: usize| {
+        let end = lines[at..].iter().position(|line| line.ends_with(['{', '}', ';']));
+        lines[at..=at + end.unwrap_or(0)].join(" ")
+    };
+    (0..lines.len()).filter(|at| begins(&lines[*at])).map(from).collect()
 }
 
 /// The oldest Rust that is supported cannot compile that, and Clippy looks for newer functions of
@@ -477,21 +493,24 @@ fn chains_a_let(line: &str, next: &str) -> bool {
 fn no_let_is_chained() {
     let mut bad = Vec::new();
     for path in files(root()).iter().filter(|path| path.extension().is_some_and(|it| it == "rs")) {
-        let text = fs::read_to_string(path).unwrap();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.contains('"')).collect();
-        let chained = lines.windows(2).filter(|pair| chains_a_let(pair[0], pair[1]));
-        bad.extend(chained.map(|pair| format!("{}: {}", name_of(path), pair[0].trim())));
+        let found = conditions(&fs::read_to_string(path).unwrap());
+        let chained = found.into_iter().filter(|condition| chains_a_let(condition));
+        bad.extend(chained.map(|condition| format!("{}: {condition}", name_of(path))));
     }
     complain("use `match` with a guard", &bad);
-    for (line, next) in [
-        ("    if let Some(a) = b", "        && c"),
-        ("    } else if a && let Some(b) = c {", ""),
-        ("    while let Some(a) = b && c {", ""),
+    for text in [
+        "if let Some(a) = b\n    && c\n{",
+        "} else if a && let Some(b) = c {",
+        "let x = if let Some(a) = b && c {",
+        "if let Some(a) = self\n    .first()\n    && c\n{",
+        "if let A { b, .. } = c\n    && b == \"&& {\"\n{",
+        "while let Some(a) = b && c {",
     ] {
-        assert!(chains_a_let(line, next), "{line}");
+        assert!(conditions(text).iter().any(|condition| chains_a_let(condition)), "{text}");
     }
-    assert!(!chains_a_let("if let Some(a) = b.filter(|b| b.c && d) {", "    && e;"));
-    assert!(!chains_a_let("let a = b && c;", "&& d"));
+    for text in ["if let Some(a) = b.filter(|b| b.c && d) {\n    && e;", "let a = b\n    && d;"] {
+        assert!(!conditions(text).iter().any(|condition| chains_a_let(condition)), "{text}");
+    }
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn failure_stops_nothing_and_the_report_has_all_results() {
         [[step]]
         name = "adds"
         shows = "sums"
-        command = "echo adds >> ran; echo \"swarm: ok, $((BATCH + 2)) seeds, 1.5 simulated hours\""
+        command = "echo adds >> ran; echo \"swarm: ok, $((BATCH + 2)) seeds, 1.5 simulated hours, overlaps in 7 seeds\""
         batches = 3
         result = '^swarm: .*$'
         sum = ["seeds", "simulated hours", "reigns"]
@@ -208,6 +208,31 @@ fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
 }
 
 #[test]
+fn code_that_changes_under_a_step_has_no_result() {
+    let plan = r#"
+        [[step]]
+        name = "edits"
+        shows = "that it notices"
+        command = "echo edits >> ran; echo more >> code"
+        [[step]]
+        name = "reads"
+        shows = "a document"
+        also = ["docs/page.md"]
+        command = "echo reads >> ran"
+    "#;
+    let Some(project) = Project::new(plan) else { return };
+    let output = project.run(&["edits"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("edits 1: its files have changed meanwhile"), "{error}");
+    for text in ["first", "second", "first"] {
+        fs::write(project.path("docs/page.md"), text).unwrap();
+        assert_eq!(project.run(&["reads"]).status.code(), Some(0));
+    }
+    assert_eq!(project.ran(), ["edits", "reads", "reads"]);
+}
+
+#[test]
 fn every_file_that_the_plan_names_exists() {
     if is_missing("python3") {
         return;
@@ -226,7 +251,8 @@ fn every_file_that_the_plan_names_exists() {
             assert!(root.join(script).is_file(), "{script}");
         }
         // A step that depends on nothing would never run again.
-        for path in step.get("of").and_then(toml::Value::as_array).into_iter().flatten() {
+        let lists = ["of", "also"].map(|key| step.get(key).and_then(toml::Value::as_array));
+        for path in lists.into_iter().flatten().flatten() {
             let path = path.as_str().unwrap();
             assert!(root.join(path).exists(), "{path}");
         }

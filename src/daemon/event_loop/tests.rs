@@ -422,6 +422,8 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
         });
         node.turn_until("its hooks are free", |node| node.hooks() == ["started startup"]);
         node.turn_until("its hooks are idle", |node| !node.daemon.hooks.report().running);
+        let mut watcher = node.ask(r#"{"command":"watch"}"#);
+        node.turn_until("it watches", |_| watcher.line().is_some());
         // The vote is on disk; the daemon is stopped before it acts on it.
         node.daemon.election.handle_persisted(clock::now(), kept);
         assert!(node.daemon.election.is_leader());
@@ -435,6 +437,8 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
         });
         assert!(heard.iter().all(|message| message.standing.role != Role::Leader), "{heard:?}");
         assert!(!node.daemon.hooks.report().running);
+        let told = watcher.lines();
+        assert!(told.iter().all(|transition| transition["role"] != "leader"), "{told:?}");
 
         disk.answers.send(Ok(())).unwrap();
         drop(disk);

@@ -1,5 +1,6 @@
 //! Faults of quorum groups that need more than a line.
 
+use lanelect::core::params::Params;
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::types::Term;
 
@@ -118,13 +119,19 @@ impl Scenario {
     }
 
     /// Where somebody was deceived, all hosts come to require keys; the attacker goes on. A voter
-    /// that has come to believe in a duplicate of itself does so until that has long been silent.
+    /// that was made to believe in a duplicate first waits until that has long been silent.
     pub fn shut_out_attacker(&mut self) -> Result<(), Violation> {
         if self.attacked {
             self.world.require_keys(self.heartbeat / 10)?;
+            let hosts = self.world.hosts.iter().map(|host| &host.params);
+            let patience = |params: &Params| {
+                let report = params.voter_report_interval(self.settings.hosts);
+                // A member counts as silent after two and a half of the intervals that it announces.
+                params.member_patience().max(report * 5 / 2)
+            };
+            let patience = hosts.map(patience).max().unwrap_or_default();
+            self.world.run_for(slow(nanos(patience)))?;
             self.attack()?;
-            let patience = self.world.hosts.iter().map(|host| host.params.member_patience()).max();
-            self.world.run_for(slow(nanos(patience.unwrap_or_default())))?;
         }
         Ok(())
     }
