@@ -126,7 +126,7 @@ impl Scenario {
             let hosts = self.world.hosts.iter().map(|host| &host.params);
             let patience = |params: &Params| {
                 let report = params.voter_report_interval(self.settings.hosts);
-                // A member counts as silent after two and a half of the intervals that it announces.
+                // A member counts as silent after two and a half of the intervals it announces.
                 params.member_patience().max(report * 5 / 2)
             };
             let patience = hosts.map(patience).max().unwrap_or_default();
