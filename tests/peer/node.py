@@ -352,7 +352,6 @@ class Node:
             return
         self.reply_at = None
         if datagram.body["newest"] > self.newest:
-            self.newest = datagram.body["newest"]
             self.hear_of_leader(now)
 
     def handle_ping(self, datagram, now):

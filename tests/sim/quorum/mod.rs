@@ -25,8 +25,8 @@
 //!   in what asks for a promise, gives one or ends one: no majority protocol bears that.
 //! * **An attacker without the key**, where a host accepts open datagrams, lies in nothing of that
 //!   either. From then on no disk is lost and no duplicate runs, until the end: a forged number
-//!   hides them. In the end all hosts require keys, and what was forged excuses only
-//!   that a voter waits for its patience before its own vote counts.
+//!   hides them. In the end all hosts require keys, and what was forged excuses only that a voter
+//!   waits for its patience before its own vote counts.
 //!
 //! Nothing else is: datagrams are lost, doubled, late by minutes, replayed alone or in
 //! the order of a life's words, however old; daemons are held at any

@@ -147,6 +147,41 @@ fn forged_interval_does_not_count_once_keys_are_required() {
     }
 }
 
+/// A node that does not hear the leader knows it by the replies of another one. For that one, which
+/// does not require a key yet, an attacker forges a number, and it reports that.
+#[test]
+fn forged_number_that_others_report_hides_no_leader_once_keys_are_required() {
+    let steps = [
+        |lan: &mut Lan| lan.set_key_mode(&["a", "c"], KeyMode::Require),
+        |lan: &mut Lan| {
+            lan.deaf.insert((id("a"), id("c")));
+        },
+    ];
+    for order in [[0, 1], [1, 0]] {
+        let mut lan = Lan::stable(&["a", "b", "c"], &mode(Some(KeyMode::Prefer)));
+        for step in order {
+            steps[step](&mut lan);
+            lan.pass(secs(5));
+        }
+        let mut forger = Peer { role: Role::Leader, term: Term(1), ..lan.forger("a") };
+        let mut reported = false;
+        for round in 0..150 {
+            if round < 50 {
+                lan.hear_open("b", &forger.sends(EVERY_SECOND));
+            } else if round == 50 {
+                lan.set_key_mode(&["b"], KeyMode::Require);
+            }
+            lan.pass(ms(100));
+            let seen = (lan.leaders(), lan.at("c").leader());
+            assert_eq!(seen, (vec!["a".to_string()], Some(id("a"))), "{order:?}, {round}");
+            reported |= lan.take("b").bodies().iter().any(
+                |body| matches!(body, Body::ProbeReply { newest, .. } if newest.sequence > FAR),
+            );
+        }
+        assert!(reported);
+    }
+}
+
 /// An attacker tells of a leadership before it begins, so that it would not be outbid later.
 #[test]
 fn forged_leadership_counts_as_none_once_keys_are_required() {
