@@ -60,6 +60,8 @@ pub(crate) struct Member {
     reports_every: Duration,
     /// Whether it was given up as the leader and has not been heard since.
     given_up: bool,
+    /// Its datagram in the last probe reply that counted.
+    seen_by_others: Sequence,
     /// Whether the last news of it was a probe reply.
     pub(crate) is_known_by_reply: bool,
     /// When its present life was first heard.
@@ -127,6 +129,7 @@ impl Member {
             declares_every: Duration::ZERO,
             reports_every: Duration::ZERO,
             given_up: false,
+            seen_by_others: Sequence::default(),
             is_known_by_reply: false,
             since: now,
             known_at: Sequence::default(),
@@ -317,6 +320,7 @@ impl Member {
             last_declared: self.last_declared.filter(|_| declares),
             declares_every: self.declares_every,
             reports_every: self.reports_every,
+            seen_by_others: if restarted { Sequence::default() } else { self.seen_by_others },
             since: if restarted { now } else { self.since },
             known_at: self.known_at,
             recent: if anew { Recent::since(message.sequence) } else { self.recent },
@@ -359,16 +363,16 @@ impl Member {
     }
 
     /// Any number of its present life, or of another one, is newer than the known ones. It has yet
-    /// to announce how often it speaks, declares no more rarely than every `interval`, and no
-    /// leadership of it was outbid.
-    pub(crate) fn forget_forgeable(&mut self, interval: Duration) {
+    /// to announce its intervals, and no leadership of it was outbid.
+    pub(crate) const fn forget_forgeable(&mut self) {
         self.newest.sequence = Sequence(0);
         self.pinged = Sequence(0);
+        self.seen_by_others = Sequence(0);
         self.newcomer = None;
         if let Some(other) = &mut self.other_life {
             other.newest.sequence = Sequence(0);
         }
-        self.declares_every = self.declares_every.min(interval);
+        self.declares_every = Duration::ZERO;
         self.reports_every = Duration::ZERO;
         self.outbid = None;
     }
@@ -396,13 +400,15 @@ impl Member {
     }
 
     /// Notes that another node heard its datagram `newest` while it leads, so that it has declared
-    /// in time. False if this node has heard that one, too. No such number is kept: a forged one
-    /// would hide the true ones.
+    /// in time. False if this node has heard that one, too, or the last such report named it. A
+    /// number below that report's counts, because that one may be forged.
     pub(crate) fn note_probe_reply(&mut self, now: Time, newest: DatagramId) -> bool {
         let Some(due) = self.declaration_due() else { return false };
-        if newest.incarnation != self.newest.incarnation || newest <= self.newest {
+        let is_news = newest > self.newest && newest.sequence != self.seen_by_others;
+        if newest.incarnation != self.newest.incarnation || !is_news {
             return false;
         }
+        self.seen_by_others = newest.sequence;
         self.is_known_by_reply = true;
         self.last_declared = Some(now.min(due));
         true

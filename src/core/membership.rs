@@ -128,10 +128,9 @@ impl Members {
     }
 
     /// The numbers, intervals and leaderships that members have told so far do not count any more:
-    /// any node may have forged them. A leader declares at least every `interval`, until it says
-    /// otherwise.
-    pub(crate) fn forget_forgeable(&mut self, interval: Duration) {
-        self.table.values_mut().for_each(|member| member.forget_forgeable(interval));
+    /// any node may have forged them.
+    pub(crate) fn forget_forgeable(&mut self) {
+        self.table.values_mut().for_each(Member::forget_forgeable);
     }
 
     /// Every member with its state, ordered by id.
@@ -282,7 +281,7 @@ impl Members {
     }
 
     /// Notes that another node heard the datagram `newest` of a leader, so that it has declared in
-    /// time. False if this node has heard that one, too.
+    /// time. False if this node has heard that one, too, or the last such report named it.
     pub(crate) fn note_probe_reply(
         &mut self,
         now: Time,
@@ -678,21 +677,9 @@ mod tests {
         let mut members = with_a();
         members.hear(START, ADDRESS, &heartbeat("a", 1, 1 << 60));
         members.hear(START, ADDRESS, &heartbeat("a", 2, 1));
-        members.forget_forgeable(THRESHOLD);
+        members.forget_forgeable();
         members.note_farewell(&id("a"));
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Joined);
-    }
-
-    /// Its interval may have been forged. A node that does not hear the leader learns no other one.
-    #[test]
-    fn leader_that_others_report_gets_its_time_after_keys_are_required() {
-        let mut members = with_a();
-        members.note_declaration(START, &id("a"), secs(600));
-        members.forget_forgeable(secs(1));
-        assert_eq!(members.awaited(&id("a")).map(|it| it.until), Some(START + THRESHOLD));
-        let now = START + secs(2);
-        assert!(members.note_probe_reply(now, &id("a"), heartbeat("a", 1, 5).id()));
-        assert_eq!(members.awaited(&id("a")).map(|it| it.until), Some(START + secs(1) + THRESHOLD));
     }
 
     #[test]

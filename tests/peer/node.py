@@ -291,7 +291,8 @@ class Node:
         is_new = self.leader != datagram.sender
         self.term = max(self.term, self.must_reach, datagram.term)
         self.role, self.leader, self.leader_term = (wire.FOLLOWER, datagram.sender, datagram.term)
-        self.resignations, self.stand_at, self.newest = [], None, datagram.id
+        self.resignations, self.stand_at = [], None
+        self.newest, self.reported = datagram.id, None
         self.hear_of_leader(now)
         if self.voter and self.voter.acknowledges(datagram, now):
             self.send_heartbeat(now, acknowledged=datagram.id)
@@ -345,13 +346,14 @@ class Node:
             self.next_probe = now + self.probe_gap() + self.probe_turn(now)
         elif self.leader == leader:
             self.probed_by[datagram.sender] += 1
-            self.reply_at = now + self.probe_turn(now)
+            self.reply_at = self.reply_at or now + self.probe_turn(now)
 
     def handle_probe_reply(self, datagram, now):
         if self.leader != datagram.body["leader"]:
             return
         self.reply_at = None
-        if datagram.body["newest"] > self.newest:
+        if datagram.body["newest"] > self.newest and datagram.body["newest"] != self.reported:
+            self.reported = datagram.body["newest"]
             self.hear_of_leader(now)
 
     def handle_ping(self, datagram, now):
@@ -435,7 +437,8 @@ class Node:
         if self.reply_at and now >= self.reply_at and not self.is_overdue(now):
             self.reply_at = None
             self.probed_by.clear()
-            self.send(wire.PROBE_REPLY, now, leader=self.leader, newest=self.newest)
+            if self.reported is None:
+                self.send(wire.PROBE_REPLY, now, leader=self.leader, newest=self.newest)
         if not self.is_overdue(now):
             return
         if self.next_probe is None:

@@ -44,7 +44,7 @@ impl Election {
         self.duplicates.forget_doubt();
         if self.params.demands_proof() {
             self.members.doubt_all();
-            self.members.forget_forgeable(self.params.heartbeat_interval);
+            self.members.forget_forgeable();
         }
     }
 

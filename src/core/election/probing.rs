@@ -134,8 +134,10 @@ impl Election {
             let last = self.probing.replying.asked_at.replace(now);
             self.probing.replying.is_repeated =
                 last.is_some_and(|last| now.since(last) <= spacing * 2);
-            self.probing.replying.in_turn = false;
-            self.timers.set(Timer::ProbeReply, now + spacing / 2);
+            if self.timers.get(Timer::ProbeReply).is_none() {
+                self.probing.replying.in_turn = false;
+                self.timers.set(Timer::ProbeReply, now + spacing / 2);
+            }
         } else {
             self.probing.note_probe(now, due, spacing, &mut self.timers);
             self.probing.asking.in_turn = false;
@@ -143,10 +145,11 @@ impl Election {
     }
 
     /// The leader did not answer within this node's hearing. Reports the leader's last datagram
-    /// instead.
+    /// instead. Only a node that heard that itself does: otherwise each one in a chain would hold
+    /// the next to a leader that has failed.
     pub(super) fn send_probe_reply(&mut self, now: Time) {
         let Some((leader, Awaited { due, until })) = self.leader_awaited() else { return };
-        if now >= due {
+        if now >= due || !self.members.hears(&leader) {
             return;
         }
         if !self.probing.replying.in_turn {

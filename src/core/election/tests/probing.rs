@@ -187,6 +187,16 @@ fn outdated_probe_reply_gives_the_leader_no_time() {
     lan.hear(x.sends(Body::ProbeReply { leader: id("y"), newest: after(&declaration) }));
     lan.pass(ms(50));
     assert_ne!(lan.at("m").leader(), Some(leader));
+
+    let (mut lan, _, declaration) = follower();
+    let mut x = Peer::new("x");
+    let reply = Body::ProbeReply { leader, newest: after(&declaration) };
+    lan.pass(DUE + ms(200));
+    lan.hear(x.sends(reply));
+    lan.pass(DUE);
+    lan.hear(x.sends(reply));
+    lan.pass(ms(50));
+    assert_ne!(lan.at("m").leader(), Some(leader), "one datagram gives time once");
 }
 
 #[test]
@@ -196,6 +206,37 @@ fn follower_that_hears_the_leader_replies_to_a_probe_if_the_leader_does_not() {
     lan.hear(Peer::new("x").sends(probe("z")));
     lan.pass(SPACING);
     assert_eq!(lan.take("m").bodies(), [Body::ProbeReply { leader: id("z"), newest }]);
+}
+
+/// In a chain, each follower would hold the next one to a leader that has failed.
+#[test]
+fn follower_that_knows_the_leader_by_a_reply_alone_replies_to_no_probe() {
+    let (mut lan, _, declaration) = follower();
+    lan.pass(DUE + ms(200));
+    let mut witness = Peer::new("x");
+    lan.hear(witness.sends(Body::ProbeReply { leader: id("z"), newest: after(&declaration) }));
+    lan.take("m");
+    for _ in 0..4 {
+        lan.hear(Peer::new("y").sends(probe("z")));
+        lan.pass(SPACING);
+    }
+    let told = lan.take("m").bodies();
+    assert!(!told.iter().any(|body| matches!(body, Body::ProbeReply { .. })), "{told:?}");
+}
+
+/// Its turn comes after those of candidates, and later than the next probe.
+#[test]
+fn follower_that_is_not_eligible_replies_though_probes_go_on() {
+    let params = every_second();
+    let observer = Params { candidate: false, ..params.clone() };
+    let mut lan = Lan::stable(&["a", "b"], &params);
+    lan.start("o", observer);
+    lan.pass(secs(20));
+    lan.deaf.insert((id("a"), id("b")));
+    for _ in 0..200 {
+        lan.pass(ms(100));
+        assert_eq!(lan.at("b").leader(), Some(id("a")));
+    }
 }
 
 #[test]
