@@ -398,7 +398,9 @@ fn what_was_asked_for_under_a_lease_does_not_leave_after_it() {
         node.daemon.transmit(&declaration);
         pass_until("it is heard", || listener.heard_as_leader() == 1);
 
+        assert!(node.daemon.leadership().leads);
         node.hold_beyond_lease();
+        assert!(!node.daemon.leadership().leads);
         let sent = node.daemon.transport.sent();
         node.daemon.transmit(&declaration);
         assert_eq!((node.daemon.transport.sent(), listener.heard().len()), (sent, 0));
