@@ -46,6 +46,7 @@ impl Scenario {
         self.world.lose_stragglers(self.heartbeat / 100);
         self.misled = None;
         self.replace_broken()?;
+        self.let_scripts_end()?;
         let voters = super::settings::voters_of(&self.voters);
         for host in 0..self.settings.hosts {
             self.remove_torn_state(host);
@@ -73,6 +74,15 @@ impl Scenario {
         }
         self.start_all()?;
         self.shut_out_attacker()
+    }
+
+    /// A daemon that starts when its host has cleaned up may come back in maintenance, too.
+    fn let_scripts_end(&mut self) -> Result<(), Violation> {
+        let ends = self.world.hosts.iter().map(|host| host.busy_until).max().unwrap_or_default();
+        match ends.saturating_sub(self.world.now) {
+            0 => Ok(()),
+            left => self.world.run_for(left),
+        }
     }
 
     /// Starts every daemon that is down, and may start.
