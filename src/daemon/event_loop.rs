@@ -285,7 +285,7 @@ impl Daemon {
         if self.transport.next_rescan() <= clock::now() {
             self.rescan();
         }
-        self.hooks.handle_timeout(clock::now());
+        self.try_hooks_again();
         self.report_finished_hooks();
         self.take_agreement();
         self.attend_to_checks();

@@ -156,6 +156,12 @@ impl HookClient {
         self.exchange.is_some()
     }
 
+    /// The task of a run that the hook-runner could not be asked for yet.
+    pub fn waiting(&self) -> Option<&Task> {
+        let exchange = self.exchange.as_ref()?;
+        matches!(exchange.step, Step::Connecting { .. }).then_some(&exchange.task)
+    }
+
     /// Ends the run: TERM now, KILL at `by`. One that was not handed over yet is not begun.
     pub fn cut_short(&mut self, by: Time, now: Time) {
         let Some(exchange) = &mut self.exchange else { return };

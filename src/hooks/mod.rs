@@ -53,7 +53,7 @@ use crate::control_api::HookReport;
 use crate::core::hook::HookOutcome;
 use crate::logging;
 use crate::time::Time;
-use crate::types::{GroupName, NodeId};
+use crate::types::{GroupName, NodeId, Role};
 
 /// The node that a hook runs on, as its environment describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,6 +199,13 @@ impl Hooks {
     pub fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
         self.clients[lane].cut_short(by, now);
         self.exchange(now);
+    }
+
+    /// Whether a run that takes over waits for the hook-runner, so that it may still be cut short
+    /// before it begins.
+    pub fn waits_to_take_over(&self) -> bool {
+        let waiting = self.clients[Lane::Hook].waiting();
+        matches!(waiting, Some(Task::Hook(run)) if run.role == Role::Leader)
     }
 
     /// Whether a run is in progress in `lane`.

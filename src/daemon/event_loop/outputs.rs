@@ -122,6 +122,16 @@ impl Daemon {
         self.start_hook(run);
     }
 
+    /// The time for the hooks has come. A run that still waits for the hook-runner begins only now,
+    /// so the lease is looked at again, too.
+    pub(super) fn try_hooks_again(&mut self) {
+        let now = clock::now();
+        if self.hooks.waits_to_take_over() && !may_show(&self.election, Role::Leader, now) {
+            self.hooks.cut_short(Lane::Hook, now, now);
+        }
+        self.hooks.handle_timeout(now);
+    }
+
     pub(super) fn start_hook(&mut self, mut run: HookRun) {
         let now = clock::now();
         if run.leader == Some(self.config.node_id) {

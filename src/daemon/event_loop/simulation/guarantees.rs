@@ -118,7 +118,7 @@ impl Guarantees {
             term: if run.event == Demoted { history.term } else { run.term },
             succeeded: false,
             is_new_life: false,
-            has_lost_terms: history.has_lost_terms && !begins_anew,
+            has_lost_terms: history.has_lost_terms,
         };
     }
 }

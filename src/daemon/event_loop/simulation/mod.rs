@@ -31,6 +31,9 @@ use super::tests::run_alone;
 /// Seeds of each test if nothing else is said.
 const SEEDS: u64 = 25;
 
+/// Seeds that have failed, each for a reason of its own. They run before those that begin at 1.
+const FAILED_BEFORE: [u64; 3] = [376, 170_710_431_132, 170_710_431_533];
+
 fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
@@ -42,11 +45,13 @@ fn run_seeds(share: u64) {
     let dir = TempDir::new().unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(dir.path()).status();
     assert!(mounted.unwrap().success());
-    let from = number("LANELECT_SHELL_FROM").unwrap_or(1);
+    let from = number("LANELECT_SHELL_FROM");
+    let before = FAILED_BEFORE.into_iter().filter(|_| from.is_none());
+    let from = from.unwrap_or(1);
     let seeds = number("LANELECT_SHELL_SEEDS").unwrap_or(2 * SEEDS);
     let trace = env::var_os("LANELECT_SHELL_TRACE").is_some();
     let mut total = scenario::Tally::default();
-    for seed in (from..from + seeds).filter(|seed| seed % 2 == share) {
+    for seed in before.chain(from..from + seeds).filter(|seed| seed % 2 == share) {
         let tally = panic::catch_unwind(|| scenario::run(seed, dir.path(), trace));
         match tally {
             Ok(tally) => total.add(&tally),
