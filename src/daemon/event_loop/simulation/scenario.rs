@@ -223,15 +223,6 @@ fn settle(world: &mut World) {
 
 /// Who leads the group, and in which term, if it has settled.
 fn leadership(world: &mut World) -> Option<(NodeId, Term)> {
-    if !is_settled(world) {
-        return None;
-    }
-    let mut statuses = world.hosts.iter().filter_map(|host| host.status.as_ref());
-    let leader = statuses.find(|status| status.role == Role::Leader);
-    leader.map(|status| (status.node_id, status.term))
-}
-
-fn is_settled(world: &mut World) -> bool {
     for index in 0..world.hosts.len() {
         world.hosts[index].status = None;
         world.ask(index, r#"{"command":"status"}"#);
@@ -239,9 +230,9 @@ fn is_settled(world: &mut World) -> bool {
     world.pass(Duration::from_millis(100));
     let statuses = world.hosts.iter().map(|host| host.status.as_deref());
     let statuses: Option<Vec<&StatusReport>> = statuses.collect();
-    let Some(statuses) = statuses else { return false };
+    let statuses = statuses?;
     let leaders: Vec<_> = statuses.iter().filter(|status| status.role == Role::Leader).collect();
-    let [leader] = leaders[..] else { return false };
+    let [leader] = leaders[..] else { return None };
     let follows = |status: &&StatusReport| {
         status.leader.as_ref().is_some_and(|it| it.node_id == leader.node_id)
     };
@@ -253,7 +244,8 @@ fn is_settled(world: &mut World) -> bool {
     // A hook that failed for `reaffirmed` is not run again by itself.
     let failed = |host: &Host| host.node_id == leader.node_id && !host.hooks.succeeded;
     let is_ready = leader.ready || world.hosts.iter().any(failed);
-    statuses.iter().all(follows) && is_ready && hooks_fit
+    let is_settled = statuses.iter().all(follows) && is_ready && hooks_fit;
+    is_settled.then_some((leader.node_id, leader.term))
 }
 
 fn describe(world: &World) -> String {
