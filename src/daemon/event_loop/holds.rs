@@ -146,7 +146,7 @@ impl Daemon {
             self.control.drop_holders();
         }
         self.holds.waiting = None;
-        self.start_hook(run);
+        self.start_hook(clock::now(), run);
     }
 }
 

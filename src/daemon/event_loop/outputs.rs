@@ -119,7 +119,7 @@ impl Daemon {
         if run.event == HookEvent::Demoted && self.waits_for_holders(run) {
             return;
         }
-        self.start_hook(run);
+        self.start_hook(now, run);
     }
 
     /// The time for the hooks has come. A run that still waits for the hook-runner begins only now,
@@ -132,8 +132,9 @@ impl Daemon {
         self.hooks.handle_timeout(now);
     }
 
-    pub(super) fn start_hook(&mut self, mut run: HookRun) {
-        let now = clock::now();
+    /// Whether the lease of a run that takes over holds was seen at `now`, so the clock is not read
+    /// again.
+    pub(super) fn start_hook(&mut self, now: Time, mut run: HookRun) {
         if run.leader == Some(self.config.node_id) {
             run.leader_address = self.transport.source_address();
         }
