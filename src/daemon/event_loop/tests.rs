@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use super::reload::{Order, Reloads};
 use super::*;
 use crate::control_api::{Done, RefusalKind, Response};
+use crate::core::hook::{HookEvent, HookRun, Reason};
 use crate::core::output::Output;
 use crate::core::params::QuorumParams;
 use crate::core::persist::PersistentState;
@@ -27,6 +28,7 @@ use crate::core::status::Ineligible;
 use crate::daemon::post_stop::{self, PostStopError};
 use crate::daemon::store::{self, OnFailure, StoreError};
 use crate::daemon::transport::Settings;
+use crate::hooks::HookNode;
 use crate::types::{NodeId, Role, Term};
 use crate::wire::message::{Body, Message};
 
@@ -446,6 +448,41 @@ fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
         drop(disk);
         node.turn_until("it is elected after all", |node| node.hooks().len() == 2);
         assert_eq!(node.hooks(), ["started startup", "elected election"]);
+    });
+}
+
+/// The hook-runner could not be reached while the lease held.
+#[test]
+fn a_hook_that_waits_for_the_hook_runner_does_not_take_over_after_the_lease() {
+    alone("a_hook_that_waits_for_the_hook_runner_does_not_take_over_after_the_lease", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        let socket = node.dir.path().join("hook-runner.sock");
+        let config = Config { hook_socket: Some(socket.clone()), ..node.daemon.config.clone() };
+        let node_id = config.node_id;
+        let interfaces = node.daemon.hooks.interfaces().to_vec();
+        let host = HookNode { node_id, group: config.group, interfaces };
+        let (poll, now) = (Poll::new().unwrap(), clock::now());
+        node.daemon.hooks =
+            Hooks::configured(&config, host, poll.registry(), HOOKS, None, now).unwrap();
+        let run = HookRun {
+            event: HookEvent::Elected,
+            reason: Reason::Election,
+            role: Role::Leader,
+            term: node.daemon.election.term(),
+            leader: Some(node_id),
+            leader_address: None,
+            previous_leader: None,
+        };
+        node.daemon.start_hook(now, run);
+        assert!(node.daemon.hooks.waits_to_take_over());
+
+        let runner = UnixListener::bind(&socket).unwrap();
+        runner.set_nonblocking(true).unwrap();
+        node.hold_beyond_lease();
+        node.daemon.try_hooks_again();
+        assert_eq!(runner.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(!node.daemon.hooks.is_running(Lane::Hook));
     });
 }
 
