@@ -107,6 +107,8 @@ struct Record {
     sequence: Sequence,
     last_sent: Option<Message>,
     stopped: bool,
+    /// In this life: until when it stays out after a failure, in true time.
+    held_off_until: Option<u64>,
 }
 
 /// Since a node's declaration was taken in.
@@ -149,7 +151,7 @@ impl Record {
 #[derive(Debug)]
 pub struct Checkers {
     records: Vec<Record>,
-    /// True time of the last fault or command.
+    /// True time of the last fault or command, or of the last end of a holdoff.
     disturbed_at: u64,
     /// After so long without either, on a calm network, the election must have settled.
     pub settling_time: u64,
@@ -215,7 +217,12 @@ impl Watch for Checkers {
 
     fn note_stopped(&mut self, host: usize) {
         self.records[host].stopped = true;
+        self.records[host].held_off_until = None;
         self.uncounted = true;
+    }
+
+    fn note_crash(&mut self, host: usize, _now: u64, _hosts: &[Host]) {
+        self.records[host].held_off_until = None;
     }
 
     /// A held host does nothing in time.
@@ -429,7 +436,7 @@ impl Watch for Checkers {
     }
 
     /// A leader is given up only after it has really been silent and was asked, and nothing changes
-    /// in a group that has settled.
+    /// in a group that has settled. That a node is held off is no excuse, only that it comes back.
     fn note_event(
         &mut self,
         index: usize,
@@ -437,6 +444,7 @@ impl Watch for Checkers {
         event: &Event,
         host: &Host,
     ) -> Result<(), Violation> {
+        self.note_returns(now);
         match event {
             Event::LeaderSilent { leader, .. } => {
                 let threshold = host.params.leader_alive_threshold;
@@ -457,6 +465,11 @@ impl Watch for Checkers {
                 self.disturb(now);
                 Ok(())
             }
+            Event::HeldOff { holdoff, .. } => {
+                let holdoff = host.clock.span(holdoff.as_nanos() as u64);
+                self.records[index].held_off_until = Some(now + holdoff);
+                Ok(())
+            }
             Event::Transition(Transition { role, previous_role, leader, reason, .. }) => {
                 self.uncounted = true;
                 let record = &mut self.records[index];
@@ -472,8 +485,7 @@ impl Watch for Checkers {
                     self.records[index].answer_by = None;
                     self.records[index].to_reach.clear();
                 }
-                let in_time = self.disturbed_at.saturating_add(self.settling_time);
-                let settled = self.settled || (self.is_calm && now > in_time);
+                let settled = self.settled || (self.is_calm && now > self.settles_by());
                 let id = host.node_id;
                 let reaffirms = (*role, *previous_role) == (Role::Leader, Role::Leader);
                 let is_borne = self.broken.is_some_and(|(broken, how)| {
@@ -490,22 +502,22 @@ impl Watch for Checkers {
     /// A group that has had the time to settle has exactly the leader it should. Where datagrams
     /// are lost there is no such time; but once it has its leader it keeps it.
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
+        self.note_returns(now);
         // Answers that come too late are no answers, and candidates are counted by what is heard of
         // them within some intervals, without asking: nothing is promised of either.
         let is_borne = network.weather.is_prompt() && !self.counts_candidates;
         let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
-        let cliques = network.cliques(&up);
         let is_authenticated = hosts.iter().any(|host| host.params.demands_proof());
-        let may_meet_late = is_authenticated && cliques.is_none();
+        let may_meet_late = is_authenticated && network.cliques(&up).is_none();
         self.is_calm = network.weather.is_calm() && !may_meet_late;
         if self.attacked || !self.is_calm && (!is_borne || may_meet_late) {
             self.disturb(now);
         }
-        let settled_at = self.disturbed_at.saturating_add(self.settling_time);
-        if !self.uncounted || now <= settled_at {
+        if !self.uncounted || now <= self.settles_by() {
             return Ok(());
         }
         self.uncounted = false;
+        let cliques = network.cliques(&up);
         self.connected = Some(cliques.as_ref().is_some_and(|cliques| cliques.len() == 1));
         // Where some hear each other one way only: how many lead is not promised, only that it
         // stays as it is.
@@ -526,6 +538,20 @@ impl Watch for Checkers {
 }
 
 impl Checkers {
+    /// A node that was held off comes back, and that changes the group.
+    fn note_returns(&mut self, now: u64) {
+        let is_back = |until: &mut u64| *until <= now + CLOCK_GRAIN.as_nanos() as u64;
+        let mut records = self.records.iter_mut();
+        if records.any(|record| record.held_off_until.take_if(is_back).is_some()) {
+            self.disturb(now);
+        }
+    }
+
+    /// When the election must have settled.
+    fn settles_by(&self) -> u64 {
+        self.disturbed_at.saturating_add(self.settling_time)
+    }
+
     /// A datagram that arrives after a newer one of its sender counts as lost, once.
     fn note_overtaken(&mut self, host: usize, message: &Message) {
         let record = &mut self.records[host];

@@ -89,7 +89,7 @@ impl Scenario {
             self.disturb()?;
             self.disturbances += 1;
             match self.rng.u8(0..8) {
-                0 => self.world.run_for(self.world.watch.settling_time * 5 / 4)?,
+                0 => self.let_settle()?,
                 1..=3 => self.let_pass(0..40)?,
                 _ => self.let_pass(0..4)?,
             }
@@ -141,16 +141,23 @@ impl Scenario {
             }
         }
         self.world.watch.disturb(self.world.now);
-        self.world.run_for(self.world.watch.settling_time * 5 / 4)?;
+        self.let_settle()?;
         let loss = [0.02, 0.1, 0.3][self.rng.usize(0..3)];
         self.world.network.weather = Weather { loss, ..Weather::CALM };
         self.world.run_for(self.heartbeat * 300)
     }
 
+    /// The group gets the time to settle, and a quarter as much to stay as it is.
+    fn let_settle(&mut self) -> Result<(), Violation> {
+        let longest = self.world.longest_holdoff();
+        self.world.run_for(longest + self.world.watch.settling_time * 5 / 4)
+    }
+
     /// The group gets the time to settle, and half as much to stay as it is; while old datagrams
     /// come in.
     fn settle(&mut self) -> Result<(), Violation> {
-        let step = (self.world.watch.settling_time * 3 / 2).div_ceil(REPLAYS);
+        let takes = self.world.longest_holdoff() + self.world.watch.settling_time * 3 / 2;
+        let step = takes.div_ceil(REPLAYS);
         let age = self.world.hosts.iter().map(|host| replay_horizon(&host.params)).max();
         let is_protected = self.world.all_require_keys();
         for _ in 0..REPLAYS {
@@ -409,10 +416,9 @@ fn gentle_settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     (own + hooks.longest * 4) * 102 / 100
 }
 
-/// The same where nodes may besides stay out by their own or the operator's will.
+/// The same where nodes may besides stay out by the operator's will, or wait to try a hook again.
 pub fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     let out = nanos(params.yield_time())
-        + nanos(params.failure_holdoff) * 64
         + if hooks.stubbornness + hooks.absence > 0.0 { HOOK_RETRY } else { 0 };
     gentle_settling_time(params, hooks) + out * 102 / 100
 }

@@ -131,12 +131,8 @@ impl Scenario {
         let own = nanos(params.startup_grace_period + params.preempt_delay + params.demote_grace())
             + hooks.longest * 2
             + hooks.demoted_longest;
-        let out = if self.settings.gentle {
-            0
-        } else {
-            nanos(params.yield_time() + params.failure_holdoff * 64)
-        };
-        slow(own + out) + self.retry_bound()
+        let out = if self.settings.gentle { 0 } else { nanos(params.yield_time()) };
+        slow(own + out) + self.world.longest_holdoff() + self.retry_bound()
     }
 
     /// What a hook takes that could not be started the first time.

@@ -261,6 +261,15 @@ impl<W: Watch> World<W> {
         })
     }
 
+    /// How long it takes until nobody is held off any more, if nothing fails from now on.
+    pub fn longest_holdoff(&self) -> u64 {
+        let holdoff = |host: &Host| {
+            let status = host.election.as_ref()?.status(host.local(self.now));
+            Some(host.clock.span(status.holdoff?.as_nanos() as u64))
+        };
+        self.hosts.iter().filter_map(holdoff).max().unwrap_or_default()
+    }
+
     /// A datagram that was sent at least `age` ago arrives at every host, each at its own time.
     pub fn replay(&mut self, age: u64, latest: u64) {
         let latest_sent = self.now.saturating_sub(age);
