@@ -330,7 +330,7 @@ fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
     let hosts = rng.usize(1..=7);
     let shared = choose_shared(rng, hosts);
     let slow = nanos(shared.heartbeat_interval) * [0, 1, 10][rng.usize(0..3)];
-    let failure = if gentle { 0.0 } else { [0.0, 0.0, 0.2][rng.usize(0..3)] };
+    let failure = if gentle { 0.0 } else { [0.0, 0.0, 0.2, 0.8][rng.usize(0..4)] };
     let absence = if gentle { 0.0 } else { [0.0, 0.0, 0.3][rng.usize(0..3)] };
     let static_group = rng.u8(0..12) == 0;
     let have_peers = choose_peers(rng, hosts);
