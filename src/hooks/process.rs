@@ -644,7 +644,6 @@ mod tests {
         let (mut process, _dir) = start("exec sleep 100");
         let by = START + Duration::from_secs(2);
         process.cut_short(Lane::Hook, by, START);
-        assert_eq!(process.poll_timeout(), Some(by));
         let finished = finish(&mut process, START);
         let expected = HookFinished {
             outcome: HookOutcome::Failed,
@@ -657,6 +656,20 @@ mod tests {
 
     #[test]
     fn a_hook_that_is_cut_short_and_ignores_term_gets_kill_in_time() {
+        let (mut process, dir) =
+            start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let shell = pid_in(&dir);
+        let by = START + Duration::from_secs(2);
+        process.cut_short(Lane::Hook, by, START);
+        assert_eq!(process.poll_timeout(), Some(by));
+        assert!(is_alive(shell));
+        process.handle_timeout(by);
+        let finished = finish(&mut process, by);
+        assert_eq!((finished.exit, finished.forced), (Some(137), Some(Forced::CutShort)));
+    }
+
+    #[test]
+    fn a_hook_that_overran_and_is_cut_short_gets_kill_in_time() {
         let (mut process, dir) =
             start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
         let shell = pid_in(&dir);
