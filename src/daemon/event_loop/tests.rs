@@ -152,6 +152,28 @@ impl Node {
         });
     }
 
+    /// Has a hook take over that waits for a hook-runner. Returns the socket of the latter.
+    fn ask_for_hook_that_waits(&mut self, now: Time) -> PathBuf {
+        let socket = self.dir.path().join("hook-runner.sock");
+        let config = Config { hook_socket: Some(socket.clone()), ..self.daemon.config.clone() };
+        let node_id = config.node_id;
+        let interfaces = self.daemon.hooks.interfaces().to_vec();
+        let host = HookNode { node_id, group: config.group, interfaces };
+        let registry = self.daemon.poll.registry();
+        self.daemon.hooks = Hooks::configured(&config, host, registry, HOOKS, None, now).unwrap();
+        let run = HookRun {
+            event: HookEvent::Elected,
+            reason: Reason::Election,
+            role: Role::Leader,
+            term: self.daemon.election.term(),
+            leader: Some(node_id),
+            leader_address: None,
+            previous_leader: None,
+        };
+        self.daemon.start_hook(now, run);
+        socket
+    }
+
     /// Stops until the lease has expired.
     fn hold_beyond_lease(&self) {
         let end = self.daemon.election.lease_end().unwrap();
@@ -457,24 +479,7 @@ fn a_hook_that_waits_for_the_hook_runner_does_not_take_over_after_the_lease() {
     alone("a_hook_that_waits_for_the_hook_runner_does_not_take_over_after_the_lease", || {
         let mut node = Node::start(&Plan::of("a", LONE));
         node.lead();
-        let socket = node.dir.path().join("hook-runner.sock");
-        let config = Config { hook_socket: Some(socket.clone()), ..node.daemon.config.clone() };
-        let node_id = config.node_id;
-        let interfaces = node.daemon.hooks.interfaces().to_vec();
-        let host = HookNode { node_id, group: config.group, interfaces };
-        let (poll, now) = (Poll::new().unwrap(), clock::now());
-        node.daemon.hooks =
-            Hooks::configured(&config, host, poll.registry(), HOOKS, None, now).unwrap();
-        let run = HookRun {
-            event: HookEvent::Elected,
-            reason: Reason::Election,
-            role: Role::Leader,
-            term: node.daemon.election.term(),
-            leader: Some(node_id),
-            leader_address: None,
-            previous_leader: None,
-        };
-        node.daemon.start_hook(now, run);
+        let socket = node.ask_for_hook_that_waits(clock::now());
         assert!(node.daemon.hooks.waits_to_take_over());
 
         let runner = UnixListener::bind(&socket).unwrap();
@@ -483,6 +488,18 @@ fn a_hook_that_waits_for_the_hook_runner_does_not_take_over_after_the_lease() {
         node.daemon.try_hooks_again();
         assert_eq!(runner.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         assert!(!node.daemon.hooks.is_running(Lane::Hook));
+    });
+}
+
+#[test]
+fn a_daemon_wakes_when_a_hook_is_to_be_tried_again() {
+    alone("a_daemon_wakes_when_a_hook_is_to_be_tried_again", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        // Before anything else that it waits for.
+        node.ask_for_hook_that_waits(Time::ZERO);
+        assert!(node.daemon.hooks.poll_timeout().is_some());
+        assert_eq!(node.daemon.next_deadline(), node.daemon.hooks.poll_timeout());
     });
 }
 
