@@ -472,6 +472,9 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
     const CHECK_LIMIT: Duration = Duration::from_secs(1);
 
+    /// A hook that only KILL ends. It writes its process id.
+    const IGNORES_TERM: &str = "trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done";
+
     const CHECK: Task = Task::Check { role: Role::Follower, term: Term(7) };
 
     /// Waits, within limits, until `check` returns something.
@@ -656,8 +659,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_is_cut_short_and_ignores_term_gets_kill_in_time() {
-        let (mut process, dir) =
-            start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let (mut process, dir) = start(IGNORES_TERM);
         let shell = pid_in(&dir);
         let by = START + Duration::from_secs(2);
         process.cut_short(Lane::Hook, by, START);
@@ -670,8 +672,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_overran_and_is_cut_short_gets_kill_in_time() {
-        let (mut process, dir) =
-            start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let (mut process, dir) = start(IGNORES_TERM);
         let shell = pid_in(&dir);
         // It has overrun its limit already: KILL would come later.
         process.handle_timeout(START + LIMIT);
@@ -686,8 +687,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_is_cut_short_too_late_gets_kill_at_once() {
-        let (mut process, dir) =
-            start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let (mut process, dir) = start(IGNORES_TERM);
         pid_in(&dir);
         process.cut_short(Lane::Hook, START, START);
         assert_eq!(finish(&mut process, START).exit, Some(137));
@@ -879,7 +879,7 @@ mod tests {
 
     #[test]
     fn a_hook_that_a_killed_life_left_running_is_ended_and_nothing_begins_beside_it() {
-        let (killed, dir) = start("trap '' TERM; echo $$ > $DIR/pid; while :; do sleep 0.1; done");
+        let (killed, dir) = start(IGNORES_TERM);
         let left = pid_in(&dir);
         drop(killed);
         let mut process = process("exit 0", &dir);
