@@ -207,10 +207,21 @@ impl Election {
         self.await_leader_for(now, head_start.unwrap_or_default() + turn);
     }
 
-    /// A better candidate asks this leader to hand over.
+    /// A better candidate asks this leader to hand over. If a still better one does before
+    /// `demoted` has ended, that one is the successor instead: otherwise each would preempt the one
+    /// before. A yield, which may have named the successor, ends that.
     pub(super) fn handle_claim(&mut self, now: Time, claimant: NodeId, rank: Rank) {
-        if rank > self.rank() && self.members.is_rival(now, &claimant) {
-            self.hand_over(now, Reason::Preempted, Some(claimant));
+        if rank < self.rank() || !self.members.is_rival(now, &claimant) {
+            return;
+        }
+        let beats = |named| self.members.rivals(now).any(|it| it.node_id() == named && it < rank);
+        match self.state {
+            State::HandingOver { reason: reason @ Reason::Preempted, successor: Some(named) }
+                if !self.exclusions.yielding && beats(named) =>
+            {
+                self.state = State::HandingOver { reason, successor: Some(claimant) };
+            }
+            _ => self.hand_over(now, Reason::Preempted, Some(claimant)),
         }
     }
 

@@ -142,6 +142,82 @@ fn preempting_best_candidate_takes_over_after_the_leaders_demote_hook() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
+/// `m` has begun to hand over to `c`, which claimed first, and its hook still runs.
+fn handing_over_to_c() -> Lan {
+    let mut lan = Lan::led_by("m");
+    lan.set_hooks("m", None);
+    lan.hear(Peer::new("c").sends(Body::Claim));
+    assert_eq!(lan.at("m").status(lan.now).handing_over, Some(Reason::Preempted));
+    lan.take("m");
+    lan
+}
+
+fn named_successor(lan: &mut Lan) -> Option<NodeId> {
+    lan.end_hook("m", HookOutcome::Succeeded);
+    let outputs = lan.take("m");
+    let successor = |body: &Body| match body {
+        Body::Resignation { successor } => Some(*successor),
+        _ => None,
+    };
+    outputs.bodies().iter().find_map(successor).expect("a resignation")
+}
+
+/// Otherwise each would preempt the one before, and each time two hooks would run.
+#[test]
+fn a_leader_hands_over_to_the_best_that_claims_while_its_hooks_run() {
+    let mut lan = handing_over_to_c();
+    lan.hear(Peer::new("a").sends(Body::Claim));
+    lan.hear(Peer::new("b").sends(Body::Claim));
+    assert_eq!(named_successor(&mut lan), Some(id("a")));
+}
+
+#[test]
+fn neither_a_worse_claimant_nor_a_better_node_without_a_claim_replaces_the_first() {
+    let mut lan = handing_over_to_c();
+    lan.start("a", patient());
+    lan.hear(Peer::new("d").sends(Body::Claim));
+    lan.hear(Peer::new("c").sends(Body::Claim));
+    assert_eq!(named_successor(&mut lan), Some(id("c")));
+}
+
+/// A worse node than this one claims too, because a leader that hands over ranks below it.
+#[test]
+fn a_claimant_that_cannot_lead_makes_way_for_the_best_node_and_not_for_the_next_claimant() {
+    let mut c = Peer::new("c");
+    let following = Body::Heartbeat {
+        interval_us: 0,
+        leader: Some(id("m")),
+        conceded: None,
+        acknowledged: None,
+    };
+    let hand_over = |c: &mut Peer| {
+        let mut lan = Lan::led_by("m");
+        lan.set_hooks("m", None);
+        lan.hear(c.sends(Body::Claim));
+        lan.hear(Peer::new("d").sends(following));
+        c.flags = Flags::CANDIDATE;
+        lan.hear(c.sends(following));
+        lan.hear(Peer::new("z").sends(Body::Claim));
+        lan
+    };
+    assert_eq!(named_successor(&mut hand_over(&mut c)), Some(id("d")));
+
+    c.flags = c.flags.with(Flags::ELIGIBLE, true);
+    let mut lan = hand_over(&mut c);
+    c.flags = c.flags.with(Flags::ELIGIBLE, true);
+    lan.hear(c.sends(following));
+    assert_eq!(named_successor(&mut lan), Some(id("c")), "it can lead again");
+}
+
+#[test]
+fn a_claim_does_not_replace_the_successor_that_the_operator_names() {
+    let mut lan = handing_over_to_c();
+    lan.hear(Peer::new("d").sends(Body::Claim));
+    lan.on("m", |election, now| election.yield_to(now, id("d"))).unwrap();
+    lan.hear(Peer::new("a").sends(Body::Claim));
+    assert_eq!(named_successor(&mut lan), Some(id("d")));
+}
+
 #[test]
 fn preemption_waits_its_delay() {
     let mut lan = Lan::new();
