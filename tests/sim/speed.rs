@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lanelect::core::params::Params;
 
 use crate::available::checkers::Checkers;
-use crate::world::{HookHabit, World};
+use crate::world::{HookHabit, World, nanos};
 
 /// Simulates five undisturbed nodes at the default settings and prints the ratio.
 #[expect(clippy::disallowed_methods, reason = "it measures the time that really passes")]
@@ -19,7 +19,7 @@ pub fn measure() {
     }
     let simulated = Duration::from_secs(200_000);
     let begin = Instant::now();
-    world.run_for(simulated.as_nanos() as u64).expect("no violation");
+    world.run_for(nanos(simulated)).expect("no violation");
     let wall = begin.elapsed();
     println!(
         "five nodes, 1 s heartbeat: {} simulated s in {:.2} s, {:.0} to 1, {} datagrams",

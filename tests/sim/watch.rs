@@ -63,6 +63,9 @@ pub trait Watch {
         election: &Election,
     ) -> bool;
 
+    /// An election has taken in a datagram of another node.
+    fn note_taken_in(&mut self, _index: usize, _message: &Message) {}
+
     /// A daemon has done all that there was to do.
     fn note_turn(&mut self, _index: usize, _now: u64, _hosts: &[Host]) {}
 

@@ -34,7 +34,7 @@ use lanelect::wire::message::{Body, Flags, Message, Standing};
 use crate::watch::{Violation, Watch, refuse};
 use crate::world::broken::Lie;
 use crate::world::network::Network;
-use crate::world::{Host, node_id};
+use crate::world::{Host, nanos, node_id};
 
 /// A wake may come so much later than asked for, where a host's clock is not in step with true
 /// time.
@@ -153,7 +153,7 @@ pub struct Checkers {
     records: Vec<Record>,
     /// True time of the last fault or command, or of the last end of a holdoff.
     disturbed_at: u64,
-    /// After so long without either, on a calm network, the election must have settled.
+    /// So long after that, on a calm network, the election must have settled.
     pub settling_time: u64,
     /// Whether a leader steps down that sees too few candidates.
     pub counts_candidates: bool,
@@ -255,11 +255,6 @@ impl Watch for Checkers {
             record.missed.insert(message.sender, missed);
             record.asked.remove(&message.sender);
         }
-        // What was forged may hide from this record what the host still believes.
-        let may_count = is_news || self.attacked;
-        if may_count {
-            record.note_asked(&message.body);
-        }
         let wants_answer = match message.body {
             Body::Declaration { .. } => is_worse(message, election),
             Body::Probe { leader } => leader == election.node_id(),
@@ -270,12 +265,17 @@ impl Watch for Checkers {
             record.answer_by.get_or_insert(answer_by);
         }
         let interval = election.params().heartbeat_interval;
-        if may_count && election.is_leader() {
+        // What was forged may hide from this record what the host still believes.
+        if (is_news || self.attacked) && election.is_leader() {
             let term = record.term_to_reach(message, election).filter(|_| is_news);
             record.to_reach.extend(term.map(|term| (term, now + interval * OUTDOES_WITHIN)));
         }
         record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
         is_news
+    }
+
+    fn note_taken_in(&mut self, host: usize, message: &Message) {
+        self.records[host].note_asked(&message.body);
     }
 
     /// The numbers of a forgery stay. It is no news of its sender otherwise: nothing has to come of
@@ -466,7 +466,7 @@ impl Watch for Checkers {
                 Ok(())
             }
             Event::HeldOff { holdoff, .. } => {
-                let holdoff = host.clock.span(holdoff.as_nanos() as u64);
+                let holdoff = host.clock.span(nanos(*holdoff));
                 self.records[index].held_off_until = Some(now + holdoff);
                 Ok(())
             }
@@ -540,7 +540,7 @@ impl Watch for Checkers {
 impl Checkers {
     /// A node that was held off comes back, and that changes the group.
     fn note_returns(&mut self, now: u64) {
-        let is_back = |until: &mut u64| *until <= now + CLOCK_GRAIN.as_nanos() as u64;
+        let is_back = |until: &mut u64| *until <= now + nanos(CLOCK_GRAIN);
         let mut records = self.records.iter_mut();
         if records.any(|record| record.held_off_until.take_if(is_back).is_some()) {
             self.disturb(now);

@@ -20,7 +20,7 @@ use crate::available::swarm::{
     Tally, choose_peers, choose_priority, choose_tie_break, settling_time,
 };
 use crate::watch::{Violation, Watch};
-use crate::world::{HookHabit, World, node_id};
+use crate::world::{HookHabit, World, nanos, node_id};
 
 /// Events in one run.
 const STEPS: Range<usize> = 5..30;
@@ -280,7 +280,7 @@ fn time_to_report(world: &World<Checkers>) -> u64 {
     let interval = world.hosts[0].params.report_interval(world.hosts.len());
     // It is up to a tenth longer, so that followers do not fall into step. Of two heartbeats of a
     // later release only one announces when the next comes.
-    (interval * 9 / 4).as_nanos() as u64
+    nanos(interval * 9 / 4)
 }
 
 /// Lets the elections settle; then those lead that lead in the model. Then lets everybody hear

@@ -14,16 +14,13 @@ use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::keys::choose_modes;
 use crate::world::network::Weather;
-use crate::world::{HookHabit, Sabotage, World, replay_horizon};
+use crate::world::{HookHabit, Sabotage, World, nanos, replay_horizon};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
 
 /// How many old datagrams come in while a group settles, where they are authenticated.
 const REPLAYS: u64 = 100;
-
-/// The longest that the core waits before it tries a hook again, in nanoseconds.
-const HOOK_RETRY: u64 = 10_000_000_000;
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -418,13 +415,8 @@ fn gentle_settling_time(params: &Params, hooks: &HookHabit) -> u64 {
 
 /// The same where nodes may besides stay out by the operator's will, or wait to try a hook again.
 pub fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
-    let out = nanos(params.yield_time())
-        + if hooks.stubbornness + hooks.absence > 0.0 { HOOK_RETRY } else { 0 };
+    let out = nanos(params.yield_time()) + hooks.longest_retry();
     gentle_settling_time(params, hooks) + out * 102 / 100
-}
-
-fn nanos(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
 }
 
 impl Tally {

@@ -24,15 +24,11 @@ use lanelect::types::Term;
 use super::guarantees::Settled;
 use super::leaderships::may_act;
 use super::scenario::Scenario;
-use super::settings::nanos;
 use crate::available::checkers::rank;
 use crate::watch::Violation;
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
-use crate::world::{Hiccups, Host};
-
-/// The longest that the core waits before it tries a hook again, in nanoseconds.
-const HOOK_RETRY: u64 = 10_000_000_000;
+use crate::world::{Hiccups, Host, nanos};
 
 /// How many heartbeats a settled group is watched for without saving anything.
 const QUIET_HEARTBEATS: u64 = 1000;
@@ -138,10 +134,9 @@ impl Scenario {
     /// What a hook takes that could not be started the first time.
     fn retry_bound(&self) -> u64 {
         let hooks = &self.settings.hooks;
-        if hooks.absence + hooks.stubbornness == 0.0 {
-            0
-        } else {
-            slow(HOOK_RETRY + hooks.longest * 2)
+        match hooks.longest_retry() {
+            0 => 0,
+            pause => slow(pause + hooks.longest * 2),
         }
     }
 

@@ -7,12 +7,11 @@ use lanelect::types::Term;
 use super::duplicates::Duplicates;
 use super::endings::slow;
 use super::scenario::Scenario;
-use super::settings::nanos;
 use crate::watch::Violation;
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
-use crate::world::{Hiccups, HookHabit, node_id};
+use crate::world::{Hiccups, HookHabit, nanos, node_id};
 
 impl Scenario {
     /// Starts what is down, but for a host here and there; the operator removes what cannot be

@@ -6,11 +6,11 @@ use lanelect::core::persist::Enrolment;
 
 use super::guarantees::Guarantees;
 use super::recorder::{Record, Recorder};
-use super::settings::{DRIFT_PPB, Drift, Settings, nanos};
+use super::settings::{DRIFT_PPB, Drift, Settings};
 use super::{Tally, leaderships};
 use crate::watch::Violation;
 use crate::world::network::Weather;
-use crate::world::{Hiccups, HookHabit, Sabotage, World};
+use crate::world::{Hiccups, HookHabit, Sabotage, World, nanos};
 
 pub struct Scenario {
     pub rng: Rng,

@@ -11,7 +11,7 @@ use crate::available::swarm::{
     choose_check, choose_peers, choose_priority, choose_refresh, choose_tie_break,
 };
 use crate::world::keys::choose_modes;
-use crate::world::{Guard, HookHabit, node_id};
+use crate::world::{Guard, HookHabit, nanos, node_id};
 
 /// The clocks' largest drift: 1 %.
 pub const DRIFT_PPB: i64 = 10_000_000;
@@ -196,8 +196,4 @@ fn choose_params(
             ..shared.clone()
         })
         .collect()
-}
-
-pub fn nanos(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
 }

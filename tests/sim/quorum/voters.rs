@@ -5,8 +5,9 @@ use lanelect::core::Election;
 use lanelect::core::status::VoterStanding;
 
 use super::scenario::Scenario;
-use super::settings::{nanos, voters_of};
+use super::settings::voters_of;
 use crate::watch::Violation;
+use crate::world::nanos;
 
 impl Scenario {
     /// Changes the voters, at times without a pause and at times as slowly as other faults let it;

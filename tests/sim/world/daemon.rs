@@ -20,7 +20,7 @@ use super::archive::Kept;
 use super::host::Held;
 use super::keys::is_plain_heartbeat;
 use super::network::Carrier;
-use super::{Action, Came, Sabotage, World, address, node_id};
+use super::{Action, Came, Sabotage, World, address, nanos, node_id};
 use crate::watch::{Decided, Violation, Watch, refuse};
 
 /// Datagrams that wait in a held host's socket; more are dropped, the newest first.
@@ -368,10 +368,14 @@ impl<W: Watch> World<W> {
         }
         let is_news =
             is_proven && !is_measuring && self.watch.note_delivery(to, now, &message, election);
+        let ignored = election.ignored();
         if is_open {
             election.handle_open_datagram(now, from, &message);
         } else {
             election.handle_datagram(now, from, &message);
+        }
+        if message.sender != election.node_id() && election.ignored() == ignored {
+            self.watch.note_taken_in(to, &message);
         }
         if is_news && !is_deceived {
             self.watch.check_reaction(to, &message, election)?;
@@ -641,7 +645,7 @@ const GROUP_MAX: usize = 9;
 pub fn replay_horizon(params: &Params) -> u64 {
     let interval = params.report_interval(GROUP_MAX).max(params.heartbeat_interval) * 11 / 10;
     let silence = (interval * 5).max(params.leader_alive_threshold * 2);
-    (silence + silence).as_nanos() as u64
+    nanos(silence + silence)
 }
 
 /// An election's status, without whether its own vote counts.

@@ -85,6 +85,12 @@ impl HookHabit {
             absence: 0.0,
         }
     }
+
+    /// The longest that the core waits before it tries a run again.
+    pub fn longest_retry(&self) -> u64 {
+        let may_repeat = self.stubbornness + self.absence > 0.0;
+        if may_repeat { 10_000_000_000 } else { 0 }
+    }
 }
 
 /// The hook that runs.

@@ -265,7 +265,7 @@ impl<W: Watch> World<W> {
     pub fn longest_holdoff(&self) -> u64 {
         let holdoff = |host: &Host| {
             let status = host.election.as_ref()?.status(host.local(self.now));
-            Some(host.clock.span(status.holdoff?.as_nanos() as u64))
+            Some(host.clock.span(nanos(status.holdoff?)))
         };
         self.hosts.iter().filter_map(holdoff).max().unwrap_or_default()
     }
@@ -376,6 +376,11 @@ pub fn label(hosts: &[Host], index: usize) -> String {
 /// The hosts' ids: `n0`, `n1`, …, so that byte order is the order of their indices.
 pub fn node_id(index: usize) -> NodeId {
     format!("n{index:05}").parse().expect("a valid name")
+}
+
+/// Durations of the core in the simulator's unit.
+pub const fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
 }
 
 fn address(index: usize) -> IpAddr {

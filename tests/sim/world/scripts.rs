@@ -4,7 +4,7 @@ use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::time::Time;
 
 use super::host::RunningHook;
-use super::{Action, Guard, Sabotage, World};
+use super::{Action, Guard, Sabotage, World, nanos};
 use crate::watch::{Violation, Watch};
 
 /// Between looks at whether a daemon is still held.
@@ -55,7 +55,7 @@ impl<W: Watch> World<W> {
         self.log(index, || "cuts its hook short".into());
         let host = &self.hosts[index];
         let Some(hook) = host.hook else { return };
-        let left = host.clock.span(by.since(host.local(self.now)).as_nanos() as u64);
+        let left = host.clock.span(nanos(by.since(host.local(self.now))));
         let takes = self.rng.u64(0..=left);
         let ends_at = hook.ends_at.min(self.now + takes);
         let number = self.next_hook_number(index);
@@ -190,7 +190,7 @@ impl<W: Watch> World<W> {
         let Some(Guard { grace, .. }) = self.guard else { return takes };
         let host = &self.hosts[index];
         let lease_seen = host.lease_seen.unwrap_or_default();
-        let left = (lease_seen + grace).since(host.local(self.now)).as_nanos() as u64;
+        let left = nanos((lease_seen + grace).since(host.local(self.now)));
         takes.min(host.clock.span(left))
     }
 
