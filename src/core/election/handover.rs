@@ -211,7 +211,7 @@ impl Election {
     /// `demoted` has ended, that one is the successor instead: otherwise each would preempt the one
     /// before. A yield, which may have named the successor, ends that.
     pub(super) fn handle_claim(&mut self, now: Time, claimant: NodeId, rank: Rank) {
-        if rank < self.rank() || !self.members.is_rival(now, &claimant) {
+        if rank <= self.rank() || !self.members.is_rival(now, &claimant) {
             return;
         }
         let beats = |named| self.members.rivals(now).any(|it| it.node_id() == named && it < rank);

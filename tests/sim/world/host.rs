@@ -88,8 +88,9 @@ impl HookHabit {
 
     /// The longest that the core waits before it tries a run again.
     pub fn longest_retry(&self) -> u64 {
+        const HOOK_RETRY_MAX: u64 = 10_000_000_000;
         let may_repeat = self.stubbornness + self.absence > 0.0;
-        if may_repeat { 10_000_000_000 } else { 0 }
+        if may_repeat { HOOK_RETRY_MAX } else { 0 }
     }
 }
 

@@ -211,7 +211,7 @@ fn leader_keeps_its_term_without_a_concession() {
         following("m", None),
         following("z", None),
         following("z", Some(90)),
-        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None },
+        HEARTBEAT,
         Body::Probe { leader },
         Body::Probe { leader: id("z") },
         Body::ProbeReply { leader: id("z"), newest },

@@ -8,12 +8,7 @@ fn leaderless(rivals: &mut [Peer]) -> Lan {
     led.role = Role::Leader;
     let mut lan = Lan::following("m", patient(), led);
     for other in others {
-        lan.hear(other.sends(Body::Heartbeat {
-            interval_us: 0,
-            leader: None,
-            conceded: None,
-            acknowledged: None,
-        }));
+        lan.hear(other.sends(HEARTBEAT));
     }
     led.role = Role::Follower;
     lan.hear(led.sends(Body::Resignation { successor: None }));

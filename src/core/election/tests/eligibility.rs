@@ -61,12 +61,7 @@ fn an_observer_is_never_named_as_successor() {
     let mut lan = Lan::led_by("m");
     let mut watcher = Peer::new("a");
     watcher.flags = Flags::default();
-    lan.hear(watcher.sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(watcher.sends(HEARTBEAT));
     lan.on("m", Election::stop);
     assert_eq!(lan.take("m").bodies()[0], Body::Resignation { successor: None });
 }

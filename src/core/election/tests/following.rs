@@ -31,13 +31,7 @@ fn each_declaration_extends_the_leaders_time_by_a_threshold() {
 fn a_leaders_other_datagrams_are_no_declarations() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
-    lan.pass_with(
-        secs(3),
-        &mut [(
-            &mut leader,
-            Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None },
-        )],
-    );
+    lan.pass_with(secs(3), &mut [(&mut leader, HEARTBEAT)]);
     assert_ne!(lan.at("a").leader(), Some(id("z")));
 }
 
@@ -99,12 +93,7 @@ fn a_leader_heard_in_another_role_no_longer_leads() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("a", patient(), &mut leader);
     leader.role = Role::Follower;
-    lan.hear(leader.sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(leader.sends(HEARTBEAT));
     assert!(lan.take("a").has_event(Event::LeaderResigned { leader: id("z") }));
     assert_eq!(lan.at("a").leader(), None);
 }
@@ -146,12 +135,7 @@ fn followers_send_heartbeats_every_other_interval_and_announce_that() {
 #[test]
 fn silent_member_is_suspect_and_then_gone() {
     let mut lan = Lan::led_by("a");
-    lan.hear(Peer::new("b").sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(Peer::new("b").sends(HEARTBEAT));
     lan.pass(secs(10));
     let outputs = lan.take("a");
     let fading: Vec<&str> = outputs
@@ -169,12 +153,7 @@ fn silent_member_is_suspect_and_then_gone() {
 fn the_status_shows_the_leader_and_every_member_in_order() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(Peer::new("b").sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(Peer::new("b").sends(HEARTBEAT));
     lan.pass(ms(200));
     let status = lan.at("m").status(lan.now);
     let leader = status.leader.unwrap();

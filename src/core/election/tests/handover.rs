@@ -91,12 +91,7 @@ fn failed_demote_hook_does_not_delay_the_handover() {
 fn named_successor_leads_at_once_without_an_election() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(Peer::new("a").sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(Peer::new("a").sends(HEARTBEAT));
     lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
     assert_eq!(lan.leaders(), ["m"]);
     let outputs = lan.take("m");
@@ -142,11 +137,11 @@ fn preempting_best_candidate_takes_over_after_the_leaders_demote_hook() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// `m` has begun to hand over to `c`, which claimed first, and its hook still runs.
-fn handing_over_to_c() -> Lan {
+/// `m` has begun to hand over to `claimant`, which claimed first, and its hook still runs.
+fn handing_over_to(claimant: &mut Peer) -> Lan {
     let mut lan = Lan::led_by("m");
     lan.set_hooks("m", None);
-    lan.hear(Peer::new("c").sends(Body::Claim));
+    lan.hear(claimant.sends(Body::Claim));
     assert_eq!(lan.at("m").status(lan.now).handing_over, Some(Reason::Preempted));
     lan.take("m");
     lan
@@ -165,7 +160,7 @@ fn named_successor(lan: &mut Lan) -> Option<NodeId> {
 /// Otherwise each would preempt the one before, and each time two hooks would run.
 #[test]
 fn a_leader_hands_over_to_the_best_that_claims_while_its_hooks_run() {
-    let mut lan = handing_over_to_c();
+    let mut lan = handing_over_to(&mut Peer::new("c"));
     lan.hear(Peer::new("a").sends(Body::Claim));
     lan.hear(Peer::new("b").sends(Body::Claim));
     assert_eq!(named_successor(&mut lan), Some(id("a")));
@@ -173,45 +168,35 @@ fn a_leader_hands_over_to_the_best_that_claims_while_its_hooks_run() {
 
 #[test]
 fn neither_a_worse_claimant_nor_a_better_node_without_a_claim_replaces_the_first() {
-    let mut lan = handing_over_to_c();
+    let mut lan = handing_over_to(&mut Peer::new("c"));
     lan.start("a", patient());
     lan.hear(Peer::new("d").sends(Body::Claim));
-    lan.hear(Peer::new("c").sends(Body::Claim));
     assert_eq!(named_successor(&mut lan), Some(id("c")));
 }
 
 /// A worse node than this one claims too, because a leader that hands over ranks below it.
 #[test]
 fn a_claimant_that_cannot_lead_makes_way_for_the_best_node_and_not_for_the_next_claimant() {
-    let mut c = Peer::new("c");
-    let following = Body::Heartbeat {
-        interval_us: 0,
-        leader: Some(id("m")),
-        conceded: None,
-        acknowledged: None,
-    };
     let hand_over = |c: &mut Peer| {
-        let mut lan = Lan::led_by("m");
-        lan.set_hooks("m", None);
-        lan.hear(c.sends(Body::Claim));
-        lan.hear(Peer::new("d").sends(following));
+        let mut lan = handing_over_to(c);
+        lan.hear(Peer::new("d").sends(HEARTBEAT));
         c.flags = Flags::CANDIDATE;
-        lan.hear(c.sends(following));
+        lan.hear(c.sends(HEARTBEAT));
         lan.hear(Peer::new("z").sends(Body::Claim));
         lan
     };
-    assert_eq!(named_successor(&mut hand_over(&mut c)), Some(id("d")));
+    assert_eq!(named_successor(&mut hand_over(&mut Peer::new("c"))), Some(id("d")));
 
-    c.flags = c.flags.with(Flags::ELIGIBLE, true);
+    let mut c = Peer::new("c");
     let mut lan = hand_over(&mut c);
-    c.flags = c.flags.with(Flags::ELIGIBLE, true);
-    lan.hear(c.sends(following));
+    c.flags = Peer::new("c").flags;
+    lan.hear(c.sends(HEARTBEAT));
     assert_eq!(named_successor(&mut lan), Some(id("c")), "it can lead again");
 }
 
 #[test]
 fn a_claim_does_not_replace_the_successor_that_the_operator_names() {
-    let mut lan = handing_over_to_c();
+    let mut lan = handing_over_to(&mut Peer::new("c"));
     lan.hear(Peer::new("d").sends(Body::Claim));
     lan.on("m", |election, now| election.yield_to(now, id("d"))).unwrap();
     lan.hear(Peer::new("a").sends(Body::Claim));
@@ -396,12 +381,7 @@ fn stopped_node_does_nothing() {
     assert_eq!(lan.at("m").poll_timeout(), None);
     lan.hear(Peer::new("z").sends(Body::Proposal));
     lan.hear(Peer::leading("a", 9).sends(EVERY_SECOND));
-    lan.hear(Peer::new("m").sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(Peer::new("m").sends(HEARTBEAT));
     lan.on("m", |election, now| {
         election.handle_timeout(now + secs(100));
         election.handle_links(now, false);
@@ -421,12 +401,7 @@ fn a_follower_that_stops_lets_its_running_hook_end_first() {
     let mut lan = Lan::led_by("a");
     lan.start("b", patient());
     lan.set_hooks("b", None);
-    lan.hear(Peer::leading("a", 9).sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(Peer::leading("a", 9).sends(HEARTBEAT));
     lan.crash("b");
     lan.start("b", patient());
     lan.take("b");

@@ -3,9 +3,6 @@
 use super::*;
 use crate::core::status::MemberState;
 
-const HEARTBEAT: Body =
-    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
-
 #[test]
 fn old_reordered_and_duplicated_datagrams_change_nothing() {
     let mut leader = Peer::leading("z", 4);
@@ -53,12 +50,7 @@ fn a_restarted_leader_is_known_to_lead_no_more() {
     let mut lan = Lan::following("m", patient(), &mut leader);
     leader.incarnation = Incarnation(2);
     leader.role = Role::Follower;
-    lan.hear(leader.sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(leader.sends(HEARTBEAT));
     assert_eq!(lan.at("m").leader(), None);
 }
 
@@ -231,12 +223,7 @@ fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
     let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut holder);
-    lan.hear(usurper.sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(usurper.sends(HEARTBEAT));
     lan.hear(usurper.sends(Body::Farewell { id_taken: true }));
     lan.hear(holder.sends(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("z")));

@@ -45,6 +45,10 @@ use crate::wire::message::{Body, Flags, Message, Standing, VotersDigest};
 /// More steps than any scenario takes. Above it, the nodes send to each other without end.
 const STEPS_MAX: usize = 100_000;
 
+/// A heartbeat that says nothing, not even when the next one comes.
+const HEARTBEAT: Body =
+    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
+
 /// A declaration at one heartbeat a second.
 const EVERY_SECOND: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 0 };
 

@@ -30,9 +30,6 @@ fn sends(peer: &mut Peer, body: Body) -> Message {
     message
 }
 
-const HEARTBEAT: Body =
-    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
-
 /// A network on which the enrolled voter `b` has just asked for votes in term 1 with the support of
 /// `voter`; with its vote request.
 fn asking_for_votes(voter: &mut Peer) -> (Lan, DatagramId) {

@@ -13,9 +13,6 @@ fn quorum(voters: &[&str]) -> Params {
 
 const DECLARATION: Body = Body::Declaration { interval_us: 1_000_000, hold_us: 8_161_617 };
 
-const HEARTBEAT: Body =
-    Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
-
 fn acknowledges(body: &Body) -> bool {
     matches!(body, Body::Heartbeat { acknowledged: Some(_), .. })
 }

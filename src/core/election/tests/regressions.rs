@@ -156,12 +156,7 @@ fn absurd_term_does_not_stop_terms_from_growing() {
     lan.take("a");
     let mut stray = Peer::new("x");
     stray.term = Term(u64::MAX);
-    lan.hear(stray.sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(stray.sends(HEARTBEAT));
     lan.take("b");
     lan.on("a", |e, now| e.yield_leadership(now)).unwrap();
     lan.pass(secs(5));
@@ -223,12 +218,7 @@ fn rejected_newcomer_does_not_silence_the_holder_of_its_id() {
     let mut duplicate =
         Peer { role: Role::Starting, incarnation: Incarnation(9), ..Peer::new("a") };
     let mut holder = Peer { incarnation: Incarnation(5), ..Peer::leading("a", 1) };
-    lan.hear(duplicate.sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(duplicate.sends(HEARTBEAT));
     lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
     lan.pass_with(secs(60), &mut [(&mut holder, EVERY_SECOND)]);
     assert_eq!(lan.at("m").leader(), Some(id("a")));

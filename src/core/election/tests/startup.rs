@@ -17,12 +17,7 @@ fn a_member_that_joins_prolongs_start_up_until_the_samples_agree() {
     let mut lan = Lan::new();
     lan.start("a", patient());
     lan.pass(ms(1500));
-    lan.hear(Peer::new("b").sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(Peer::new("b").sends(HEARTBEAT));
     lan.pass(ms(1499));
     assert_eq!(lan.at("a").role(), Role::Starting);
     lan.pass(ms(1));
@@ -35,12 +30,7 @@ fn start_up_lasts_no_longer_than_the_grace_period() {
     lan.start("a", patient());
     for second in 0..15 {
         assert_eq!(lan.at("a").role(), Role::Starting, "after {second} s");
-        lan.hear(Peer::new(&format!("b{second}")).sends(Body::Heartbeat {
-            interval_us: 0,
-            leader: None,
-            conceded: None,
-            acknowledged: None,
-        }));
+        lan.hear(Peer::new(&format!("b{second}")).sends(HEARTBEAT));
         lan.pass(secs(1));
     }
     assert_ne!(lan.at("a").role(), Role::Starting);

@@ -130,13 +130,11 @@ fn answers_to_others_and_answers_without_a_state_do_not_count() {
 #[test]
 fn old_founding_datagrams_found_no_group() {
     let mut lan = alone_with("b", PersistentState::default());
-    let hello =
-        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     for flags in [Flags::CANDIDATE, Flags::CANDIDATE.with(Flags::FOUNDING, true)] {
         for name in ["a", "c"] {
             let mut peer = Peer { flags, ..voter(name) };
             peer.sequence.0 = if flags == Flags::CANDIDATE { 1 } else { 2 };
-            lan.hear(peer.sends(hello));
+            lan.hear(peer.sends(HEARTBEAT));
         }
         lan.pass(secs(1));
     }

@@ -214,10 +214,8 @@ fn a_leader_keeps_its_term_though_a_voter_knows_a_higher_one() {
     let mut lan = three();
     let mut c = Peer { incarnation: Incarnation(50), ..voter_in("c", 9) };
     lan.crash("c");
-    let hello =
-        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     for _ in 0..10 {
-        lan.hear(c.sends(hello));
+        lan.hear(c.sends(HEARTBEAT));
         lan.pass(secs(1));
     }
     let leader = lan.take("a");

@@ -65,12 +65,7 @@ fn voter_grants_no_other_vote_until_the_lease_must_have_expired() {
 #[test]
 fn no_vote_in_a_term_below_the_highest_known_one() {
     let mut lan = alone("b");
-    lan.hear(voter_in("c", 7).sends(Body::Heartbeat {
-        interval_us: 0,
-        leader: None,
-        conceded: None,
-        acknowledged: None,
-    }));
+    lan.hear(voter_in("c", 7).sends(HEARTBEAT));
     lan.hear(voter_in("a", 6).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [no("a")]);
     lan.hear(voter_in("a", 7).asks_for_votes());
@@ -308,11 +303,9 @@ fn voter_with_two_lives_does_not_count() {
     let mut lan = alone("b");
     let mut first = voter("a");
     let mut second = Peer { incarnation: Incarnation(2), ..voter("a") };
-    let hello =
-        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
-    lan.hear(first.sends(hello));
-    lan.hear(second.sends(hello));
-    lan.hear(first.sends(hello));
+    lan.hear(first.sends(HEARTBEAT));
+    lan.hear(second.sends(HEARTBEAT));
+    lan.hear(first.sends(HEARTBEAT));
     let proposal = lan.take_proposal_of("b");
     lan.hear(second.answers(&proposal, true));
     assert_eq!(lan.at("b").term(), Term(0));
@@ -327,10 +320,8 @@ fn voter_with_two_lives_does_not_count() {
 #[test]
 fn voter_that_hears_its_duplicate_refuses() {
     let mut lan = alone("b");
-    let hello =
-        Body::Heartbeat { interval_us: 0, leader: None, conceded: None, acknowledged: None };
     let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
-    lan.hear(duplicate.sends(hello));
+    lan.hear(duplicate.sends(HEARTBEAT));
     lan.take("b");
     lan.hear(voter_in("a", 5).asks_for_votes());
     assert_eq!(lan.take("b").votes(), [no("a")]);
