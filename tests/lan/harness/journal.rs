@@ -14,21 +14,27 @@ use std::time::Duration;
 /// The hook of every host, `hook.sh HOST`, and its fence. Beside it lies the journal, and each
 /// host's directory with what a test asks of the hook: `hook-seconds-EVENT` or else `hook-seconds`
 /// to last, `fail-on-EVENT` to exit with 1, and `fault`, a [`Fault`] of every hook but the fence.
+///
+/// A hook holds a lock until its last process has ended, so the kernel tells whether another runs.
 const HOOK: &str = r#"dir=${0%/*}
 line="$LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM"
 trap 'if [ $? = 0 ]; then how=end; else how=fail; fi; echo "$1 $how $line" >> "$dir/journal"' EXIT
 trap 'exit 143' TERM
 read -r uptime _ < /proc/uptime
 echo "$1 start $line $uptime" >> "$dir/journal"
-if [ "$LANELECT_EVENT" != fence ] && [ -e "$dir/$1/fault" ]; then
-    read -r fault < "$dir/$1/fault"
-    echo "$1 $fault $line" >> "$dir/journal"
-    case $fault in
-        fails) exit 1 ;;
-        hangs) sleep 300 ;;
-        ignores-term) trap - EXIT; trap '' TERM; sleep 300 ;;
-        cannot-be-killed) : < "$dir/$1/stuck/file" ;;
-    esac
+if [ "$LANELECT_EVENT" != fence ]; then
+    exec 9> "$dir/$1.lock"
+    flock --nonblock 9 || echo "$1 beside $line" >> "$dir/journal"
+    if [ -e "$dir/$1/fault" ]; then
+        read -r fault < "$dir/$1/fault"
+        echo "$1 $fault $line" >> "$dir/journal"
+        case $fault in
+            fails) exit 1 ;;
+            hangs) sleep 300 ;;
+            ignores-term) trap - EXIT; trap '' TERM; sleep 300 ;;
+            cannot-be-killed) : < "$dir/$1/stuck/file" ;;
+        esac
+    fi
 fi
 for seconds in "$dir/$1/hook-seconds-$LANELECT_EVENT" "$dir/$1/hook-seconds"; do
     if [ -e "$seconds" ]; then sleep "$(cat "$seconds")"; break; fi
@@ -60,6 +66,8 @@ pub(crate) enum What {
     Crash,
     /// A hook started.
     Start(Run),
+    /// It runs beside another one.
+    Beside(Run),
     /// A hook does what the test asked for.
     Faulty(Fault, Run),
     /// A hook succeeded.
@@ -105,6 +113,12 @@ pub(crate) struct Run {
     /// For how long the machine had been up when it started, in hundredths of a second cut short;
     /// none where the line is not that of a start.
     pub(crate) at: Option<Duration>,
+}
+
+impl Run {
+    fn is_same(&self, other: &Run) -> bool {
+        (&self.event, &self.reason, self.term) == (&other.event, &other.reason, other.term)
+    }
 }
 
 impl Journal {
@@ -190,7 +204,7 @@ pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
 /// Each daemon's hooks are an optional `started`, then `elected`, any number of `reaffirmed`,
 /// `demoted`, `elected` and so on, never two at a time. A daemon that ends in order ends demoted.
 /// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last, but for a
-/// refresh. What was to let go and failed may run again.
+/// refresh. What was to let go and did not say that it has may run again.
 pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
     let mut story = Story::default();
     let mut wrong = String::new();
@@ -202,17 +216,38 @@ pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
     wrong
 }
 
+/// The hooks with those of a host that were ended before they wrote a word, of which only the
+/// daemon tells: on a machine that stands still, a time limit expires before a shell has begun.
+pub(crate) fn with_unheard(entries: &[Entry], host: &str, log: &str) -> Vec<Entry> {
+    let mut entries = entries.to_vec();
+    let mut next = 0;
+    for (run, was_ended) in log.lines().filter_map(parse_result) {
+        let start_from = |at: usize, known: Option<&Run>| {
+            let is_it = |r: &Run| known.is_none_or(|known| r.is_same(known));
+            let start = |e: &Entry| e.host == host && started(e).is_some_and(is_it);
+            entries[at..].iter().position(start).map(|found| at + found)
+        };
+        if let Some(heard) = start_from(next, Some(&run)) {
+            next = heard + 1;
+        } else if was_ended && start_from(0, Some(&run)).is_none() {
+            let at = start_from(next, None).unwrap_or(entries.len());
+            entries.insert(at, Entry { host: host.to_owned(), what: What::Start(run) });
+            next = at + 1;
+        }
+    }
+    entries
+}
+
 /// How far a host's hooks have got.
 #[derive(Debug, Default)]
 struct Story {
     fresh: bool,
     crashed: bool,
     leading: bool,
-    running: bool,
     /// What runs cannot be killed.
     stuck: bool,
-    /// What was to let go did not.
-    failed: Option<&'static str>,
+    /// The event whose hook was to let go, and has not said that it did.
+    holding: Option<String>,
     term: u64,
     leadership: Option<u64>,
 }
@@ -220,43 +255,21 @@ struct Story {
 impl Story {
     fn follow(&mut self, what: &What) -> Result<(), &'static str> {
         match what {
-            What::Boot => self.boot(),
-            What::Crash => {
-                self.crashed = true;
-                Ok(())
-            }
-            What::End(run) if run.event == "fence" => {
-                // It holds nothing any more, and `demoted` is not owed.
-                self.leading = false;
-                Ok(())
-            }
-            What::Start(run) | What::Fail(run) if run.event == "fence" => Ok(()),
+            What::Boot => return self.boot(),
+            What::Beside(_) => return Err("two hooks at a time"),
+            // It holds nothing any more, and `demoted` is not owed.
+            What::End(run) if run.event == "fence" => self.leading = false,
+            What::Start(run) | What::Fail(run) if run.event == "fence" => {}
+            What::Crash => self.crashed = true,
             // The hook of a crashed daemon may live on.
-            What::Start(_) if self.crashed => Ok(()),
-            What::Start(run) => self.start(run),
-            What::Faulty(Fault::CannotBeKilled, run) => {
-                self.fail(run);
-                (self.running, self.stuck) = (true, true);
-                Ok(())
-            }
-            What::Faulty(Fault::IgnoresTerm, run) | What::Fail(run) => {
-                self.fail(run);
-                Ok(())
-            }
-            What::Faulty(..) => Ok(()),
-            What::Freed if !self.stuck => Ok(()),
-            What::End(_) | What::Freed => {
-                (self.running, self.stuck) = (false, false);
-                Ok(())
-            }
+            What::Start(_) if self.crashed => {}
+            What::Start(run) => return self.start(run),
+            What::End(_) => self.holding = None,
+            What::Faulty(Fault::CannotBeKilled, _) => self.stuck = true,
+            What::Freed => self.stuck = false,
+            What::Faulty(..) | What::Fail(_) => {}
         }
-    }
-
-    /// The hook that runs has not done what it was to do, or will not and ends without a word.
-    fn fail(&mut self, run: &Run) {
-        (self.running, self.stuck) = (false, false);
-        let letting_go = ["started", "demoted"].into_iter().find(|event| *event == run.event);
-        self.failed = letting_go.or(self.failed);
+        Ok(())
     }
 
     fn boot(&mut self) -> Result<(), &'static str> {
@@ -267,8 +280,10 @@ impl Story {
     }
 
     fn start(&mut self, run: &Run) -> Result<(), &'static str> {
-        let again = self.failed.take().is_some_and(|event| event == run.event);
-        let before = (self.fresh, self.leading, self.running);
+        let lets_go = ["started", "demoted"].contains(&run.event.as_str());
+        let holding = lets_go.then(|| run.event.clone());
+        let again = lets_go && self.holding == holding;
+        let before = (self.fresh, self.leading);
         let leaderships = run.event == "elected" || run.event == "reaffirmed";
         let refreshes = run.reason == "refresh";
         let same_leadership = leaderships
@@ -280,15 +295,12 @@ impl Story {
         }
         self.fresh = false;
         self.leading = leaderships;
-        self.running = true;
+        self.holding = holding;
         self.term = run.term;
         match (run.event.as_str(), before) {
-            (_, (_, _, true)) => Err("two hooks at a time"),
             _ if again => terms(shrunk, same_leadership),
-            ("started", (true, _, _)) | ("elected", (_, false, _)) => {
-                terms(shrunk, same_leadership)
-            }
-            ("reaffirmed" | "demoted", (_, true, _)) => terms(shrunk, same_leadership),
+            ("started", (true, _)) | ("elected", (_, false)) => terms(shrunk, same_leadership),
+            ("reaffirmed" | "demoted", (_, true)) => terms(shrunk, same_leadership),
             _ => Err("out of turn"),
         }
     }
@@ -305,10 +317,14 @@ fn terms(shrunk: bool, same_leadership: bool) -> Result<(), &'static str> {
 }
 
 fn runs<'a>(entries: &'a [Entry], host: &'a str) -> impl Iterator<Item = &'a Run> {
-    entries.iter().filter(move |e| e.host == host).filter_map(|e| match &e.what {
+    entries.iter().filter(move |e| e.host == host).filter_map(started)
+}
+
+fn started(entry: &Entry) -> Option<&Run> {
+    match &entry.what {
         What::Start(run) => Some(run),
         _ => None,
-    })
+    }
 }
 
 pub(crate) fn parse(text: &str) -> Vec<Entry> {
@@ -321,6 +337,7 @@ fn parse_line(line: &str) -> Option<Entry> {
         [host, "boot"] => (host, What::Boot),
         [host, "crash"] => (host, What::Crash),
         [host, "start", run @ ..] => (host, What::Start(parse_run(run)?)),
+        [host, "beside", run @ ..] => (host, What::Beside(parse_run(run)?)),
         [host, "end", run @ ..] => (host, What::End(parse_run(run)?)),
         [host, "fail", run @ ..] => (host, What::Fail(parse_run(run)?)),
         [host, "freed"] => (host, What::Freed),
@@ -340,8 +357,26 @@ fn parse_run(words: &[&str]) -> Option<Run> {
     Some(Run { event, reason, term: term.parse().ok()?, at: at.transpose().ok()? })
 }
 
+/// A run whose result a daemon logs, and whether the daemon ended it.
+fn parse_result(line: &str) -> Option<(Run, bool)> {
+    let (event, line) = line.split_once("hook for ")?.1.split_once(" (")?;
+    let (reason, line) = line.split_once(", term ")?;
+    let (term, result) = line.split_once(") ")?;
+    let was_ended = result.starts_with("failed because it ");
+    let is_result = was_ended || result.starts_with("succeeded") || result.starts_with("failed: ");
+    let (event, reason) = (event.to_owned(), reason.to_owned());
+    is_result.then_some((Run { event, reason, term: term.parse().ok()?, at: None }, was_ended))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use nix::sys::signal::{Signal, killpg};
+    use nix::unistd::Pid;
+
+    use super::super::patience::wait_until;
     use super::*;
 
     /// The violations of a host whose hooks each start and end: `boot`, `crash`, `elected 3` ….
@@ -357,7 +392,11 @@ mod tests {
                 None => drop(writeln!(text, "h1 {step}")),
             }
         }
-        violations(&parse(&text), "h1")
+        judge_text(&text)
+    }
+
+    fn judge_text(text: &str) -> String {
+        violations(&parse(text), "h1")
     }
 
     #[test]
@@ -392,37 +431,79 @@ mod tests {
         let demoted = format!("{again}h1 end demoted why 1\n");
         for failure in ["h1 fail demoted why 1\n", "h1 ignores-term demoted why 1\n"] {
             let story = format!("{led}{again}{failure}{demoted}h1 start elected why 2\n");
-            assert_eq!(violations(&parse(&story), "h1"), "");
+            assert_eq!(judge_text(&story), "");
         }
-        assert!(violations(&parse(&format!("{led}{demoted}{demoted}")), "h1").contains("turn"));
+        assert!(judge_text(&format!("{led}{demoted}{demoted}")).contains("turn"));
     }
 
     #[test]
-    fn nothing_may_run_beside_what_cannot_be_killed() {
-        let stuck = "h1 boot\nh1 start elected why 1\nh1 cannot-be-killed elected why 1\n";
-        let demoted = "h1 start demoted why 1\n";
-        let beside = format!("{stuck}{demoted}");
-        assert!(violations(&parse(&beside), "h1").contains("two hooks at a time"));
-        let after = format!("{stuck}h1 freed\n{demoted}");
-        assert_eq!(violations(&parse(&after), "h1"), "");
-        let again = "h1 boot\nh1 start started why 1\nh1 cannot-be-killed started why 1\nh1 freed\n\
-            h1 start started why 1\n";
-        assert_eq!(violations(&parse(again), "h1"), "");
+    fn what_was_killed_before_it_could_say_so_may_run_again() {
+        let led = "h1 boot\nh1 start elected why 1\nh1 hangs elected why 1\n";
+        let demoted = "h1 start demoted why 1 12.34\n";
+        let story = format!("{led}{demoted}{demoted}h1 end demoted why 1\nh1 boot\n");
+        assert_eq!(judge_text(&story), "");
+    }
+
+    #[test]
+    fn what_was_ended_before_it_began_is_in_the_log() {
+        let story =
+            "h1 boot\nh1 start demoted lease-lost 2\nh1 end demoted lease-lost 2\nh1 boot\n";
+        let judged = |log: &str| violations(&with_unheard(&parse(story), "h1", log), "h1");
+        let log = "info  hook for elected (election, term 2) succeeded in 4 ms\n";
+        for silent in ["", log, "warn  hook for elected (election, term 2) failed: exit status 1\n"]
+        {
+            assert!(judged(silent).contains("out of turn"), "{silent}");
+        }
+        let cut = "warn  hook for elected (election, term 2) failed because it was cut short: exit \
+            status 143 after 1646 ms\n";
+        let demoted = "info  hook for demoted (lease-lost, term 2) succeeded in 270 ms\n";
+        assert_eq!(judged(&format!("{cut}{demoted}")), "");
+
+        let stopped = "h1 boot\nh1 start elected why 1\nh1 end elected why 1\n";
+        let late = "info  hook for elected (why, term 1) succeeded in 313 ms\n\
+            warn  hook for demoted (shutdown, term 1) failed because it exceeded its time \
+            limit: exit status 143 after 2838 ms\n";
+        let entries = parse(stopped);
+        assert!(leads(&with_unheard(&entries, "h1", ""), "h1"));
+        assert!(!leads(&with_unheard(&entries, "h1", late), "h1"));
     }
 
     #[test]
     fn what_was_fenced_owes_no_demotion() {
         let led = "h1 boot\nh1 start elected why 1\nh1 cannot-be-killed elected why 1\n";
         let fence = "h1 start fence why 1\nh1 end fence why 1\nh1 freed\n";
-        assert_eq!(violations(&parse(&format!("{led}{fence}h1 boot\n")), "h1"), "");
+        assert_eq!(judge_text(&format!("{led}{fence}h1 boot\n")), "");
         let without = format!("{led}h1 freed\nh1 boot\n");
-        assert!(violations(&parse(&without), "h1").contains("without a demotion"));
+        assert!(judge_text(&without).contains("without a demotion"));
     }
 
     #[test]
     fn overlapping_hooks_are_told() {
-        let text = "h1 boot\nh1 start elected election 1\nh2 boot\nh1 start demoted yield 1\n";
-        assert!(violations(&parse(text), "h1").contains("two hooks at a time"));
-        assert_eq!(violations(&parse(text), "h2"), "");
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::new(dir.path());
+        let run = |event: &str| {
+            let mut hook = Command::new("/bin/sh");
+            hook.arg("-c").arg(journal.hook("h1"));
+            let of_a_leadership = [("EVENT", event), ("REASON", "why"), ("TERM", "1")];
+            hook.envs(of_a_leadership.map(|(name, value)| (format!("LANELECT_{name}"), value)));
+            hook
+        };
+        journal.note("h1", "boot");
+        journal.slow_hook_on("h1", "elected", "100");
+        let mut slow = run("elected").process_group(0).spawn().unwrap();
+        wait_until("it runs", || journal.text().contains("start elected"));
+        for beside in ["fence", "demoted"] {
+            assert!(run(beside).status().unwrap().success());
+            let told = violations(&journal.entries(), "h1");
+            assert_eq!(told.contains("two hooks at a time"), beside == "demoted", "{told}");
+        }
+        let group = Pid::from_raw(slow.id().try_into().unwrap());
+        killpg(group, Signal::SIGKILL).unwrap();
+        slow.wait().unwrap();
+        wait_until("its processes have ended", || {
+            fs::write(dir.path().join("journal"), "").unwrap();
+            assert!(run("demoted").status().unwrap().success());
+            !journal.text().contains("beside")
+        });
     }
 }

@@ -25,8 +25,15 @@ impl Host {
         self.end_leftovers();
         let (_, said) = self.post_stop();
         self.end_leftovers();
-        let holds = journal::leads(&self.journal.entries(), &self.name);
-        assert!(!holds, "{}'s hooks hold on: {said}", self.name);
+        assert!(!self.holds_after(&said), "{}'s hooks hold on: {said}", self.name);
+    }
+
+    /// Whether its hooks still hold, after a daemon that has ended and what else was `said` of its
+    /// hooks.
+    pub(super) fn holds_after(&self, said: &str) -> bool {
+        let log = format!("{}{said}", self.log());
+        let entries = journal::with_unheard(&self.journal.entries(), &self.name, &log);
+        journal::leads(&entries, &self.name)
     }
 
     fn end_leftovers(&self) {
