@@ -101,7 +101,8 @@ struct Record {
     /// In this life: until when it asks nobody to hand over, by its own clock, as it yielded.
     no_claim_before: Time,
     /// In this life: when it last took a higher term while it led, by its own clock, and whether it
-    /// might do so again as the last datagram came.
+    /// had to do so at once for a leadership that the last datagram was the first to tell of. What
+    /// it puts off it does by itself, within the time of `to_reach`.
     raised_at: Option<Time>,
     may_raise: bool,
     sequence: Sequence,
@@ -265,12 +266,13 @@ impl Watch for Checkers {
             record.answer_by.get_or_insert(answer_by);
         }
         let interval = election.params().heartbeat_interval;
+        let may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
+        record.may_raise = may_raise && !record.met.contains(&(message.life(), message.term));
         // What was forged may hide from this record what the host still believes.
         if (is_news || self.attacked) && election.is_leader() {
             let term = record.term_to_reach(message, election).filter(|_| is_news);
             record.to_reach.extend(term.map(|term| (term, now + interval * OUTDOES_WITHIN)));
         }
-        record.may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
         is_news
     }
 
@@ -305,8 +307,8 @@ impl Watch for Checkers {
     }
 
     /// After news from a better node a leader follows its declaration, and a candidate leaves it to
-    /// its proposal. After a worse leader's declaration a leader leads under a term above its own,
-    /// unless it took another one less than an interval before.
+    /// its proposal. Once a worse leader's leadership is declared for the first time, a leader
+    /// leads under a term above that, unless it took another one less than an interval before.
     fn check_reaction(
         &self,
         host: usize,
