@@ -391,9 +391,9 @@ fn a_leader_that_was_stopped_shows_nothing_of_a_lease_that_is_over() {
         assert_eq!(listener.heard_as_leader(), 0);
 
         // A lone voter gets a new lease, in a new leadership.
-        node.turn_until("it leads again", |node| node.hooks().len() == 4);
+        node.turn_until("it leads again", |node| node.hooks().len() >= 4);
         let hooks = node.hooks();
-        assert_eq!(hooks[1..], ["elected election", "demoted lease-lost", "elected election"]);
+        assert_eq!(hooks[1..4], ["elected election", "demoted lease-lost", "elected election"]);
     });
 }
 
