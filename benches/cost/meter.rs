@@ -1,15 +1,15 @@
 //! What the programs on a host use, read from `/proc`.
 //!
 //! Nothing else runs on the hosts, so every process in a host's network namespace is the program's.
-//! `/proc` is that of the machine, and so are the process numbers here, unless they are called own.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::unistd::Pid;
+
 use crate::harness::Host;
-use crate::harness::service::own_pid;
-use crate::programs::{HOSTS, processes, sent};
+use crate::programs::{HOSTS, sent};
 
 /// How long `strace` may take to start and to end.
 const STRACE_SLACK: Duration = Duration::from_secs(10);
@@ -40,7 +40,8 @@ impl Reading {
 /// is counted for each of them in the first; in the second it is divided by all on this machine
 /// that share it, those of the other hosts included.
 pub(crate) fn memory(host: &Host) -> (u64, u64) {
-    let rollups = processes(host).into_iter().map(|pid| read(&format!("/proc/{pid}/smaps_rollup")));
+    let processes = host.processes().into_iter();
+    let rollups = processes.map(|pid| read(&format!("/proc/{pid}/smaps_rollup")));
     let sizes = rollups.map(|text| (number_after(&text, "Rss:"), number_after(&text, "Pss:")));
     sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1))
 }
@@ -64,30 +65,25 @@ pub(crate) fn system_calls(
     Ok(counts)
 }
 
-/// Counts the system calls on a host for so long, into its file `strace`. It gets a `/proc` with
-/// the process numbers that it can use.
+/// Counts the system calls on a host for so long, into its file `strace`.
 fn trace(host: &Host, lasting: Duration) -> Child {
     let path = host.path("strace");
     let _ = fs::remove_file(&path);
-    let own = processes(host).into_iter().filter_map(|pid| own_pid(&pid));
-    let attached: String = own.map(|pid| format!(" -p {pid}")).collect();
-    let (seconds, slack) = (lasting.as_secs_f64(), STRACE_SLACK.as_secs());
-    let script = format!(
-        "mount -t proc proc /proc && exec timeout --signal=INT --kill-after={slack} {seconds} \
-         strace -f -c -U calls,name -o {path}{attached}"
-    );
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "/bin/sh", "-c", &script]);
+    let slack = format!("--kill-after={}", STRACE_SLACK.as_secs());
+    let mut command = Command::new("timeout");
+    command.args(["--signal=INT", &slack, &lasting.as_secs_f64().to_string()]);
+    command.args(["strace", "-f", "-c", "-U", "calls,name", "-o", &path]);
+    command.args(host.processes().iter().flat_map(|pid| ["-p".to_owned(), pid.to_string()]));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// The directories of all threads on a host.
 fn tasks(host: &Host) -> Vec<String> {
-    let of = |pid: String| {
+    let of = |pid: Pid| {
         let entries = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         entries.map(|entry| entry.unwrap().path().display().to_string())
     };
-    processes(host).into_iter().flat_map(of).collect()
+    host.processes().into_iter().flat_map(of).collect()
 }
 
 fn cpu_ns(task: &str) -> u64 {

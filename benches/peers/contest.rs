@@ -64,7 +64,7 @@ impl<'a> Contest<'a> {
     pub(crate) fn take_over(&mut self, phase: f64) {
         let group = &self.group;
         let leader = self.settle();
-        let processes = group.processes(leader);
+        let processes = group.hosts[leader].processes();
         self.await_declaration(leader);
         pass(group.interval.mul_f64(phase));
         let before = self.sent();

@@ -17,10 +17,8 @@ use std::{env, iter, thread};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::harness::host::ip;
 use crate::harness::inside::Needs;
 use crate::harness::patience::{now, pass, wait_for, wait_until};
-use crate::harness::service::own_pid;
 use crate::harness::{Host, Lan};
 
 pub(crate) use bell::Bell;
@@ -229,17 +227,12 @@ impl<'a> Group<'a> {
                     .speaker(self.hosts[host])
                     .unwrap_or_else(|| pid(self.daemons.borrow()[host].as_ref().unwrap())),
             ],
-            Held::Host => self.processes(host),
+            Held::Host => self.hosts[host].processes(),
         };
         // A hook may have ended by now.
         for process in processes {
             let _ = kill(process, signal);
         }
-    }
-
-    /// All processes of a host.
-    pub(crate) fn processes(&self, host: usize) -> Vec<Pid> {
-        processes(self.hosts[host]).iter().filter_map(|pid| own_pid(pid)).collect()
     }
 
     /// Whether another host's promotion script has started since the last look.
@@ -430,11 +423,6 @@ pub(crate) fn sent(host: &Host) -> (u64, u64) {
     let line = table.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
     let columns: Vec<u64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
     (columns[9], columns[8])
-}
-
-/// The numbers of the processes on a host, as the machine's `/proc` lists them.
-pub(crate) fn processes(host: &Host) -> Vec<String> {
-    ip(&format!("netns pids {}", host.name)).lines().map(str::to_owned).collect()
 }
 
 fn signal(child: &Child, signal: Signal) {

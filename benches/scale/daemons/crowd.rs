@@ -124,7 +124,7 @@ impl Crowd {
         self.processes().iter().map(kib).sum()
     }
 
-    /// The daemons' processes, by their numbers in `/proc`, which is that of the machine.
+    /// The daemons' processes, by their numbers in `/proc`.
     fn processes(&self) -> Vec<String> {
         let running = (0..self.size()).filter(|host| self.daemons[*host].is_some());
         running.map(|host| ip(&format!("netns pids {}", name(host))).trim().to_owned()).collect()

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::host::{Host, ip};
-use super::service::own_pid;
 use super::tap::Tap;
 
 /// The library that shows a process another time of day.
@@ -94,12 +93,10 @@ impl Host {
         stats.into_iter().any(|stat| stat.contains(" (log) R ") || stat.contains(" (log) D "))
     }
 
-    /// The daemon in `/proc`, which is that of the machine.
+    /// The daemon in `/proc`, while it runs.
     fn listed_daemon(&self) -> Option<PathBuf> {
-        let daemon = self.started_pid();
-        let listed = ip(&format!("netns pids {}", self.name));
-        let listed = listed.split_whitespace().find(|listed| own_pid(listed) == daemon)?;
-        Some(Path::new("/proc").join(listed))
+        let daemon = Path::new("/proc").join(self.started_pid()?.to_string());
+        daemon.exists().then_some(daemon)
     }
 
     /// A client that has connected and says nothing.

@@ -471,11 +471,11 @@ impl Host {
 
     // Its disk.
 
-    /// Puts the daemon's state on a file system of 16 KiB.
+    /// Puts the daemon's state on a file system of 64 KiB.
     pub(crate) fn use_tiny_disk(&self) {
         fs::create_dir(self.path("state")).unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=16k", "none", &self.path("state")]);
+        mount.args(["-t", "tmpfs", "-o", "size=64k", "none", &self.path("state")]);
         assert!(mount.status().unwrap().success());
     }
 

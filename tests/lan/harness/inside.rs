@@ -190,7 +190,7 @@ fn spawn_inside(needs: Needs, test: &str, output: &File) -> ExitStatus {
 fn ways_in(needs: Needs) -> &'static Result<Vec<&'static str>, String> {
     static AS_ROOT: OnceLock<Result<Vec<&'static str>, String>> = OnceLock::new();
     static AS_ANYONE: OnceLock<Result<Vec<&'static str>, String>> = OnceLock::new();
-    let common = ["--net", "--mount", "--propagation=private", "--pid", "--fork"];
+    let common = ["--net", "--mount", "--propagation=private", "--pid", "--fork", "--mount-proc"];
     let is_root = nix::unistd::geteuid().is_root();
     if needs.real_root && is_root {
         return AS_ROOT.get_or_init(|| attempt(&common));

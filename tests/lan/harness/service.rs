@@ -1,6 +1,5 @@
 //! What a service manager does for a daemon that dies: what the unit file asks systemd for.
 
-use std::fs;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -56,15 +55,8 @@ impl Host {
     }
 
     /// Every process on this host.
-    fn processes(&self) -> Vec<Pid> {
+    pub(crate) fn processes(&self) -> Vec<Pid> {
         let listed = ip(&format!("netns pids {}", self.name));
-        listed.split_whitespace().filter_map(own_pid).collect()
+        listed.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect()
     }
-}
-
-/// A process's number in this process namespace; `/proc` is that of the machine.
-pub(crate) fn own_pid(listed: &str) -> Option<Pid> {
-    let status = fs::read_to_string(format!("/proc/{listed}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    line.split_whitespace().next_back()?.parse().ok().map(Pid::from_raw)
 }

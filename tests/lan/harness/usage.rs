@@ -3,7 +3,6 @@
 use std::fs;
 
 use super::Host;
-use super::host::ip;
 use super::patience::wait_for;
 
 /// How much more memory a daemon may keep in the end than after its beginning, in kilobytes: the
@@ -30,10 +29,8 @@ impl Usage {
     pub(crate) fn of(host: &Host) -> Usage {
         // A hook, or a query that was just answered, may still be there.
         let pid = wait_for(&format!("{} runs nothing but its daemon", host.name), || {
-            // Numbers of the machine's, as is `/proc`.
-            let pids = ip(&format!("netns pids {}", host.name));
-            let mut pids = pids.split_whitespace();
-            pids.next().filter(|_| pids.next().is_none()).map(str::to_owned)
+            let pids = host.processes();
+            pids.first().filter(|_| pids.len() == 1).copied()
         });
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
