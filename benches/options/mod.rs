@@ -1,12 +1,13 @@
 //! What is asked of a benchmark by its arguments and by the environment.
 
-use std::env;
 use std::time::Duration;
+use std::{env, process};
 
 /// Samples of a time; 30 where it is not set.
 const SAMPLES: &str = "LANELECT_BENCH_SAMPLES";
 
 /// Runs the measurements whose name, or its last part, begins with the word that was given, or all.
+/// Where none does, or an option is given, it tells their names instead.
 ///
 /// Each runs in a process of its own, which is told its name as the tests' are.
 pub(crate) fn run(measurements: &[(&str, fn())]) {
@@ -21,7 +22,14 @@ pub(crate) fn run(measurements: &[(&str, fn())]) {
         Some(word) => name.starts_with(word) || name.rsplit("::").next().unwrap().starts_with(word),
         None => true,
     };
-    for (name, measurement) in measurements.iter().filter(|(name, _)| is_asked(name)) {
+    let chosen: Vec<_> = measurements.iter().filter(|(name, _)| is_asked(name)).collect();
+    let has_option = asked.iter().any(|word| word.starts_with('-') && word != "--bench");
+    if chosen.is_empty() || has_option && !exact {
+        let names: Vec<&str> = measurements.iter().map(|(name, _)| *name).collect();
+        eprintln!("usage: cargo bench --bench BENCHMARK [-- MEASUREMENT], of: {}", names.join(" "));
+        process::exit(2);
+    }
+    for (name, measurement) in chosen {
         if !exact {
             println!("{name}");
         }
