@@ -1,8 +1,8 @@
 //! The note on disk about the hook that runs.
 //!
 //! A process that is killed leaves its hook running. The next life must not run another hook beside
-//! it, so the shell is noted in a small file while it runs. The file is not synced: a crash of the
-//! machine, which may lose it, ends the hook as well.
+//! it, so the shell's process group is noted in a small file until the run is over. The file is not
+//! synced: a crash of the machine, which may lose it, ends the hook as well.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::os::process::Stat;
+use crate::os::process::{Stat, members};
 use crate::os::small_file;
 
 /// Largest note, in bytes. A larger file is not ours.
@@ -26,12 +26,16 @@ pub(super) struct Record {
     path: PathBuf,
 }
 
-/// A shell that leads its process group, distinguished from every later process with the same
-/// number.
+/// A shell that leads its process group, distinguished from every later process and group with the
+/// same number.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shell {
     pid: i32,
+    /// Its session, which is that of the process that started it. So it is also the session of what
+    /// the shell leaves in its group, but not of a later group with this number, which another
+    /// service started.
+    session: i32,
     /// When it was started, in clock ticks since the machine booted.
     started: u64,
     /// The boot of the machine that this refers to.
@@ -47,10 +51,10 @@ impl Record {
         &self.path
     }
 
-    /// Notes that the hook whose shell is `pid` runs, unless it has ended already. The shell must
-    /// not have been waited for.
+    /// Notes that the hook whose shell is `pid` runs. The shell may have ended, but must not have
+    /// been waited for.
     pub(super) fn write(&self, pid: Pid) -> io::Result<()> {
-        let Some(shell) = Shell::living(pid)? else { return self.clear() };
+        let Some(shell) = Shell::of(pid)? else { return self.clear() };
         let note = serde_json::to_vec(&shell)?;
         small_file::replace(&self.path, &note)
     }
@@ -60,42 +64,59 @@ impl Record {
         small_file::remove(&self.path)
     }
 
-    /// The shell of the noted hook, if it still runs. If the shell has ended, it may have left
-    /// processes in its group on purpose, and its number may now belong to another process.
+    /// The process group of the noted hook, if anything of it still runs. A service manager that
+    /// kills all of a hook may end its shell alone: the process that the shell waits for may be
+    /// stuck in the kernel.
     pub(super) fn find(&self) -> io::Result<Option<Pid>> {
         // A file of another user is ignored: it could make this process, which may be privileged,
         // send signals to any process that user chooses.
         let Some(note) = small_file::read(&self.path, RECORD_MAX)? else { return Ok(None) };
         let noted: Shell = serde_json::from_slice(&note)?;
-        let pid = Pid::from_raw(noted.pid);
-        Ok((Shell::living(pid)? == Some(noted)).then_some(pid))
+        Ok(noted.group_runs()?.then_some(Pid::from_raw(noted.pid)))
     }
 }
 
 impl Shell {
-    /// The process `pid`; none if it has ended or does not lead its group.
-    fn living(pid: Pid) -> io::Result<Option<Self>> {
+    /// The process `pid`; none if there is none, or it does not lead its group.
+    fn of(pid: Pid) -> io::Result<Option<Self>> {
+        let leader = Stat::of(pid)?.filter(|process| process.group == pid);
+        let Some(Stat { session, started, .. }) = leader else { return Ok(None) };
+        Ok(Some(Shell { pid: pid.as_raw(), session, started, boot: boot()? }))
+    }
+
+    /// Whether anything still runs of the group that it leads or led.
+    fn group_runs(&self) -> io::Result<bool> {
         // A signal to these numbers would not reach exactly one group.
-        if pid.as_raw() <= 1 {
+        if self.pid <= 1 {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
                 "it does not name the process of a hook",
             ));
         }
-        let Some(process) = Stat::of(pid)? else { return Ok(None) };
-        if process.is_dead || process.group != pid {
-            return Ok(None);
+        let pid = Pid::from_raw(self.pid);
+        let is_it = |process: Stat| process.started == self.started;
+        if self.boot != boot()? || !Stat::of(pid)?.is_none_or(is_it) {
+            return Ok(false);
         }
-        let boot = fs::read_to_string(BOOT_ID)?.trim_end().to_owned();
-        Ok(Some(Shell { pid: pid.as_raw(), started: process.started, boot }))
+        let is_of_it = |process: &Stat| {
+            let is_same = process.session == self.session && process.started >= self.started;
+            is_same && !process.is_dead
+        };
+        Ok(members(pid).unwrap_or_default().iter().any(|(_, process)| is_of_it(process)))
     }
+}
+
+fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string(BOOT_ID)?.trim_end().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
-    use std::process::{Child, Command};
+    use std::process::{Child, Command, Stdio};
 
+    use nix::sys::signal::{Signal, kill};
     use tempfile::TempDir;
 
     use super::*;
@@ -147,13 +168,46 @@ mod tests {
     fn a_process_that_got_the_number_later_is_not_the_hook() {
         let (record, _dir) = record();
         let sleeper = Sleeper::start();
-        let changes: [fn(&mut Shell); 2] =
-            [|shell| shell.started -= 1, |shell| shell.boot = "another".to_owned()];
+        let changes: [fn(&mut Shell); 3] = [
+            |shell| shell.started -= 1,
+            |shell| shell.session += 1,
+            |shell| shell.boot = "another".to_owned(),
+        ];
         for change in changes {
             record.write(sleeper.pid()).unwrap();
             rewrite(&record, change);
             assert_eq!(record.find().unwrap(), None);
         }
+    }
+
+    #[test]
+    fn what_a_shell_leaves_in_its_group_is_found_and_what_got_its_number_later_is_not() {
+        let (record, _dir) = record();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 100 & echo $!; wait"]).process_group(0).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let pid = Pid::from_raw(shell.id() as i32);
+        record.write(pid).unwrap();
+        let mut child = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut child).unwrap();
+        let child = Pid::from_raw(child.trim_end().parse().unwrap());
+        // A dead shell that was not waited for, and then none.
+        shell.kill().unwrap();
+        assert_eq!(record.find().unwrap(), Some(pid));
+        shell.wait().unwrap();
+        assert_eq!(record.find().unwrap(), Some(pid));
+        let changes: [fn(&mut Shell); 3] = [
+            |shell| shell.started += 1 << 20,
+            |shell| shell.session += 1,
+            |shell| shell.boot = "another".to_owned(),
+        ];
+        let note = fs::read(record.path()).unwrap();
+        for change in changes {
+            rewrite(&record, change);
+            assert_eq!(record.find().unwrap(), None);
+            fs::write(record.path(), &note).unwrap();
+        }
+        kill(child, Signal::SIGKILL).unwrap();
     }
 
     #[test]

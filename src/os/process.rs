@@ -13,6 +13,8 @@ pub(crate) struct Stat {
     pub(crate) is_dead: bool,
     /// Its process group.
     pub(crate) group: Pid,
+    /// Its session; zero if that began in another namespace.
+    pub(crate) session: i32,
     /// When it was started, in clock ticks since the machine booted.
     pub(crate) started: u64,
 }
@@ -38,6 +40,7 @@ impl Stat {
         Some(Stat {
             is_dead: matches!(field(3)?, "Z" | "X") && is_alone,
             group: Pid::from_raw(field(5)?.parse().ok()?),
+            session: field(6)?.parse().ok()?,
             started: field(22)?.parse().ok()?,
         })
     }
@@ -65,7 +68,7 @@ pub(crate) fn others(group: Pid, one: Pid) -> Vec<Pid> {
 }
 
 /// The processes of `group`; none if they cannot be listed.
-fn members(group: Pid) -> Option<Vec<(Pid, Stat)>> {
+pub(crate) fn members(group: Pid) -> Option<Vec<(Pid, Stat)>> {
     let processes = fs::read_dir("/proc").ok()?;
     let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let processes = numbers.map(Pid::from_raw).filter_map(|pid| Some((pid, Stat::of(pid).ok()??)));
@@ -83,7 +86,8 @@ mod tests {
 
     #[test]
     fn a_process_is_read_whatever_its_command_is_called() {
-        let living = Stat { is_dead: false, group: Pid::from_raw(11), started: 4711 };
+        let group = Pid::from_raw(11);
+        let living = Stat { is_dead: false, group, session: 12, started: 4711 };
         assert_eq!(stat("sh", "S", 11, 1), Some(living));
         assert_eq!(stat("a) S 1 (b", "R", 11, 1), Some(living));
         assert_eq!(Stat::parse("12 (sh) S 1 12"), None);
