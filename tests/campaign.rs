@@ -19,7 +19,7 @@ use programs::{has_ended, is_missing};
 use waiting::until;
 
 const TEMPLATE: &str =
-    "# Evidence\n\n{{MACHINE}}\n\n{{TABLE}}\n\n{{COMMANDS}}\n\n{{ATTACHMENTS}}\n";
+    "# Evidence\n\n{{MACHINES}}\n\n{{TABLE}}\n\n{{COMMANDS}}\n\n{{ATTACHMENTS}}\n";
 
 /// A project with a plan.
 struct Project(TempDir);
@@ -201,10 +201,16 @@ fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
     let sleep = Pid::from_raw(hanging().unwrap());
     until("what the batch started has ended", || has_ended(sleep));
     assert!(project.run(&["--list"]).stdout.starts_with(b"waits                1 of 3 done"));
+    // Who has only what is committed knows as much.
+    project.commit();
+    fs::remove_dir_all(project.path("target")).unwrap();
+    fs::create_dir(project.path("target")).unwrap();
     fs::write(project.path("target/go"), "").unwrap();
     assert_eq!(project.run(&[]).status.code(), Some(0));
     assert_eq!(project.ran(), ["0", "1", "1", "2"]);
-    assert!(project.report().contains("| passed |"));
+    let report = project.report();
+    assert!(report.contains("| passed |") && !report.contains("local changes"), "{report}");
+    assert!(report.contains("\n- "), "the machine is named in\n{report}");
 }
 
 #[test]
@@ -225,11 +231,13 @@ fn code_that_changes_under_a_step_has_no_result() {
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("edits 1: its files have changed meanwhile"), "{error}");
-    for text in ["first", "second", "first"] {
+    for text in ["first", "second", "second"] {
         fs::write(project.path("docs/page.md"), text).unwrap();
         assert_eq!(project.run(&["reads"]).status.code(), Some(0));
     }
     assert_eq!(project.ran(), ["edits", "reads", "reads"]);
+    let results = fs::read_to_string(project.path("tests/campaign/results/reads.jsonl")).unwrap();
+    assert_eq!(results.lines().count(), 1, "what holds for other files has gone:\n{results}");
 }
 
 #[test]
