@@ -7,6 +7,7 @@ mod programs;
 #[path = "common/waiting.rs"]
 mod waiting;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -240,17 +241,52 @@ fn code_that_changes_under_a_step_has_no_result() {
     assert_eq!(results.lines().count(), 1, "what holds for other files has gone:\n{results}");
 }
 
+/// What is in the project.
+fn shipped(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// The steps of the plan that is in the project.
+fn steps() -> Vec<toml::Value> {
+    let plan: toml::Table = shipped("tests/campaign/plan.toml").parse().unwrap();
+    plan["step"].as_array().unwrap().clone()
+}
+
+/// Those whose command has a bash array run one of its words in each batch.
+#[test]
+fn steps_that_take_one_of_a_list_in_each_batch_take_all() {
+    let words_of = |name: &str| {
+        let steps = steps();
+        let step = steps.iter().find(|step| step["name"].as_str() == Some(name)).unwrap();
+        let (_, list) = step["command"].as_str().unwrap().split_once("=(").unwrap();
+        let (list, _) = list.split_once(')').unwrap();
+        let words: BTreeSet<String> = list.split_whitespace().map(str::to_owned).collect();
+        let batches = usize::try_from(step["batches"].as_integer().unwrap()).unwrap();
+        assert_eq!(words.len(), batches, "{name}");
+        words
+    };
+    let checks = shipped("tests/spec/run");
+    let (_, wide) = checks.split_once("WIDE = {\n").unwrap();
+    let (wide, _) = wide.split_once("\n}").unwrap();
+    let keys = wide.lines().filter_map(|line| line.strip_prefix("    \"")?.split_once("\": "));
+    let configurations = keys.map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(words_of("specification-wide"), configurations);
+
+    let targets = |manifest: &str, kind: &str| -> BTreeSet<String> {
+        let manifest: toml::Table = shipped(manifest).parse().unwrap();
+        let targets = manifest[kind].as_array().unwrap().iter();
+        targets.map(|target| target["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(words_of("fuzz"), targets("fuzz/Cargo.toml", "bin"));
+    assert_eq!(words_of("benches"), targets("Cargo.toml", "bench"));
+}
+
 #[test]
 fn every_file_that_the_plan_names_exists() {
-    if is_missing("python3") {
-        return;
-    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let plan = fs::read_to_string(root.join("tests/campaign/plan.toml")).unwrap();
-    let plan: toml::Table = plan.parse().unwrap();
-    let steps = plan["step"].as_array().unwrap();
+    let steps = steps();
     assert!(steps.len() > 10);
-    for step in steps {
+    for step in &steps {
         let command = step["command"].as_str().unwrap();
         let words = command.split(|at: char| at.is_whitespace() || "$();\"".contains(at));
         for script in words.filter(|word| {
