@@ -59,6 +59,14 @@ StartsWith(n, names) ==
        /\ Becomes(n, [s EXCEPT !.durable.pledge = Unsaved], {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
+\* It acknowledges no leader that has resigned before the pledge was on disk, or that it has given
+\* up. `Quorum` does not say whom a voter follows: there the acknowledgement is sent, and lost.
+FollowsNoMore(n) ==
+    /\ Here.toldKept /= {} /\ \A m \in Here.sends : m.kind /= "Acknowledgement"
+    /\ node[n].acknowledging /= NoRequest
+    /\ Set(n, [node[n] EXCEPT !.acknowledging = NoRequest], {})
+    /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+
 \* The daemon ends. What has reached the disk is there.
 Ends(n) ==
     /\ node[n].isRunning
@@ -93,7 +101,7 @@ TakesIn(n, m) ==
     \/ HandleInquiry(n, m)
 
 DoesMore(n) ==
-    \/ RequestVotes(n) \/ LearnsTerm(n) \/ AsksAgain(n)
+    \/ RequestVotes(n) \/ LearnsTerm(n) \/ FollowsNoMore(n) \/ AsksAgain(n)
     \/ MayLose(n) /\ LoseElection(n)
     \/ Declare(n) \/ HandOver(n) \/ ResignAgain(n)
     \/ Here.elected > 0 /\ hookTerm /= Here.elected /\ Elected(n)

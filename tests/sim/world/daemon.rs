@@ -326,8 +326,8 @@ impl<W: Watch> World<W> {
         status_of_others(looked.as_ref().or(host.election.as_ref()), now)
     }
 
-    /// What a replayed datagram must not change: nothing but what the host's own vote decides, which
-    /// does not count until a duplicate has had the time to answer.
+    /// What a replayed datagram must not change: nothing but what the host's own vote decides,
+    /// which does not count until a duplicate has had the time to answer.
     fn status(&self, index: usize) -> Option<Status> {
         let host = &self.hosts[index];
         status_of_others(host.election.as_ref(), host.local(self.now))
@@ -649,9 +649,9 @@ pub fn replay_horizon(params: &Params) -> u64 {
     nanos(silence + silence)
 }
 
-/// An election's status without what its own vote decides: whether that counts, and how long a lease
-/// lasts that needs no other vote. Such a leader renews its lease with whatever it sends, and it
-/// answers a replayed challenge of a later life of its own.
+/// An election's status without what its own vote decides: whether that counts, and how long a
+/// lease lasts that needs no other vote. Such a leader renews its lease with whatever it sends, and
+/// it answers a replayed challenge of a later life of its own.
 fn status_of_others(election: Option<&Election>, now: Time) -> Option<Status> {
     let election = election?;
     let mut status = election.status(now);
