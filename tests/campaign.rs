@@ -105,6 +105,10 @@ fn failure_stops_nothing_and_the_report_has_all_results() {
         command = "echo hangs >> ran; sleep 600"
         hours_max = 0.0002
         [[step]]
+        name = "says nothing"
+        shows = "nothing either"
+        command = "echo silent >> ran"
+        [[step]]
         name = "shows"
         shows = "its table"
         command = "echo shows >> ran; printf 'noise\n| a | b |\n'"
@@ -114,13 +118,14 @@ fn failure_stops_nothing_and_the_report_has_all_results() {
     let Some(project) = Project::new(plan) else { return };
     let output = project.run(&[]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let once = ["fails", "adds", "adds", "adds", "hangs", "shows"];
+    let once = ["fails", "adds", "adds", "adds", "hangs", "silent", "shows"];
     assert_eq!(project.ran(), once);
     let report = project.report();
     for text in [
         "| `fails` | nothing | failed | test result: FAILED. 1 failed |",
         "| `adds` | sums | passed | 9 seeds, 4.5 simulated hours, 0 reigns |",
         "| `hangs` | its limit | failed | – |",
+        "| `says nothing` | nothing either | failed | – |",
         "| `shows` | its table | passed | [below](#shows) |",
         "## shows\n\n```text\n| a | b |\n```",
         "# hangs\necho hangs >> ran; sleep 600",
@@ -154,12 +159,12 @@ fn results_hold_until_what_the_step_depends_on_changes() {
         name = "one"
         shows = "that its file matters"
         of = ["one"]
-        command = "echo $SEED >> ran"
+        command = "echo $SEED >> ran; echo 'test result: ok'"
         [[step]]
         name = "other"
         shows = "that others do not"
         of = ["other"]
-        command = "echo other >> ran"
+        command = "echo other >> ran; echo 'test result: ok'"
     "#;
     let Some(project) = Project::new(plan) else { return };
     for text in ["first", "second"] {
@@ -187,7 +192,7 @@ fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
         [[step]]
         name = "waits"
         shows = "that it can be stopped"
-        command = "echo $BATCH >> ran; [[ $BATCH != 1 || -e target/go ]] || { sleep 600 & echo $! > target/child; wait; }"
+        command = "echo $BATCH >> ran; [[ $BATCH != 1 || -e target/go ]] || { sleep 600 & echo $! > target/child; wait; }; echo 'test result: ok'"
         batches = 3
     "#;
     let Some(project) = Project::new(plan) else { return };
@@ -220,12 +225,12 @@ fn code_that_changes_under_a_step_has_no_result() {
         [[step]]
         name = "edits"
         shows = "that it notices"
-        command = "echo edits >> ran; echo more >> code"
+        command = "echo edits >> ran; echo more >> code; echo 'test result: ok'"
         [[step]]
         name = "reads"
         shows = "a document"
         also = ["docs/page.md"]
-        command = "echo reads >> ran"
+        command = "echo reads >> ran; echo 'test result: ok'"
     "#;
     let Some(project) = Project::new(plan) else { return };
     let output = project.run(&["edits"]);

@@ -414,12 +414,16 @@ impl<'a> Campaign<'a> {
         let faulty = self.lan.journal().entries().into_iter().filter(is_faulty).count();
         let claims = self.claims();
         let said = |how: How| claims.iter().filter(|claim| claim.how == how).count();
+        let promise = match self.variant {
+            Variant::Available => "one leader at each rest",
+            _ => "never two leaders of a term, nor an earlier one after a later one",
+        };
         let last_term = claims.iter().filter_map(|claim| claim.term).max().unwrap_or_default();
         println!(
             "campaign of {:.0?}, {:?}: {:?}\n\
              hooks: {} elected, {} demoted ({} lease-lost, {} crashed), {} fenced, {faulty} faulty; \
              last term {last_term}\n\
-             said to lead: {} datagrams, {} of {} answers; broken promises: none; \
+             said to lead: {} datagrams, {} of {} answers; {promise}; \
              overlapping hooks: {overlaps}\n\
              the follower kept {} kB and {} descriptors at first, {} and {} in the end",
             lasted,
