@@ -192,7 +192,11 @@ fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
         [[step]]
         name = "waits"
         shows = "that it can be stopped"
-        command = "echo $BATCH >> ran; [[ $BATCH != 1 || -e target/go ]] || { sleep 600 & echo $! > target/child; wait; }; echo 'test result: ok'"
+        command = '''
+        echo $BATCH >> ran
+        [[ $BATCH != 1 || -e target/go ]] || { sleep 600 & echo $! > target/child; wait; }
+        echo 'test result: ok'
+        '''
         batches = 3
     "#;
     let Some(project) = Project::new(plan) else { return };
