@@ -233,7 +233,7 @@ impl HookProcess {
                     slot.finished = running.finish(now).or(slot.finished);
                     slot.running = None;
                     if lane == Lane::Hook {
-                        self.clear_note();
+                        clear_note(&self.record);
                     }
                 }
             }
@@ -262,7 +262,7 @@ impl HookProcess {
         }
         log::info!("the hook of an earlier daemon has ended");
         self.leftover = None;
-        self.clear_note();
+        clear_note(&self.record);
     }
 
     fn note(&self, hook: &Running) {
@@ -272,13 +272,6 @@ impl HookProcess {
                  the next hook at the same time as this one",
                 self.record.path().display()
             );
-        }
-    }
-
-    fn clear_note(&self) {
-        if let Err(error) = self.record.clear() {
-            // Harmless: it names a shell that no longer exists.
-            log::debug!("cannot remove {}: {error}", self.record.path().display());
         }
     }
 }
@@ -444,7 +437,11 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
             ending.look(now);
             Some(ending)
         }
-        Ok(None) => None,
+        Ok(None) => {
+            // It would name a later group with the same number, too.
+            clear_note(record);
+            None
+        }
         Err(error) => {
             log::warn!(
                 "cannot read {}: {error}; a hook of an earlier daemon may still run",
@@ -452,6 +449,16 @@ fn leftover(record: &Record, now: Time) -> Option<Ending> {
             );
             None
         }
+    }
+}
+
+fn clear_note(record: &Record) {
+    if let Err(error) = record.clear() {
+        log::warn!(
+            "cannot remove or empty {}: {error}; the next start of this process may end what this \
+             hook run has left running",
+            record.path().display()
+        );
     }
 }
 
@@ -913,6 +920,18 @@ mod tests {
             (!process.is_running(Lane::Hook)).then_some(())
         });
         assert!(!is_alive(left) && !note_in(&dir).exists());
+    }
+
+    #[test]
+    fn the_note_of_a_hook_of_which_nothing_is_left_goes() {
+        let (killed, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
+        let shell = pid_in(&dir);
+        drop(killed);
+        kill(shell);
+        wait_for("its end", || (!is_alive(shell)).then_some(()));
+        assert!(note_in(&dir).exists());
+        assert!(!process("exit 0", &dir).is_running(Lane::Hook));
+        assert!(!note_in(&dir).exists());
     }
 
     #[test]

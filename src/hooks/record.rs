@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgrp};
 use serde::{Deserialize, Serialize};
 
 use crate::os::process::{Stat, members};
@@ -33,8 +33,9 @@ pub(super) struct Record {
 struct Shell {
     pid: i32,
     /// Its session, which is that of the process that started it. So it is also the session of what
-    /// the shell leaves in its group, but not of a later group with this number, which another
-    /// service started.
+    /// the shell leaves in its group. A later group with this number has another session, unless
+    /// the service that started it shares the session of this one, as under some supervisors. So
+    /// a note must not stay for longer than it is needed.
     session: i32,
     /// When it was started, in clock ticks since the machine booted.
     started: u64,
@@ -52,16 +53,18 @@ impl Record {
     }
 
     /// Notes that the hook whose shell is `pid` runs. The shell may have ended, but must not have
-    /// been waited for.
+    /// been waited for. If that fails, no other hook is noted either.
     pub(super) fn write(&self, pid: Pid) -> io::Result<()> {
-        let Some(shell) = Shell::of(pid)? else { return self.clear() };
-        let note = serde_json::to_vec(&shell)?;
-        small_file::replace(&self.path, &note)
+        let written = note_of(pid).and_then(|note| small_file::replace(&self.path, &note));
+        if written.is_err() {
+            self.clear()?;
+        }
+        written
     }
 
     /// Notes that no hook runs.
     pub(super) fn clear(&self) -> io::Result<()> {
-        small_file::remove(&self.path)
+        small_file::remove(&self.path).or_else(|_| small_file::empty(&self.path))
     }
 
     /// The process group of the noted hook, if anything of it still runs. A service manager that
@@ -70,7 +73,8 @@ impl Record {
     pub(super) fn find(&self) -> io::Result<Option<Pid>> {
         // A file of another user is ignored: it could make this process, which may be privileged,
         // send signals to any process that user chooses.
-        let Some(note) = small_file::read(&self.path, RECORD_MAX)? else { return Ok(None) };
+        let note = small_file::read(&self.path, RECORD_MAX)?;
+        let Some(note) = note.filter(|note| !note.is_empty()) else { return Ok(None) };
         let noted: Shell = serde_json::from_slice(&note)?;
         Ok(noted.group_runs()?.then_some(Pid::from_raw(noted.pid)))
     }
@@ -95,15 +99,21 @@ impl Shell {
         }
         let pid = Pid::from_raw(self.pid);
         let is_it = |process: Stat| process.started == self.started;
-        if self.boot != boot()? || !Stat::of(pid)?.is_none_or(is_it) {
+        // A hook never shares this process's group.
+        if pid == getpgrp() || self.boot != boot()? || !Stat::of(pid)?.is_none_or(is_it) {
             return Ok(false);
         }
         let is_of_it = |process: &Stat| {
             let is_same = process.session == self.session && process.started >= self.started;
             is_same && !process.is_dead
         };
-        Ok(members(pid).unwrap_or_default().iter().any(|(_, process)| is_of_it(process)))
+        Ok(members(pid)?.iter().any(|(_, process)| is_of_it(process)))
     }
+}
+
+fn note_of(shell: Pid) -> io::Result<Vec<u8>> {
+    let unseen = || io::Error::new(ErrorKind::NotFound, "/proc does not show the hook's shell");
+    Ok(serde_json::to_vec(&Shell::of(shell)?.ok_or_else(unseen)?)?)
 }
 
 fn boot() -> io::Result<String> {
@@ -112,11 +122,14 @@ fn boot() -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
 
     use nix::sys::signal::{Signal, kill};
+    use nix::unistd::geteuid;
     use tempfile::TempDir;
 
     use super::*;
@@ -162,6 +175,48 @@ mod tests {
         record.clear().unwrap();
         assert_eq!(record.find().unwrap(), None);
         record.clear().unwrap();
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_removed_is_emptied_and_names_nothing() {
+        let (record, dir) = record();
+        let sleeper = Sleeper::start();
+        record.write(sleeper.pid()).unwrap();
+        fs::set_permissions(&dir, Permissions::from_mode(0o500)).unwrap();
+        record.clear().unwrap();
+        assert_eq!(record.find().unwrap(), None);
+        assert_eq!(record.path().exists(), !geteuid().is_root(), "root removes it all the same");
+        small_file::empty(record.path()).or_else(|_| fs::write(record.path(), "")).unwrap();
+        assert_eq!(record.find().unwrap(), None);
+        fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[test]
+    fn a_note_of_this_processs_own_group_is_not_believed() {
+        let (record, _dir) = record();
+        let sleeper = Sleeper::start();
+        record.write(sleeper.pid()).unwrap();
+        let own = getpgrp();
+        let Some(leader) = Stat::of(own).unwrap() else { return };
+        rewrite(&record, |shell| {
+            shell.pid = own.as_raw();
+            (shell.session, shell.started) = (leader.session, leader.started);
+        });
+        assert_eq!(record.find().unwrap(), None);
+    }
+
+    #[test]
+    fn a_hook_that_cannot_be_noted_leaves_no_note() {
+        let (record, _dir) = record();
+        let sleeper = Sleeper::start();
+        record.write(sleeper.pid()).unwrap();
+        // It does not lead its group.
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let unseen = record.write(Pid::from_raw(child.id() as i32)).unwrap_err();
+        assert_eq!(unseen.kind(), ErrorKind::NotFound);
+        assert!(!record.path().exists());
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -22,8 +22,9 @@ pub(crate) struct Stat {
 impl Stat {
     /// Of the process `pid`; none if there is none.
     pub(crate) fn of(pid: Pid) -> io::Result<Option<Self>> {
-        match fs::read_to_string(format!("/proc/{pid}/stat")) {
-            Ok(text) => Ok(Stat::parse(&text)),
+        match fs::read(format!("/proc/{pid}/stat")) {
+            // The kernel cuts the command's name, even within a character.
+            Ok(text) => Ok(Stat::parse(&String::from_utf8_lossy(&text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             // It ended while the file was open.
             Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(None),
@@ -48,7 +49,7 @@ impl Stat {
 
 /// Whether anything of `group` still runs. If that is unknown, it counts as running.
 pub(crate) fn is_group_alive(group: Pid) -> bool {
-    let Some(members) = members(group) else { return true };
+    let Ok(members) = members(group) else { return true };
     // Another user's processes may be hidden.
     members.is_empty() || members.iter().any(|(_, process)| !process.is_dead)
 }
@@ -56,7 +57,7 @@ pub(crate) fn is_group_alive(group: Pid) -> bool {
 /// Whether anything of `group` still runs but the process `one`. If that is unknown, it does.
 pub(crate) fn has_others(group: Pid, one: Pid) -> bool {
     let lives = |(pid, process): &(Pid, Stat)| *pid != one && !process.is_dead;
-    members(group).is_none_or(|members| members.iter().any(lives))
+    members(group).map_or(true, |members| members.iter().any(lives))
 }
 
 /// What of `group` still runs but the process `one`, as far as that is known. `/proc` may be that
@@ -67,16 +68,20 @@ pub(crate) fn others(group: Pid, one: Pid) -> Vec<Pid> {
     living.map(|(pid, _)| pid).filter(|pid| getpgid(Some(*pid)) == Ok(group)).collect()
 }
 
-/// The processes of `group`; none if they cannot be listed.
-pub(crate) fn members(group: Pid) -> Option<Vec<(Pid, Stat)>> {
-    let processes = fs::read_dir("/proc").ok()?;
+/// The processes of `group` that this process may see.
+pub(crate) fn members(group: Pid) -> io::Result<Vec<(Pid, Stat)>> {
+    let processes = fs::read_dir("/proc")?;
     let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let processes = numbers.map(Pid::from_raw).filter_map(|pid| Some((pid, Stat::of(pid).ok()??)));
-    Some(processes.filter(|(_, process)| process.group == group).collect())
+    Ok(processes.filter(|(_, process)| process.group == group).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     fn stat(name: &str, state: &str, group: u32, threads: u32) -> Option<Stat> {
@@ -92,6 +97,21 @@ mod tests {
         assert_eq!(stat("a) S 1 (b", "R", 11, 1), Some(living));
         assert_eq!(Stat::parse("12 (sh) S 1 12"), None);
         assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn a_process_is_seen_even_if_its_name_is_cut_within_a_character() {
+        // The end of a name such as `sync-données-clé`.
+        let rename = "printf 'cl\\303' > /proc/$$/comm; echo; read line";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", rename]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut shell = shell.spawn().unwrap();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        let pid = Pid::from_raw(i32::try_from(shell.id()).unwrap());
+        let listed = members(pid).unwrap();
+        assert_eq!(listed.iter().map(|(pid, _)| *pid).collect::<Vec<_>>(), [pid]);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
     }
 
     #[test]

@@ -32,21 +32,32 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Empties the file, for one that cannot be removed: something is mounted on it, or its directory
+/// is read-only. A file of another user is an error.
+pub(crate) fn empty(path: &Path) -> io::Result<()> {
+    open(path, File::options().write(true))?.set_len(0)
+}
+
 /// Reads at most `limit` bytes; `None` if there is no file. A file of another user is an error.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = match File::options().read(true).custom_flags(flags.bits()).open(path) {
+    let file = match open(path, File::options().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content)?;
+    Ok(Some(content))
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = options.custom_flags(flags.bits()).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
         return Err(io::Error::other("it is not a regular file of this process's user"));
     }
-    let mut content = Vec::new();
-    file.take(limit).read_to_end(&mut content)?;
-    Ok(Some(content))
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -74,6 +85,19 @@ mod tests {
         remove(&path).unwrap();
         remove(&path).unwrap();
         assert_eq!(read(&path, LIMIT).unwrap(), None);
+    }
+
+    #[test]
+    fn only_a_file_of_ones_own_is_emptied() {
+        let dir = TempDir::new().unwrap();
+        let (path, link) = (dir.path().join("file"), dir.path().join("link"));
+        assert!(empty(&path).is_err(), "there is none");
+        replace(&path, b"x").unwrap();
+        symlink(&path, &link).unwrap();
+        assert!(empty(&link).is_err());
+        assert_eq!(read(&path, LIMIT).unwrap().unwrap(), b"x");
+        empty(&path).unwrap();
+        assert_eq!(read(&path, LIMIT).unwrap().unwrap(), b"");
     }
 
     #[test]
