@@ -175,6 +175,7 @@ fn unintended(report: &StatusReport, options: &str) -> Option<String> {
     let is_problem = match reason {
         Ineligible::InterfaceDown
         | Ineligible::NoHookRunner
+        | Ineligible::NotReleased
         | Ineligible::CheckFailed
         | Ineligible::HookFailed
         | Ineligible::ServiceFailed

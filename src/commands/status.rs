@@ -191,6 +191,9 @@ pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
         Ineligible::NoHookRunner => {
             "the hook-runner has not confirmed the configuration of this node; see the log"
         }
+        Ineligible::NotReleased => {
+            "the hook for started or demoted could not be run, or has not ended well; see the log"
+        }
         Ineligible::CheckFailed => "a health check failed",
         Ineligible::CheckPending => "the health check has no result yet",
         Ineligible::HookFailed => {

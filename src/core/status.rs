@@ -47,6 +47,9 @@ pub enum Ineligible {
     InterfaceDown,
     /// The hook-runner has not confirmed that it uses the same configuration.
     NoHookRunner,
+    /// The hook for `started` or `demoted` could not be run, is not known to have ended, or failed
+    /// in quorum mode; it is tried again.
+    NotReleased,
     /// The health check fails, or the leader's health check failed and the hold-off is not over.
     CheckFailed,
     /// The health check has no result yet.

@@ -102,8 +102,8 @@ enum ClientError {
     #[error("the hook-runner rejected the request: {0}")]
     Refused(String),
     #[error(
-        "the hook-runner did not start it within {}; the hook-runner hangs, or runs hooks of \
-         another daemon",
+        "the hook-runner did not start it within {}; the hook-runner hangs, runs hooks of another \
+         daemon, or waits for a hook that SIGKILL does not end (see its log)",
         humantime::format_duration(*.0)
     )]
     NoTurn(Duration),

@@ -22,6 +22,8 @@ pub(super) struct Exclusions {
     pub(super) interface_down: bool,
     /// The hook-runner has not confirmed that it uses the same configuration.
     pub(super) no_hook_runner: bool,
+    /// A hook run that releases is missing, and is tried until it has taken place.
+    pub(super) not_released: bool,
     /// None without a health check.
     pub(super) health: Option<Health>,
     /// None without a leader's health check. It excludes this node only by a hold-off.
@@ -53,6 +55,7 @@ impl Exclusions {
             maintenance: persisted.maintenance,
             interface_down: !links_up,
             no_hook_runner: false,
+            not_released: false,
             health: params.check.map(Health::pending),
             leader_health: params.check_leader.map(Health::untested),
             held_off: None,
@@ -73,6 +76,7 @@ impl Exclusions {
             self.maintenance.then_some(Ineligible::Maintenance),
             self.interface_down.then_some(Ineligible::InterfaceDown),
             self.no_hook_runner.then_some(Ineligible::NoHookRunner),
+            self.not_released.then_some(Ineligible::NotReleased),
             self.health.and_then(unhealthy),
             self.held_off.map(held_off),
             self.yielding.then_some(Ineligible::Yielding),

@@ -55,10 +55,12 @@ impl Election {
         self.advance_handover(now);
     }
 
-    /// Resigns, once the hooks have released everything.
+    /// Resigns, once the hooks have released everything. If no other node waits for that, a run
+    /// that is missing is waited for once: what keeps it from its turn may never end.
     pub(super) fn advance_handover(&mut self, now: Time) {
         let State::HandingOver { successor, .. } = self.state else { return };
-        if !self.hooks.schedule.is_idle() {
+        let may_leave = self.exclusions.not_released && !self.others_wait_for_hooks();
+        if !may_leave && !self.hooks.schedule.is_idle() {
             return;
         }
         if self.others_wait_for_hooks() && self.hooks.schedule.hold() {

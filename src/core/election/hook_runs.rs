@@ -162,27 +162,39 @@ impl Election {
     /// is whether the hooks held anything until then.
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
         let others_wait = self.others_wait_for_hooks();
-        if !HookRuns::is_missing(run.event, outcome, held, others_wait) {
+        let is_missing = HookRuns::is_missing(run.event, outcome, held, others_wait);
+        if !is_missing {
             self.hooks.repeated = 0;
         } else if self.exclusions.stopping.is_some() {
             self.hooks.schedule.do_without(run);
         } else {
             self.repeat_hook(now, run, outcome);
         }
+        if releases(run.event) {
+            self.set_not_released(now, is_missing);
+        }
         if run.event == HookEvent::Elected {
             self.judge_elected_hook(now, outcome);
         }
     }
 
+    /// While a run that releases is missing, no other run can begin: a leader would lead without
+    /// its `elected`.
+    fn set_not_released(&mut self, now: Time, not_released: bool) {
+        self.change_exclusions(now, Reason::HookFailed, |exclusions| {
+            exclusions.not_released = not_released;
+        });
+    }
+
     fn repeat_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
         let retry_in = self.hooks.put_back(run, outcome);
         self.timers.set(Timer::HookRetry, now + retry_in);
-        if !releases(run.event) || !self.others_wait_for_hooks() {
+        if !releases(run.event) {
             return;
         }
         let HookRun { event, term, .. } = run;
         self.notify(Event::NotReleased { event, term, retry_in });
-        if self.hooks.schedule.hold() {
+        if self.others_wait_for_hooks() && self.hooks.schedule.hold() {
             // The hooks get the grace even if this node still has its lease, because it does not
             // resign before.
             let grace_end = now + self.params.demote_grace();
@@ -233,6 +245,7 @@ impl Election {
             Fenced::Released => {
                 self.timers.clear(Timer::HookRetry);
                 self.hooks.schedule.release();
+                self.set_not_released(now, false);
             }
             Fenced::RetryIn(pause) if self.timers.get(Timer::GraceEnd).is_none() => {
                 self.timers.set(Timer::GraceEnd, now + pause);

@@ -16,6 +16,7 @@
 //!   settle. What a host does by itself is checked all the same: its terms and its hooks, and that
 //!   it probes if it was not deceived itself. Once all require a key, what was forged before is no
 //!   excuse.
+//! * *Hooks that are blocked.* They cannot be told that their leader has won a conflict.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,7 +25,7 @@ use std::time::Duration;
 use lanelect::core::election::Election;
 use lanelect::core::hook::{HookEvent, HookRun, Reason};
 use lanelect::core::output::{Event, Transition};
-use lanelect::core::params::{Params, StaticRole};
+use lanelect::core::params::{OnElectedFailure, Params, StaticRole};
 use lanelect::core::persist::PersistentState;
 use lanelect::core::rank::Rank;
 use lanelect::time::Time;
@@ -372,7 +373,7 @@ impl Watch for Checkers {
         if resigns && led && record.yields {
             record.no_claim_before = now + hosts[host].params.yield_time();
         }
-        refuse(resigns && record.hook_runs, || format!("{id} resigns while its hook runs"))?;
+        refuse(resigns && led && record.hook_runs, || format!("{id} resigns while its hook runs"))?;
         if matches!(message.body, Body::Declaration { .. }) {
             let begins = record.last_sent.filter(|last| last.standing.role != Role::Leader);
             let old_term = begins.is_some_and(|last| message.term <= last.term);
@@ -526,6 +527,7 @@ impl Watch for Checkers {
         let cliques = cliques.unwrap_or_default();
         let checked = cliques.iter().try_for_each(|clique| {
             check_clique(clique, hosts)?;
+            check_hooks(clique, hosts)?;
             self.check_leaderships(clique, hosts)
         });
         self.settled = checked.is_ok();
@@ -597,10 +599,14 @@ impl Checkers {
 
     /// The hooks of the one leader of a settled group have been run under a term above the
     /// leaderships that others lost to a better leader: the winner of a conflict was told of it.
+    /// Blocked ones cannot be told.
     fn check_leaderships(&self, clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
         let leads = |host: &&usize| hosts[**host].election.as_ref().is_some_and(|e| e.is_leader());
         let mut leaders = clique.iter().filter(leads);
         let (Some(leader), None) = (leaders.next(), leaders.next()) else { return Ok(()) };
+        if hosts[*leader].hooks.blocked {
+            return Ok(());
+        }
         let term = self.records[*leader].term;
         clique.iter().filter(|other| *other != leader).try_for_each(|other| {
             let lost = self.records[*other].lost;
@@ -647,6 +653,19 @@ fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
     let best = able.iter().map(|election| rank(election)).max();
     refuse(all_preempt && best.is_some_and(|best| best.node_id() != leader), || {
         format!("{leader} leads though {best:?} preempts")
+    })
+}
+
+/// In a group that has settled the hooks of a leader have taken over, or are doing it, unless the
+/// leader is to lead without.
+fn check_hooks(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
+    clique.iter().map(|index| &hosts[*index]).try_for_each(|host| {
+        let leads = host.election.as_ref().is_some_and(Election::is_leader);
+        let needs_them = host.params.on_elected_failure == OnElectedFailure::Resign;
+        let have_them = host.hooks_hold || host.runs_hook() && !host.hooks.blocked;
+        refuse(leads && needs_them && !have_them, || {
+            format!("{} leads, and its hooks have not taken over", host.node_id)
+        })
     })
 }
 

@@ -232,6 +232,7 @@ impl Scenario {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
+            22 if !self.gentle => self.world.hosts[host].hooks.blocked = self.rng.bool(),
             _ => {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;
@@ -299,7 +300,8 @@ impl Scenario {
         Weather { delay_min, delay_max, loss, duplication, is_late: late, ..Weather::CALM }
     }
 
-    /// Mends every fault; hooks no longer fail.
+    /// Mends every fault; hooks no longer fail. Where they are blocked, they may remain so, and the
+    /// operator may take the leadership away.
     fn mend(&mut self) -> Result<(), Violation> {
         // A group may have settled across links that worked one way only.
         self.world.watch.disturb(self.world.now);
@@ -309,6 +311,7 @@ impl Scenario {
             self.world.hosts[host].hooks.failure = 0.0;
             self.world.hosts[host].hooks.stubbornness = 0.0;
             self.world.hosts[host].hooks.absence = 0.0;
+            self.world.hosts[host].hooks.blocked &= self.rng.bool();
             self.world.plug(host, true)?;
             self.world.resume(host)?;
             if !self.world.hosts[host].is_alive() {
@@ -318,6 +321,9 @@ impl Scenario {
                 election.set_maintenance(now, false);
             })?;
             self.world.set_health(host, true)?;
+            if self.world.hosts[host].hooks.blocked && self.rng.bool() {
+                self.world.yield_leadership(host, None)?;
+            }
         }
         self.shut_out_attacker()
     }

@@ -162,6 +162,7 @@ fn choose_hooks(
         // Where they are guarded, they let go in time.
         stubbornness: if guard.is_some() { 0.0 } else { failure },
         absence: if gentle || guard.is_some() { 0.0 } else { [0.0, 0.2][rng.usize(0..2)] },
+        blocked: false,
     }
 }
 

@@ -44,6 +44,10 @@ pub struct Host {
     pub released_at: u64,
     pub(super) hook: Option<RunningHook>,
     pub(super) hooks_run: u64,
+    /// What its last hook was for that has ended.
+    pub(super) last_hook: Option<HookEvent>,
+    /// Whether that hook could not run, and the one before it neither, for the same event.
+    pub(super) tries_in_vain: bool,
     /// The wake that is scheduled; a later one makes it moot.
     pub(super) wake_at: u64,
     /// True time since when it has taken in every datagram that arrived.
@@ -72,6 +76,8 @@ pub struct HookHabit {
     pub stubbornness: f64,
     /// Probability that a run never starts.
     pub absence: f64,
+    /// Nothing that ends a run ends those of this host, so no other run starts.
+    pub blocked: bool,
 }
 
 impl HookHabit {
@@ -83,6 +89,7 @@ impl HookHabit {
             failure: 0.0,
             stubbornness: 0.0,
             absence: 0.0,
+            blocked: false,
         }
     }
 
@@ -187,6 +194,8 @@ impl Host {
             released_at: 0,
             hook: None,
             hooks_run: 0,
+            last_hook: None,
+            tries_in_vain: false,
             wake_at: u64::MAX,
             listens_since: 0,
             is_deceived: false,

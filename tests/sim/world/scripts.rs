@@ -3,7 +3,7 @@
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::time::Time;
 
-use super::host::RunningHook;
+use super::host::{HookHabit, RunningHook};
 use super::{Action, Guard, Sabotage, World, nanos};
 use crate::watch::{Violation, Watch};
 
@@ -12,7 +12,8 @@ const HELD_LOOK: u64 = 1_000_000;
 
 impl<W: Watch> World<W> {
     pub(super) fn run_hook(&mut self, index: usize, run: HookRun) -> Result<(), Violation> {
-        let ran = self.rng.f64() >= self.hosts[index].hooks.absence;
+        let HookHabit { absence, blocked, .. } = self.hosts[index].hooks;
+        let ran = !blocked && self.rng.f64() >= absence;
         self.log(index, || format!("hook {} {} term {}", run.event, run.reason, run.term));
         if ran {
             self.watch.note_hook_start(index, self.now, &run, &self.hosts)?;
@@ -71,6 +72,8 @@ impl<W: Watch> World<W> {
         let outcome = self.outcome_of(index, &hook);
         let was_to_let_go = matches!(hook.event, HookEvent::Started | HookEvent::Demoted);
         let host = &mut self.hosts[index];
+        let is_repeated = host.last_hook.replace(hook.event) == Some(hook.event);
+        host.tries_in_vain = is_repeated && host.hooks.blocked;
         if was_to_let_go && outcome == HookOutcome::Succeeded {
             host.let_go();
         } else if hook.event == HookEvent::Demoted && host.hooks_hold {
@@ -100,6 +103,8 @@ impl<W: Watch> World<W> {
         };
         if !hook.ran {
             HookOutcome::NotRun
+        } else if habit.blocked {
+            HookOutcome::Lost
         } else if self.rng.f64() >= failure {
             HookOutcome::Succeeded
         } else if self.rng.bool() {
@@ -115,13 +120,15 @@ impl<W: Watch> World<W> {
         outcome: HookOutcome,
     ) -> Result<(), Violation> {
         self.log(index, || format!("hook {outcome:?}"));
-        if outcome != HookOutcome::Succeeded {
-            self.watch.disturb(self.now);
-        }
         let host = &mut self.hosts[index];
         let now = host.local(self.now);
         if let Some(election) = &mut host.election {
+            let was_eligible = election.is_eligible();
             election.handle_hook_finished(now, outcome);
+            let is_news = outcome != HookOutcome::Succeeded && !host.tries_in_vain;
+            if is_news || election.is_eligible() != was_eligible {
+                self.watch.disturb(self.now);
+            }
         }
         self.drain(index)
     }

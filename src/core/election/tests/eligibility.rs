@@ -502,3 +502,82 @@ fn preempting_candidate_claims_the_leadership_when_its_check_passes_again() {
     assert_eq!(lan.leaders(), ["a"]);
     assert_eq!(lan.take("b").hooks().last(), Some(&(HookEvent::Demoted, Reason::Preempted)));
 }
+
+/// Before, it led without its `elected` hook: `started` waited for what an earlier life had left
+/// behind, which nothing could kill, and `elected` waited for `started`.
+#[test]
+fn node_leads_only_once_the_earlier_lifes_hooks_have_released() {
+    for outcome in [HookOutcome::NotRun, HookOutcome::Lost] {
+        let mut lan = Lan::new();
+        lan.hosts.insert(id("a"), Host { hooks_end: Some(outcome), ..Host::default() });
+        lan.start("a", patient());
+        lan.start("b", patient());
+        lan.pass(secs(600));
+        assert_eq!(lan.leaders(), ["b"], "{outcome:?}");
+        assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::NotReleased));
+        let started = (HookEvent::Started, Reason::Startup);
+        assert!(lan.take("a").hooks().iter().all(|run| *run == started));
+        lan.set_hooks("a", SUCCEEDED);
+        lan.pass(secs(600));
+        assert_eq!(lan.at("a").ineligible(lan.now), None);
+        lan.crash("b");
+        lan.pass(secs(600));
+        assert_eq!(lan.leaders(), ["a"]);
+    }
+}
+
+/// A leader whose `started` hook has not had its turn, and a follower.
+fn leader_that_has_not_started() -> Lan {
+    let mut lan = Lan::new();
+    lan.hosts.insert(id("a"), Host::default());
+    lan.start("a", patient());
+    lan.start("b", patient());
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan
+}
+
+#[test]
+fn leader_whose_hooks_cannot_begin_leaves_the_leadership() {
+    let mut lan = leader_that_has_not_started();
+    lan.end_hook("a", HookOutcome::NotRun);
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.set_hooks("a", SUCCEEDED);
+    lan.pass(secs(10));
+    let runs = lan.take("a").hooks();
+    assert!(runs.iter().all(|run| *run == (HookEvent::Started, Reason::Startup)), "{runs:?}");
+}
+
+#[test]
+fn handover_waits_once_for_hooks_that_cannot_begin() {
+    let mut lan = leader_that_has_not_started();
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "it waits for the run that is under way");
+    lan.end_hook("a", HookOutcome::NotRun);
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+/// Before, a leader whose `demoted` did not end on SIGKILL kept the leadership that it had given
+/// up.
+#[test]
+fn leader_whose_demoted_hook_is_lost_hands_over_all_the_same() {
+    for outcome in [HookOutcome::NotRun, HookOutcome::Lost] {
+        let mut lan = Lan::stable(&["a", "b"], &patient());
+        lan.set_hooks("a", Some(outcome));
+        lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+        lan.pass(secs(5));
+        assert_eq!(lan.leaders(), ["b"], "{outcome:?}");
+        lan.crash("b");
+        lan.pass(secs(600));
+        assert_eq!(lan.leaders(), Vec::<String>::new(), "what `a` held may hold on");
+        let plan = lan.at("a").crash_plan().expect("what remains to be done");
+        assert!(plan.hook.is_some());
+        lan.set_hooks("a", SUCCEEDED);
+        lan.pass(secs(60));
+        assert_eq!(lan.leaders(), ["a"]);
+        let expected =
+            [(HookEvent::Demoted, Reason::Yield), (HookEvent::Elected, Reason::Election)];
+        assert_eq!(lan.take("a").hooks().last_chunk(), Some(&expected));
+    }
+}
