@@ -220,7 +220,7 @@ fn stopped_campaign_ends_its_command_and_goes_on_where_it_was() {
     assert_eq!(project.ran(), ["0", "1", "1", "2"]);
     let report = project.report();
     assert!(report.contains("| passed |") && !report.contains("local changes"), "{report}");
-    assert!(report.contains("\n- "), "the machine is named in\n{report}");
+    assert!(report.contains("\n1. "), "the machine is named in\n{report}");
 }
 
 #[test]
