@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::sys::signal::killpg;
 use nix::unistd::{Pid, getpgrp};
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +109,11 @@ impl Shell {
             let is_same = process.session == self.session && process.started >= self.started;
             is_same && !process.is_dead
         };
-        Ok(members(pid)?.iter().any(|(_, process)| is_of_it(process)))
+        let members = members(pid)?;
+        if members.is_empty() && killpg(pid, None) != Err(Errno::ESRCH) {
+            return Err(io::Error::other("/proc hides the processes of its group"));
+        }
+        Ok(members.iter().any(|(_, process)| is_of_it(process)))
     }
 }
 

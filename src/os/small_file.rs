@@ -32,10 +32,14 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Empties the file, for one that cannot be removed: something is mounted on it, or its directory
-/// is read-only. A file of another user is an error.
+/// Empties the file, if it exists, for one that cannot be removed: something is mounted on it, or
+/// its directory is read-only. A file of another user is an error.
 pub(crate) fn empty(path: &Path) -> io::Result<()> {
-    open(path, File::options().write(true))?.set_len(0)
+    match open(path, File::options().write(true)) {
+        Ok(file) => file.set_len(0),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads at most `limit` bytes; `None` if there is no file. A file of another user is an error.
@@ -54,8 +58,12 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = options.custom_flags(flags.bits()).open(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
-        return Err(io::Error::other("it is not a regular file of this process's user"));
+    let is_own = metadata.is_file() && metadata.uid() == geteuid().as_raw();
+    // One who may write to the directory can give another file of this user a second name there.
+    if !is_own || metadata.nlink() != 1 {
+        return Err(io::Error::other(
+            "it is not a regular file of this process's user, with no other name",
+        ));
     }
     Ok(file)
 }
@@ -91,10 +99,15 @@ mod tests {
     fn only_a_file_of_ones_own_is_emptied() {
         let dir = TempDir::new().unwrap();
         let (path, link) = (dir.path().join("file"), dir.path().join("link"));
-        assert!(empty(&path).is_err(), "there is none");
+        empty(&path).unwrap();
+        assert!(!path.exists());
         replace(&path, b"x").unwrap();
         symlink(&path, &link).unwrap();
         assert!(empty(&link).is_err());
+        remove(&link).unwrap();
+        fs::hard_link(&path, &link).unwrap();
+        assert!(empty(&link).is_err());
+        remove(&link).unwrap();
         assert_eq!(read(&path, LIMIT).unwrap().unwrap(), b"x");
         empty(&path).unwrap();
         assert_eq!(read(&path, LIMIT).unwrap().unwrap(), b"");
