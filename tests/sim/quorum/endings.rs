@@ -103,7 +103,10 @@ impl Scenario {
     /// The group gets its leader in time, and keeps it.
     pub fn recover(&mut self) -> Result<(), Violation> {
         let bound = self.startup_bound() + self.recovery_bound() + self.handover_bound();
-        self.expect_leader_within(bound)?;
+        // A leader that was deceived before may still have a lease, and lose it.
+        let lease = nanos(self.settings.longest_hold());
+        self.world.run_for(lease)?;
+        self.expect_leader_within(bound - lease)?;
         self.world.run_for(self.recovery_bound() + self.retry_bound())?;
         self.check_recovered()?;
         broken("enrolment", !self.all_enrolled(), || "a voter was never enrolled".into())
