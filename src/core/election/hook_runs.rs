@@ -192,8 +192,11 @@ impl Election {
         if !releases(run.event) {
             return;
         }
-        let HookRun { event, term, .. } = run;
-        self.notify(Event::NotReleased { event, term, retry_in });
+        // In available mode a hook-runner that is away is no more than that.
+        if self.others_wait_for_hooks() || !self.exclusions.not_released {
+            let HookRun { event, term, .. } = run;
+            self.notify(Event::NotReleased { event, term, retry_in });
+        }
         if self.others_wait_for_hooks() && self.hooks.schedule.hold() {
             // The hooks get the grace even if this node still has its lease, because it does not
             // resign before.

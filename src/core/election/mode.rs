@@ -81,10 +81,11 @@ impl Election {
         }
     }
 
-    /// Whether this node may stand against a leader that it follows.
+    /// Whether this node may stand against a leader that it follows. While its hooks cannot take
+    /// over, the leader serves better.
     pub(super) fn may_challenge_leader(&self, now: Time) -> bool {
         match self.params.mode() {
-            Mode::Available => true,
+            Mode::Available => self.hooks.have_released(),
             Mode::Quorum => self.may_vote(now),
         }
     }

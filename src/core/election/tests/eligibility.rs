@@ -581,3 +581,22 @@ fn leader_whose_demoted_hook_is_lost_hands_over_all_the_same() {
         assert_eq!(lan.take("a").hooks().last_chunk(), Some(&expected));
     }
 }
+
+/// Before, it took the leadership from a leader that served, and led without its `elected` for as
+/// long as `started` took.
+#[test]
+fn preempting_node_claims_once_its_started_hook_has_ended() {
+    let preempting = Params { preempt: true, priority: Priority(200), ..patient() };
+    for outcome in [HookOutcome::Succeeded, HookOutcome::NotRun] {
+        let mut lan = Lan::stable(&["b", "c"], &patient());
+        lan.hosts.insert(id("a"), Host::default());
+        lan.start("a", preempting.clone());
+        lan.pass(secs(60));
+        assert_eq!(lan.leaders(), ["b"]);
+        lan.end_hook("a", outcome);
+        lan.set_hooks("a", Some(outcome));
+        lan.pass(secs(60));
+        let leads = if outcome == HookOutcome::Succeeded { "a" } else { "b" };
+        assert_eq!(lan.leaders(), [leads], "{outcome:?}");
+    }
+}
