@@ -263,6 +263,7 @@ impl<'a> Campaign<'a> {
                 self.frozen[n] = true;
             }
             Deed::Thaw(n) if self.frozen[n] => {
+                lan.journal().note(&self.hosts[n].name, "thawed");
                 self.hosts[n].resume();
                 self.frozen[n] = false;
             }

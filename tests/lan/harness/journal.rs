@@ -76,6 +76,8 @@ pub(crate) enum What {
     Fail(Run),
     /// The test let go of hooks that could not be killed.
     Freed,
+    /// Its daemon goes on after it was frozen.
+    Thawed,
 }
 
 /// What is wrong with a host's hooks.
@@ -153,7 +155,7 @@ impl Journal {
         format!("/bin/sh {}/hook.sh {host}", self.dir.display())
     }
 
-    /// Notes `boot`, `crash` or `freed` of a host.
+    /// Notes `boot`, `crash`, `freed` or `thawed` of a host.
     pub(crate) fn note(&self, host: &str, what: &str) {
         let mut file = OpenOptions::new().append(true).open(self.dir.join("journal")).unwrap();
         file.write_all(format!("{host} {what}\n").as_bytes()).unwrap();
@@ -204,7 +206,9 @@ pub(crate) fn leads(entries: &[Entry], host: &str) -> bool {
 /// Each daemon's hooks are an optional `started`, then `elected`, any number of `reaffirmed`,
 /// `demoted`, `elected` and so on, never two at a time. A daemon that ends in order ends demoted.
 /// Terms never shrink, and each `elected` or `reaffirmed` has a higher one than the last, but for a
-/// refresh. What was to let go and did not say that it has may run again.
+/// refresh. What was to let go and did not say that it has may run again. So may one run that ended
+/// while the daemon was frozen, or is the first to end after that: the time limit by which the
+/// daemon gives up the hook-runner may have expired.
 pub(crate) fn violations(entries: &[Entry], host: &str) -> String {
     let mut story = Story::default();
     let mut wrong = String::new();
@@ -248,6 +252,10 @@ struct Story {
     stuck: bool,
     /// The event whose hook was to let go, and has not said that it did.
     holding: Option<String>,
+    /// The event of the last run, if that was to let go, and has said that it did.
+    let_go: Option<String>,
+    /// The daemon may not believe the next end of a run.
+    doubts: bool,
     term: u64,
     leadership: Option<u64>,
 }
@@ -264,7 +272,17 @@ impl Story {
             // The hook of a crashed daemon may live on.
             What::Start(_) if self.crashed => {}
             What::Start(run) => return self.start(run),
-            What::End(_) => self.holding = None,
+            What::End(_) => {
+                self.let_go = self.holding.take();
+                if std::mem::take(&mut self.doubts) {
+                    self.holding.clone_from(&self.let_go);
+                }
+            }
+            What::Thawed => {
+                let ended = self.let_go.take();
+                self.doubts = ended.is_none();
+                self.holding = self.holding.take().or(ended);
+            }
             What::Faulty(Fault::CannotBeKilled, _) => self.stuck = true,
             What::Freed => self.stuck = false,
             What::Faulty(..) | What::Fail(_) => {}
@@ -295,7 +313,7 @@ impl Story {
         }
         self.fresh = false;
         self.leading = leaderships;
-        self.holding = holding;
+        (self.holding, self.let_go) = (holding, None);
         self.term = run.term;
         match (run.event.as_str(), before) {
             _ if again => terms(shrunk, same_leadership),
@@ -341,6 +359,7 @@ fn parse_line(line: &str) -> Option<Entry> {
         [host, "end", run @ ..] => (host, What::End(parse_run(run)?)),
         [host, "fail", run @ ..] => (host, What::Fail(parse_run(run)?)),
         [host, "freed"] => (host, What::Freed),
+        [host, "thawed"] => (host, What::Thawed),
         [host, word, run @ ..] => {
             let (fault, _) = Fault::ALL.into_iter().find(|(_, known)| known == word)?;
             (host, What::Faulty(fault, parse_run(run)?))
@@ -434,6 +453,22 @@ mod tests {
             assert_eq!(judge_text(&story), "");
         }
         assert!(judge_text(&format!("{led}{demoted}{demoted}")).contains("turn"));
+    }
+
+    #[test]
+    fn what_a_frozen_daemon_may_have_given_up_may_run_once_more() {
+        let boot = "h1 boot\n";
+        let run = "h1 start started startup 1\nh1 end started startup 1\n";
+        for story in [
+            format!("{boot}{run}h1 thawed\n{run}"),
+            format!("{boot}h1 thawed\n{run}{run}"),
+            format!("{boot}h1 start started startup 1\nh1 thawed\nh1 end started startup 1\n{run}"),
+        ] {
+            assert_eq!(judge_text(&story), "", "{story}");
+            assert!(judge_text(&format!("{story}{run}")).contains("turn"), "{story}");
+        }
+        let led = "h1 start elected why 2\nh1 end elected why 2\n";
+        assert!(judge_text(&format!("{boot}{run}{led}h1 thawed\n{run}")).contains("turn"));
     }
 
     #[test]
