@@ -55,11 +55,13 @@ impl Election {
         self.advance_handover(now);
     }
 
-    /// Resigns, once the hooks have released everything. If no other node waits for that, a run
-    /// that is missing is waited for once: what keeps it from its turn may never end.
+    /// Resigns, once the hooks have released everything. A `demoted` that cannot begin is waited
+    /// for, because the leader still serves. But in available mode one stuck process must not leave
+    /// the group without a leader that works.
     pub(super) fn advance_handover(&mut self, now: Time) {
         let State::HandingOver { successor, .. } = self.state else { return };
-        let may_leave = self.exclusions.not_released && !self.others_wait_for_hooks();
+        let is_missing = self.exclusions.not_released;
+        let may_leave = is_missing && self.hooks.need_no_wait() && !self.others_wait_for_hooks();
         if !may_leave && !self.hooks.schedule.is_idle() {
             return;
         }

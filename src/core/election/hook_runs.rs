@@ -37,6 +37,8 @@ pub(super) struct HookRuns {
     failures_in_a_row: u32,
     /// Failed or lost runs that were repeated since the last success.
     repeated: u32,
+    /// A run was lost, and none has ended since: it may keep all others from their turn for ever.
+    lost: bool,
     pub(super) fencing: Fencing,
 }
 
@@ -63,6 +65,12 @@ impl HookRuns {
     /// next leadership.
     pub(super) fn have_released(&self) -> bool {
         self.schedule.have_released() && !self.fencing.is_running()
+    }
+
+    /// Whether no handover needs to wait for a missing `demoted`: its turn may never come, or it
+    /// has nothing to release.
+    pub(super) const fn need_no_wait(&self) -> bool {
+        self.lost || !self.schedule.hold()
     }
 
     /// Whether the hooks know that this node leads. Drops the announcement if they do not.
@@ -163,6 +171,11 @@ impl Election {
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
         let others_wait = self.others_wait_for_hooks();
         let is_missing = HookRuns::is_missing(run.event, outcome, held, others_wait);
+        self.hooks.lost = match outcome {
+            HookOutcome::Succeeded | HookOutcome::Failed => false,
+            HookOutcome::Lost => true,
+            HookOutcome::NotRun => self.hooks.lost,
+        };
         if !is_missing {
             self.hooks.repeated = 0;
         } else if self.exclusions.stopping.is_some() {

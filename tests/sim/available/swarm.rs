@@ -232,7 +232,7 @@ impl Scenario {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
-            22 if !self.gentle => self.world.hosts[host].hooks.blocked = self.rng.bool(),
+            22 if !self.gentle => self.world.hosts[host].block_hooks(self.rng.bool()),
             _ => {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;
@@ -311,7 +311,8 @@ impl Scenario {
             self.world.hosts[host].hooks.failure = 0.0;
             self.world.hosts[host].hooks.stubbornness = 0.0;
             self.world.hosts[host].hooks.absence = 0.0;
-            self.world.hosts[host].hooks.blocked &= self.rng.bool();
+            let blocked = self.world.hosts[host].hooks.blocked && self.rng.bool();
+            self.world.hosts[host].block_hooks(blocked);
             self.world.plug(host, true)?;
             self.world.resume(host)?;
             if !self.world.hosts[host].is_alive() {

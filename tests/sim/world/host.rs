@@ -48,6 +48,8 @@ pub struct Host {
     pub(super) last_hook: Option<HookEvent>,
     /// Whether that hook could not run, and the one before it neither, for the same event.
     pub(super) tries_in_vain: bool,
+    /// A run does not end, also after its daemon, so no other starts.
+    pub is_stuck: bool,
     /// The wake that is scheduled; a later one makes it moot.
     pub(super) wake_at: u64,
     /// True time since when it has taken in every datagram that arrived.
@@ -76,7 +78,7 @@ pub struct HookHabit {
     pub stubbornness: f64,
     /// Probability that a run never starts.
     pub absence: f64,
-    /// Nothing that ends a run ends those of this host, so no other run starts.
+    /// Nothing ends the next run, so no other starts.
     pub blocked: bool,
 }
 
@@ -196,6 +198,7 @@ impl Host {
             hooks_run: 0,
             last_hook: None,
             tries_in_vain: false,
+            is_stuck: false,
             wake_at: u64::MAX,
             listens_since: 0,
             is_deceived: false,
@@ -214,6 +217,12 @@ impl Host {
     /// Whether its daemon runs, held or not.
     pub fn is_alive(&self) -> bool {
         self.election.is_some()
+    }
+
+    /// Whether its next run gets stuck. Otherwise the one that is has ended.
+    pub fn block_hooks(&mut self, blocked: bool) {
+        self.hooks.blocked = blocked;
+        self.is_stuck &= blocked;
     }
 
     /// Its hooks hold nothing any more.

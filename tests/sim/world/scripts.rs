@@ -3,8 +3,8 @@
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::time::Time;
 
-use super::host::{HookHabit, RunningHook};
-use super::{Action, Guard, Sabotage, World, nanos};
+use super::host::RunningHook;
+use super::{Action, Guard, Host, Sabotage, World, nanos};
 use crate::watch::{Violation, Watch};
 
 /// Between looks at whether a daemon is still held.
@@ -12,8 +12,8 @@ const HELD_LOOK: u64 = 1_000_000;
 
 impl<W: Watch> World<W> {
     pub(super) fn run_hook(&mut self, index: usize, run: HookRun) -> Result<(), Violation> {
-        let HookHabit { absence, blocked, .. } = self.hosts[index].hooks;
-        let ran = !blocked && self.rng.f64() >= absence;
+        let Host { hooks, is_stuck, .. } = &self.hosts[index];
+        let ran = !is_stuck && self.rng.f64() >= hooks.absence;
         self.log(index, || format!("hook {} {} term {}", run.event, run.reason, run.term));
         if ran {
             self.watch.note_hook_start(index, self.now, &run, &self.hosts)?;
@@ -73,7 +73,7 @@ impl<W: Watch> World<W> {
         let was_to_let_go = matches!(hook.event, HookEvent::Started | HookEvent::Demoted);
         let host = &mut self.hosts[index];
         let is_repeated = host.last_hook.replace(hook.event) == Some(hook.event);
-        host.tries_in_vain = is_repeated && host.hooks.blocked;
+        host.tries_in_vain = is_repeated && host.is_stuck && !hook.ran;
         if was_to_let_go && outcome == HookOutcome::Succeeded {
             host.let_go();
         } else if hook.event == HookEvent::Demoted && host.hooks_hold {
@@ -104,6 +104,7 @@ impl<W: Watch> World<W> {
         if !hook.ran {
             HookOutcome::NotRun
         } else if habit.blocked {
+            self.hosts[index].is_stuck = true;
             HookOutcome::Lost
         } else if self.rng.f64() >= failure {
             HookOutcome::Succeeded

@@ -562,24 +562,50 @@ fn handover_waits_once_for_hooks_that_cannot_begin() {
 /// up.
 #[test]
 fn leader_whose_demoted_hook_is_lost_hands_over_all_the_same() {
-    for outcome in [HookOutcome::NotRun, HookOutcome::Lost] {
-        let mut lan = Lan::stable(&["a", "b"], &patient());
-        lan.set_hooks("a", Some(outcome));
-        lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
-        lan.pass(secs(5));
-        assert_eq!(lan.leaders(), ["b"], "{outcome:?}");
-        lan.crash("b");
-        lan.pass(secs(600));
-        assert_eq!(lan.leaders(), Vec::<String>::new(), "what `a` held may hold on");
-        let plan = lan.at("a").crash_plan().expect("what remains to be done");
-        assert!(plan.hook.is_some());
-        lan.set_hooks("a", SUCCEEDED);
-        lan.pass(secs(60));
-        assert_eq!(lan.leaders(), ["a"]);
-        let expected =
-            [(HookEvent::Demoted, Reason::Yield), (HookEvent::Elected, Reason::Election)];
-        assert_eq!(lan.take("a").hooks().last_chunk(), Some(&expected));
-    }
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.set_hooks("a", Some(HookOutcome::Lost));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.crash("b");
+    lan.pass(secs(600));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "what `a` held may hold on");
+    let plan = lan.at("a").crash_plan().expect("what remains to be done");
+    assert!(plan.hook.is_some());
+    lan.set_hooks("a", SUCCEEDED);
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["a"]);
+    let expected = [(HookEvent::Demoted, Reason::Yield), (HookEvent::Elected, Reason::Election)];
+    assert_eq!(lan.take("a").hooks().last_chunk(), Some(&expected));
+}
+
+#[test]
+fn leader_whose_elected_hook_is_stuck_hands_over_without_demoted() {
+    let mut lan = Lan::new();
+    lan.start("a", patient());
+    lan.set_hooks("a", None);
+    lan.start("b", patient());
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.end_hook("a", HookOutcome::Lost);
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "`demoted` waits for its turn");
+    lan.end_hook("a", HookOutcome::NotRun);
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
+/// It still serves: the hooks hold what the leader holds.
+#[test]
+fn handover_waits_for_a_demoted_hook_that_cannot_begin() {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(600));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    assert_eq!(lan.at("b").leader(), Some(id("a")));
+    lan.set_hooks("a", SUCCEEDED);
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"]);
 }
 
 /// Before, it took the leadership from a leader that served, and led without its `elected` for as
