@@ -35,28 +35,25 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 /// Empties the file, if it exists, for one that cannot be removed: something is mounted on it, or
 /// its directory is read-only. A file of another user is an error.
 pub(crate) fn empty(path: &Path) -> io::Result<()> {
-    match open(path, File::options().write(true)) {
-        Ok(file) => file.set_len(0),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
+    open(path, File::options().write(true))?.map_or(Ok(()), |file| file.set_len(0))
 }
 
 /// Reads at most `limit` bytes; `None` if there is no file. A file of another user is an error.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match open(path, File::options().read(true)) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = open(path, File::options().read(true))? else { return Ok(None) };
     let mut content = Vec::new();
     file.take(limit).read_to_end(&mut content)?;
     Ok(Some(content))
 }
 
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// Opens a file of this process's user; `None` if there is no file.
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = options.custom_flags(flags.bits()).open(path)?;
+    let file = match options.custom_flags(flags.bits()).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let metadata = file.metadata()?;
     let is_own = metadata.is_file() && metadata.uid() == geteuid().as_raw();
     // One who may write to the directory can give another file of this user a second name there.
@@ -65,7 +62,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
             "it is not a regular file of this process's user, with no other name",
         ));
     }
-    Ok(file)
+    Ok(Some(file))
 }
 
 #[cfg(test)]
