@@ -102,9 +102,8 @@ enum ClientError {
     #[error("the hook-runner rejected the request: {0}")]
     Refused(String),
     #[error(
-        "the hook-runner did not start it within {}; the hook-runner hangs, runs hooks of another \
-         daemon, or waits for a hook that SIGKILL does not end (see its log)",
-        humantime::format_duration(*.0)
+        "the hook-runner did not start it within {0:.1?}; the hook-runner hangs, runs hooks of \
+         another daemon, or waits for a hook that SIGKILL does not end (see its log)"
     )]
     NoTurn(Duration),
     #[error("the hook-runner did not answer in time")]
