@@ -64,9 +64,10 @@ With --json, that is one object a line. A daemon that stops answering is waited 
 
 With --check it prints one line with performance data, as monitoring plugins do. Critical: no leader
 known, no majority of the voters, a hook that failed or is overdue, a daemon that does not run.
-Warning: suspect members, an interface that is down, not eligible although no operator chose that,
-configuration that is not in force, state that is not saved, keys that are not required. Unknown:
-permission denied, another version, or several groups and none named.
+Warning: suspect members, an interface or a peer with a problem, a member that is too far away, not
+eligible although no operator chose that, configuration that is not in force, state that is not
+saved, keys that are not required. Unknown: permission denied, another version, or several groups
+and none named.
 
 Exit status: 0; 3 if no daemon can be reached, or if it refuses. With --watch only at first. With
 --check: 0 ok, 1 warning, 2 critical, 3 unknown.
@@ -80,8 +81,8 @@ const DOCTOR_HELP: &str = "\
 Looks at the daemon, its config file and units, interfaces, the other members, the hook, the disk
 and, in quorum mode, the voters and the clock. Each line says `ok`, `warn` or `fail`, and what to do;
 `unknown` is what cannot be seen from here. Run it as root: only root can listen for datagrams that
-a firewall drops, which takes 3 s, and read every file. It sends nothing, and changes nothing but a
-small file in state_dir, which it removes.
+a firewall drops, which takes 3 s, and read every file. It has the daemon ping the members, and
+changes nothing but a small file in state_dir, which it removes.
 
 Exit status: 0 if nothing is wrong, 1 with warnings, 2 with faults, 3 if the daemon cannot be
 reached; the lines are printed then too.
@@ -204,7 +205,7 @@ datagrams that are signed with any of them.
 Exit status: 0; 1 if the system provides no random bytes.
 
 Example:
-  (umask 077 && lanelect keygen > /etc/lanelect/web.key)";
+  lanelect keygen | sudo install -m 600 -o lanelect /dev/stdin /etc/lanelect/web.key";
 
 const DEMO_HELP: &str = "\
 Starts daemons on the loopback interface, kills the leader, and shows the failover. Needs no

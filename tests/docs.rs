@@ -561,6 +561,7 @@ fn the_times_of_the_election_are_those_of_the_defaults() {
     let secs = |duration: Duration| format!("{} s", duration.as_secs_f64());
     let hundredths = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
     let window = available.leader_alive_threshold - available.heartbeat_interval;
+    let vote_patience = quorum.leader_election_duration.max(quorum.lease_term() / 2);
     let told = [
         ("`T`", secs(available.leader_alive_threshold)),
         ("probe gap", millis(Params::probe_spacing(window))),
@@ -577,6 +578,8 @@ fn the_times_of_the_election_are_those_of_the_defaults() {
         ("`G`", secs(quorum.demote_grace())),
         ("vote's hold", hundredths(quorum.vote_hold())),
         ("declaration's hold", hundredths(quorum.declaration_hold())),
+        ("patience for votes", millis(vote_patience)),
+        ("before a testimony", hundredths(quorum.declaration_hold())),
     ];
     for (name, time) in told {
         assert_eq!(at_the_defaults(ELECTION, name), time, "{name}");

@@ -74,6 +74,7 @@ key_file = "/x"
 state_dir = "/x"
 socket = "/x"
 socket_group = "x"
+peers = ["10.0.0.9"]
 priority = 7
 hook = "true"
 heartbeat_interval = "2s"

@@ -263,7 +263,7 @@ fn rejected(report: &StatusReport) -> Option<String> {
         (rejected.table_full, "from nodes for which the member table has no room"),
         (rejected.absurd_term, "with an absurdly high term"),
         (rejected.hops, "from outside the LAN"),
-        (rejected.source, "from invalid addresses"),
+        (rejected.source, "from addresses that are invalid or not in peers"),
     ];
     let parts: Vec<String> = counts
         .iter()
