@@ -138,4 +138,7 @@ pub enum HookOutcome {
     Lost,
     /// It never started: the hook-runner could not be reached, or the system gave no process.
     NotRun,
+    /// It never started: the hook-runner was reached, and did not come to it in time. An earlier
+    /// run does not end, or the hook-runner hangs.
+    NoTurn,
 }

@@ -177,8 +177,8 @@ pub enum Event {
         /// The term of the ended leadership.
         term: Term,
     },
-    /// A run that should make the hooks release everything has failed or was lost (quorum mode). It
-    /// is repeated.
+    /// A run that should make the hooks release everything could not begin or was lost, or in
+    /// quorum mode failed. It is repeated. In available mode only the first is reported.
     NotReleased {
         /// The event of the run.
         event: HookEvent,

@@ -178,8 +178,8 @@ fn tell_event(event: &Event) {
         ),
         Event::NotReleased { event, term, retry_in } => log::error!(
             "THE HOOK DID NOT RELEASE TERM {term}: its run for {event} did not succeed and is \
-             repeated in {retry_in:?}; until it succeeds, this node is not eligible to lead, and \
-             in quorum mode it neither resigns nor votes"
+             repeated in {retry_in:?}; meanwhile this node is not eligible to lead, and in quorum \
+             mode it neither resigns nor votes"
         ),
         Event::HeldOff { reason: Reason::CheckFailed, holdoff } => {
             log::error!(

@@ -304,10 +304,10 @@ impl HookClient {
     fn give_up(&mut self, error: &ClientError, now: Time) {
         let Some(exchange) = self.exchange.take() else { return };
         let took = now.since(exchange.started);
-        let (finished, what) = if exchange.may_have_begun(error) {
-            (HookFinished::lost(took), "failed")
-        } else {
-            (HookFinished::not_run(took), "did not run")
+        let (finished, what) = match error {
+            _ if exchange.may_have_begun(error) => (HookFinished::lost(took), "failed"),
+            ClientError::NoTurn(_) => (HookFinished::no_turn(took), "did not run"),
+            _ => (HookFinished::not_run(took), "did not run"),
         };
         let predicate = format!("{what}: {error}");
         if self.is_in_vain {
@@ -559,7 +559,7 @@ mod tests {
         assert_eq!(bench.client.poll_timeout(), Some(START + LONGEST_RUN));
         bench.client.handle_timeout(START + LIMIT);
         assert_eq!(bench.client.poll_finished(), None);
-        assert_eq!(bench.time_out().0, HookFinished::not_run(LONGEST_RUN));
+        assert_eq!(bench.time_out().0, HookFinished::no_turn(LONGEST_RUN));
         // What the hook-runner finds when its turn would have come.
         assert!(protocol::send(&stream, &RunReply::Started).is_err());
     }

@@ -229,12 +229,17 @@ impl HookFinished {
         HookFinished { outcome: HookOutcome::NotRun, exit: None, took, forced: None }
     }
 
+    /// A run that certainly did not begin, given up after it waited for its turn for `took`.
+    pub const fn no_turn(took: Duration) -> Self {
+        HookFinished { outcome: HookOutcome::NoTurn, exit: None, took, forced: None }
+    }
+
     /// Logs how the run of `task` ended.
     pub(super) fn log(&self, task: &Task) {
         let took = self.took.as_millis();
         let (level, predicate) = match self.outcome {
             HookOutcome::Succeeded => (Level::Info, format!("succeeded in {took} ms")),
-            HookOutcome::NotRun => {
+            HookOutcome::NotRun | HookOutcome::NoTurn => {
                 (Level::Warn, format!("did not run: it could not be started within {took} ms"))
             }
             HookOutcome::Lost => {

@@ -121,7 +121,7 @@ impl Election {
         change: impl FnOnce(&mut Exclusions),
     ) {
         let was_eligible = self.is_eligible();
-        let was_following = self.state == State::Following;
+        let was_ranked = matches!(self.state, State::Following | State::Standing);
         change(&mut self.exclusions);
         let eligible = self.is_eligible();
         if eligible == was_eligible {
@@ -132,7 +132,7 @@ impl Election {
         } else {
             self.withdraw(now, reason, None);
         }
-        if was_following {
+        if was_ranked {
             // The other nodes rank this one, so they learn of it before the next heartbeat is due.
             self.send_heartbeat(now);
         }

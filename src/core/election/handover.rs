@@ -55,14 +55,10 @@ impl Election {
         self.advance_handover(now);
     }
 
-    /// Resigns, once the hooks have released everything. A `demoted` that cannot begin is waited
-    /// for, because the leader still serves. But in available mode one stuck process must not leave
-    /// the group without a leader that works.
+    /// Resigns, once the hooks have released everything.
     pub(super) fn advance_handover(&mut self, now: Time) {
-        let State::HandingOver { successor, .. } = self.state else { return };
-        let is_missing = self.exclusions.not_released;
-        let may_leave = is_missing && self.hooks.need_no_wait() && !self.others_wait_for_hooks();
-        if !may_leave && !self.hooks.schedule.is_idle() {
+        let State::HandingOver { reason, successor } = self.state else { return };
+        if !self.hooks.schedule.is_idle() && !self.leaves_without_demoted(reason) {
             return;
         }
         if self.others_wait_for_hooks() && self.hooks.schedule.hold() {
@@ -72,6 +68,16 @@ impl Election {
         } else {
             self.resign(now, successor);
         }
+    }
+
+    /// A `demoted` that cannot begin is waited for as long as the leader still serves. But in
+    /// available mode a failed leadership, or one stuck process, must not leave the group without a
+    /// leader that works.
+    fn leaves_without_demoted(&self, reason: Reason) -> bool {
+        let has_failed = matches!(reason, Reason::HookFailed | Reason::CheckFailed)
+            || self.exclusions.held_off.is_some();
+        let is_vain = has_failed || self.hooks.need_no_wait();
+        self.exclusions.not_released && is_vain && !self.others_wait_for_hooks()
     }
 
     /// Names the successor and follows again. A leader whose lease has expired names none, because

@@ -37,8 +37,8 @@ pub(super) struct HookRuns {
     failures_in_a_row: u32,
     /// Failed or lost runs that were repeated since the last success.
     repeated: u32,
-    /// A run was lost, and none has ended since: it may keep all others from their turn for ever.
-    lost: bool,
+    /// The last run was lost, or its turn did not come: that of the next may never come.
+    stuck: bool,
     pub(super) fencing: Fencing,
 }
 
@@ -70,7 +70,7 @@ impl HookRuns {
     /// Whether no handover needs to wait for a missing `demoted`: its turn may never come, or it
     /// has nothing to release.
     pub(super) const fn need_no_wait(&self) -> bool {
-        self.lost || !self.schedule.hold()
+        self.stuck || !self.schedule.hold()
     }
 
     /// Whether the hooks know that this node leads. Drops the announcement if they do not.
@@ -90,14 +90,14 @@ impl HookRuns {
             HookOutcome::Succeeded => false,
             HookOutcome::Failed => releases && others_wait,
             HookOutcome::Lost => releases,
-            HookOutcome::NotRun => releases || event != HookEvent::Demoted,
+            HookOutcome::NotRun | HookOutcome::NoTurn => releases || event != HookEvent::Demoted,
         }
     }
 
     /// Returns a run that has to run again to the queue, and how long to wait before that.
     fn put_back(&mut self, run: HookRun, outcome: HookOutcome) -> Duration {
         self.schedule.put_back(run);
-        if outcome == HookOutcome::NotRun {
+        if matches!(outcome, HookOutcome::NotRun | HookOutcome::NoTurn) {
             return HOOK_RETRY;
         }
         let pause = doubled(HOOK_RETRY, self.repeated).min(HOOK_RETRY_MAX);
@@ -171,11 +171,7 @@ impl Election {
     pub(super) fn judge_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome, held: bool) {
         let others_wait = self.others_wait_for_hooks();
         let is_missing = HookRuns::is_missing(run.event, outcome, held, others_wait);
-        self.hooks.lost = match outcome {
-            HookOutcome::Succeeded | HookOutcome::Failed => false,
-            HookOutcome::Lost => true,
-            HookOutcome::NotRun => self.hooks.lost,
-        };
+        self.hooks.stuck = matches!(outcome, HookOutcome::Lost | HookOutcome::NoTurn);
         if !is_missing {
             self.hooks.repeated = 0;
         } else if self.exclusions.stopping.is_some() {
@@ -229,13 +225,12 @@ impl Election {
                 self.hooks.end_failures()
             }
             HookOutcome::Succeeded => {}
-            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun
-                if (self.state == State::Leading || self.yields_in_office())
-                    && self.params.on_elected_failure == OnElectedFailure::Resign =>
+            _ if (self.state == State::Leading || self.yields_in_office())
+                && self.params.on_elected_failure == OnElectedFailure::Resign =>
             {
                 self.hold_off(now, Reason::HookFailed);
             }
-            HookOutcome::Failed | HookOutcome::Lost | HookOutcome::NotRun => {}
+            _ => {}
         }
     }
 

@@ -112,10 +112,11 @@ impl Election {
         self.may_act() && self.state.is_in_office()
     }
 
-    /// A static leader that may lead does so, even if another node leads.
+    /// A static leader that may lead does so, even if another node leads that it may challenge.
     pub(super) fn resume_static_leadership(&mut self, now: Time) {
         let fixed = self.params.static_role == Some(StaticRole::Leader);
-        if fixed && self.state == State::Following && self.is_eligible() {
+        let is_free = self.leader.is_none() || self.may_challenge_leader(now);
+        if fixed && self.state == State::Following && self.is_eligible() && is_free {
             self.timers.set(Timer::Candidacy, now);
         }
     }

@@ -204,7 +204,9 @@ fn tell_change(lane: Lane, before: Option<HealthState>, after: Option<HealthStat
 fn describe(finished: &HookFinished) -> String {
     let took = finished.took.as_millis();
     match (finished.outcome, finished.exit, finished.forced) {
-        (HookOutcome::NotRun, ..) => "the command could not be run".to_owned(),
+        (HookOutcome::NotRun | HookOutcome::NoTurn, ..) => {
+            "the command could not be run".to_owned()
+        }
         (HookOutcome::Lost, ..) => "its result is unknown".to_owned(),
         (.., Some(Forced::Overran)) => {
             format!("time limit exceeded, ended after {took} ms")

@@ -49,7 +49,7 @@ pub struct Host {
     /// Whether that hook could not run, and the one before it neither, for the same event.
     pub(super) tries_in_vain: bool,
     /// A run does not end, also after its daemon, so no other starts.
-    pub is_stuck: bool,
+    pub(super) is_stuck: bool,
     /// The wake that is scheduled; a later one makes it moot.
     pub(super) wake_at: u64,
     /// True time since when it has taken in every datagram that arrived.

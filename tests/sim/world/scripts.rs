@@ -101,7 +101,9 @@ impl<W: Watch> World<W> {
             HookEvent::Elected | HookEvent::Reaffirmed => habit.failure,
             HookEvent::Started | HookEvent::Demoted => habit.stubbornness,
         };
-        if !hook.ran {
+        if !hook.ran && self.hosts[index].is_stuck {
+            HookOutcome::NoTurn
+        } else if !hook.ran {
             HookOutcome::NotRun
         } else if habit.blocked {
             self.hosts[index].is_stuck = true;

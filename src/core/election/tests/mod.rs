@@ -27,6 +27,7 @@ mod replays;
 mod startup;
 mod statics;
 mod unicast;
+mod unreleased_hooks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
