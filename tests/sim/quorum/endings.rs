@@ -54,6 +54,7 @@ impl Scenario {
             host.hooks.failure = 0.0;
             host.hooks.stubbornness = 0.0;
             host.hooks.absence = 0.0;
+            host.block_hooks(false);
             host.disk.slowest = host.disk.slowest.min(self.heartbeat / 20);
         }
         for host in 0..self.settings.hosts {

@@ -224,6 +224,9 @@ impl Scenario {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
+            46 if self.settings.hooks.longest_retry() > 0 => {
+                self.world.hosts[host].block_hooks(self.rng.bool());
+            }
             _ => {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;

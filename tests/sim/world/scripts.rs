@@ -168,7 +168,10 @@ impl<W: Watch> World<W> {
     /// hooks let go, within the grace of the lease that it had, and resigns.
     pub(super) fn clean_up_after_crash(&mut self, index: usize) -> Result<(), Violation> {
         self.hosts[index].hook = None;
-        if self.rng.f64() >= self.post_stop {
+        let host = &self.hosts[index];
+        // In quorum mode, it does not resign before the hooks have let go.
+        let is_vain = host.is_stuck && host.params.quorum.is_some();
+        if is_vain || self.rng.f64() >= self.post_stop {
             self.hosts[index].plan = None;
             return Ok(());
         }
