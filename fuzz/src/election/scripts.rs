@@ -51,7 +51,7 @@ impl Scripts {
         let Some((event, before)) = self.running.take() else { return };
         let lets_go = matches!(event, Started | Demoted);
         let comes_again = match outcome {
-            HookOutcome::NotRun => true,
+            HookOutcome::NotRun | HookOutcome::NoTurn => true,
             HookOutcome::Lost => lets_go,
             HookOutcome::Failed => lets_go && in_quorum_mode,
             HookOutcome::Succeeded => false,
