@@ -34,14 +34,17 @@ impl Election {
 
     /// The health check has passed or failed. Ignored without a health check.
     pub fn handle_check(&mut self, now: Time, passed: bool) {
-        if self.exclusions.health.is_none() || self.state == State::Stopped {
+        let Some(mut health) = self.exclusions.health else { return };
+        if self.state == State::Stopped {
             return;
         }
+        health.note(passed);
         self.act(now, |election| {
+            if health.state() == HealthState::Failing {
+                election.hooks.note_failed();
+            }
             election.change_exclusions(now, Reason::CheckFailed, |exclusions| {
-                if let Some(health) = &mut exclusions.health {
-                    health.note(passed);
-                }
+                exclusions.health = Some(health);
             });
         });
     }
@@ -75,6 +78,7 @@ impl Election {
     /// This node is not eligible for a while, for longer after each failure in a row. A leader
     /// hands over.
     pub(super) fn hold_off(&mut self, now: Time, reason: Reason) {
+        self.hooks.note_failed();
         let holdoff = self.hooks.next_holdoff(self.params.failure_holdoff);
         self.notify(Event::HeldOff { reason, holdoff });
         self.timers.set(Timer::HoldoffEnd, now + holdoff);

@@ -68,6 +68,7 @@ impl Election {
         self.act(now, |election| {
             let can_be_replaced = election.choose_successor(now, None).is_some();
             let outcome = election.begin_yielding(now, None)?;
+            election.hooks.note_failed();
             // A failure during a handover is its result: programs may end badly when stopped.
             if outcome == Yielding::Began && can_be_replaced {
                 election.hold_off(now, Reason::Yield);

@@ -57,8 +57,8 @@ impl Election {
 
     /// Resigns, once the hooks have released everything.
     pub(super) fn advance_handover(&mut self, now: Time) {
-        let State::HandingOver { reason, successor } = self.state else { return };
-        if !self.hooks.schedule.is_idle() && !self.leaves_without_demoted(reason) {
+        let State::HandingOver { successor, .. } = self.state else { return };
+        if !self.hooks.schedule.is_idle() && !self.leaves_without_demoted() {
             return;
         }
         if self.others_wait_for_hooks() && self.hooks.schedule.hold() {
@@ -73,11 +73,8 @@ impl Election {
     /// A `demoted` that cannot begin is waited for as long as the leader still serves. But in
     /// available mode a failed leadership, or one stuck process, must not leave the group without a
     /// leader that works.
-    fn leaves_without_demoted(&self, reason: Reason) -> bool {
-        let has_failed = matches!(reason, Reason::HookFailed | Reason::CheckFailed)
-            || self.exclusions.held_off.is_some();
-        let is_vain = has_failed || self.hooks.need_no_wait();
-        self.exclusions.not_released && is_vain && !self.others_wait_for_hooks()
+    fn leaves_without_demoted(&self) -> bool {
+        self.exclusions.not_released && self.hooks.need_no_wait() && !self.others_wait_for_hooks()
     }
 
     /// Names the successor and follows again. A leader whose lease has expired names none, because

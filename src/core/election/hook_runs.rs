@@ -39,12 +39,17 @@ pub(super) struct HookRuns {
     repeated: u32,
     /// The last run was lost, or its turn did not come: that of the next may never come.
     stuck: bool,
+    /// This leadership has failed: its hook, a check or its unit.
+    failed: bool,
     pub(super) fencing: Fencing,
 }
 
 impl HookRuns {
     /// This node leads, or continues in a higher term, and its hooks must learn that.
     pub(super) fn announce(&mut self, event: HookEvent, reason: Reason) {
+        if event == HookEvent::Elected {
+            self.failed = false;
+        }
         // Before `elected` has run, no other announcement is needed.
         if event == HookEvent::Elected || self.unannounced.is_none() {
             self.unannounced = Some((event, reason));
@@ -54,6 +59,11 @@ impl HookRuns {
     /// Whether the hooks have run for all that has happened.
     pub(super) fn are_settled(&self) -> bool {
         self.unannounced.is_none() && self.schedule.is_idle()
+    }
+
+    /// This leadership does not work.
+    pub(super) const fn note_failed(&mut self) {
+        self.failed = true;
     }
 
     /// This leadership works, so the next failure is the first one.
@@ -67,10 +77,10 @@ impl HookRuns {
         self.schedule.have_released() && !self.fencing.is_running()
     }
 
-    /// Whether no handover needs to wait for a missing `demoted`: its turn may never come, or it
-    /// has nothing to release.
+    /// Whether no handover needs to wait for a missing `demoted`: the leadership has failed, its
+    /// turn may never come, or it has nothing to release.
     pub(super) const fn need_no_wait(&self) -> bool {
-        self.stuck || !self.schedule.hold()
+        self.failed || self.stuck || !self.schedule.hold()
     }
 
     /// Whether the hooks know that this node leads. Drops the announcement if they do not.
@@ -152,6 +162,7 @@ impl Election {
             self.timers.clear(Timer::GraceEnd);
         }
         self.start_next_hook();
+        self.resume_static_leadership(now);
         self.advance_handover(now);
         self.advance_stop(now);
     }
@@ -225,12 +236,11 @@ impl Election {
                 self.hooks.end_failures()
             }
             HookOutcome::Succeeded => {}
-            _ if (self.state == State::Leading || self.yields_in_office())
-                && self.params.on_elected_failure == OnElectedFailure::Resign =>
-            {
+            _ if self.params.on_elected_failure == OnElectedFailure::Ignore => {}
+            _ if self.state == State::Leading || self.yields_in_office() => {
                 self.hold_off(now, Reason::HookFailed);
             }
-            _ => {}
+            _ => self.hooks.note_failed(),
         }
     }
 

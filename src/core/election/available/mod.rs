@@ -113,7 +113,6 @@ impl Election {
         if self.leader == Some(sender) {
             self.watch_leader();
             self.consider_claim(now);
-            self.resume_static_leadership(now);
             let concedes = self.concession().is_some();
             self.note_current_term(term);
             if !concedes {

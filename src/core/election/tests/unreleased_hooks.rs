@@ -132,6 +132,73 @@ fn leader_that_has_failed_does_not_wait_for_a_demoted_hook_that_cannot_begin() {
     assert_eq!(lan.take("a").hooks().last(), Some(&(HookEvent::Demoted, Reason::Yield)));
 }
 
+/// Before, only a failure that the handover was for counted.
+#[test]
+fn leader_that_fails_in_a_handover_does_not_wait_for_a_demoted_hook_that_cannot_begin() {
+    let mut lan = leader_that_takes_over();
+    lan.on("a", |election, now| election.set_maintenance(now, true));
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.end_hook("a", HookOutcome::Failed);
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"], "`elected` failed");
+
+    let check = Some(Thresholds { fall: 1, rise: 1 });
+    let mut lan = Lan::new();
+    for name in ["a", "b"] {
+        lan.start(name, Params { check, ..patient() });
+        lan.on(name, |election, now| election.handle_check(now, true));
+    }
+    lan.pass(secs(20));
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    lan.on("a", |election, now| election.handle_check(now, false));
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"], "the check failed");
+
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.on("a", |election, now| election.set_maintenance(now, true));
+    lan.pass(secs(60));
+    lan.on("a", |election, now| election.yield_after_failure(now)).unwrap();
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"], "a unit failed");
+}
+
+/// Before, a failure was forgotten with its hold-off, and a unit's if nobody else could lead yet.
+#[test]
+fn leader_has_failed_until_it_leads_again() {
+    let mut lan = Lan::stable(&["a", "b"], &Params { failure_holdoff: secs(2), ..patient() });
+    lan.set_hooks("a", None);
+    lan.on("a", |election, now| election.yield_after_failure(now)).unwrap();
+    lan.pass(secs(5));
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.end_hook("a", HookOutcome::NotRun);
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["b"], "its hold-off is over");
+
+    let mut lan = Lan::led_by("a");
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.on("a", |election, now| election.yield_after_failure(now)).unwrap();
+    lan.pass(secs(60));
+    lan.start("b", patient());
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"], "it was alone");
+    lan.set_hooks("a", SUCCEEDED);
+    lan.pass(secs(5));
+
+    lan.crash("b");
+    lan.pass(secs(60));
+    lan.start("b", patient());
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "this leadership serves");
+}
+
 /// Before, nobody led as long as a hook-runner hung.
 #[test]
 fn handover_does_not_wait_for_a_demoted_hook_whose_turn_does_not_come() {
@@ -208,6 +275,21 @@ fn static_leader_takes_over_once_its_started_hook_has_ended() {
     lan.end_hook("a", HookOutcome::Succeeded);
     lan.set_hooks("a", SUCCEEDED);
     lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+/// Before, it waited for the next declaration, which may not reach it.
+#[test]
+fn static_leader_takes_over_as_soon_as_its_started_hook_has_ended() {
+    let mut lan = Lan::stable(&["b", "c"], &patient());
+    lan.hosts.insert(id("a"), Host::default());
+    lan.start("a", Params { static_role: Some(StaticRole::Leader), ..patient() });
+    lan.pass(secs(5));
+    lan.deaf.insert((id("b"), id("a")));
+    lan.pass(secs(60));
+    assert_eq!(lan.at("a").leader(), Some(id("b")), "its answers to probes keep it");
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["a"]);
 }
 
