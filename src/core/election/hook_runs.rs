@@ -39,7 +39,8 @@ pub(super) struct HookRuns {
     repeated: u32,
     /// The last run was lost, or its turn did not come: that of the next may never come.
     stuck: bool,
-    /// This leadership has failed: its hook, a check or its unit.
+    /// What the hooks have taken over since the last `elected` has failed there: the hook, a check
+    /// or a unit.
     failed: bool,
     pub(super) fencing: Fencing,
 }
@@ -47,9 +48,6 @@ pub(super) struct HookRuns {
 impl HookRuns {
     /// This node leads, or continues in a higher term, and its hooks must learn that.
     pub(super) fn announce(&mut self, event: HookEvent, reason: Reason) {
-        if event == HookEvent::Elected {
-            self.failed = false;
-        }
         // Before `elected` has run, no other announcement is needed.
         if event == HookEvent::Elected || self.unannounced.is_none() {
             self.unannounced = Some((event, reason));
@@ -61,7 +59,7 @@ impl HookRuns {
         self.unannounced.is_none() && self.schedule.is_idle()
     }
 
-    /// This leadership does not work.
+    /// This leadership does not work. Counts until the next `elected` begins.
     pub(super) const fn note_failed(&mut self) {
         self.failed = true;
     }
@@ -151,6 +149,7 @@ impl Election {
         if let Some(run) = self.hooks.schedule.start_next() {
             // Comes first: the hooks hold nothing without a crash plan.
             self.update_crash_plan();
+            self.hooks.failed &= run.event != HookEvent::Elected;
             self.outbox.push(Output::RunHook(run));
         }
     }

@@ -166,6 +166,24 @@ fn leader_that_fails_in_a_handover_does_not_wait_for_a_demoted_hook_that_cannot_
     assert_eq!(lan.leaders(), ["b"], "a unit failed");
 }
 
+/// Before, the second leadership counted as one that serves what the first had taken over.
+#[test]
+fn leader_that_leads_again_before_demoted_began_has_failed_all_the_same() {
+    let mut lan = leader_that_takes_over();
+    let mut better = Peer { priority: Priority(200), ..Peer::leading("z", 50) };
+    lan.hear(better.sends(EVERY_SECOND));
+    lan.end_hook("a", HookOutcome::Failed);
+    better.role = Role::Follower;
+    better.flags = Flags::default();
+    lan.hear(better.sends(Body::Resignation { successor: Some(id("a")) }));
+    lan.pass(secs(3));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.end_hook("a", HookOutcome::NotRun);
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
 /// Before, a failure was forgotten with its hold-off, and a unit's if nobody else could lead yet.
 #[test]
 fn leader_has_failed_until_it_leads_again() {
