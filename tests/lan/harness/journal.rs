@@ -248,6 +248,9 @@ struct Story {
     fresh: bool,
     crashed: bool,
     leading: bool,
+    /// The fence command has released what a leader held. The daemon may have asked for `demoted`
+    /// before it learned that.
+    fenced: bool,
     /// What runs cannot be killed.
     stuck: bool,
     /// The event whose hook was to let go, and has not said that it did.
@@ -266,7 +269,9 @@ impl Story {
             What::Boot => return self.boot(),
             What::Beside(_) => return Err("two hooks at a time"),
             // It holds nothing any more, and `demoted` is not owed.
-            What::End(run) if run.event == "fence" => self.leading = false,
+            What::End(run) if run.event == "fence" => {
+                self.fenced = std::mem::take(&mut self.leading);
+            }
             What::Start(run) | What::Fail(run) if run.event == "fence" => {}
             What::Crash => self.crashed = true,
             // The hook of a crashed daemon may live on.
@@ -301,7 +306,8 @@ impl Story {
         let lets_go = ["started", "demoted"].contains(&run.event.as_str());
         let holding = lets_go.then(|| run.event.clone());
         let again = lets_go && self.holding == holding;
-        let before = (self.fresh, self.leading);
+        let is_late = run.event == "demoted" && self.fenced;
+        let before = (self.fresh, self.leading || is_late);
         let leaderships = run.event == "elected" || run.event == "reaffirmed";
         let refreshes = run.reason == "refresh";
         let same_leadership = leaderships
@@ -311,7 +317,7 @@ impl Story {
         if leaderships {
             self.leadership = Some(run.term);
         }
-        self.fresh = false;
+        (self.fresh, self.fenced) = (false, false);
         self.leading = leaderships;
         (self.holding, self.let_go) = (holding, None);
         self.term = run.term;
@@ -453,6 +459,20 @@ mod tests {
             assert_eq!(judge_text(&story), "");
         }
         assert!(judge_text(&format!("{led}{demoted}{demoted}")).contains("turn"));
+    }
+
+    #[test]
+    fn what_was_asked_for_before_the_fence_ended_may_run_once() {
+        let fenced = "h1 boot\nh1 start elected why 1\nh1 hangs elected why 1\n\
+            h1 start fence why 1 12.34\nh1 end fence why 1\n";
+        let demoted = "h1 start demoted why 1 12.35\nh1 end demoted why 1\n";
+        let elected = "h1 start elected why 2 12.36\nh1 end elected why 2\n";
+        assert_eq!(judge_text(&format!("{fenced}{elected}")), "");
+        let story = format!("{fenced}{demoted}");
+        assert_eq!(judge_text(&format!("{story}{elected}")), "");
+        assert!(judge_text(&format!("{story}{demoted}")).contains("turn"));
+        let started = "h1 start started why 1 12.35\n";
+        assert!(judge_text(&format!("{fenced}{started}")).contains("turn"));
     }
 
     #[test]
