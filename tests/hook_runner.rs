@@ -305,6 +305,17 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
     panic!("the run did not end");
 }
 
+/// Runs the daemon's end until what it asked for in this lane is over.
+fn finish_lane(hooks: &mut Hooks, poll: &mut Poll, lane: Lane) -> HookFinished {
+    let mut events = Events::with_capacity(4);
+    wait_for("the end of the run", || {
+        poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
+        hooks.handle_socket(lane, clock::now());
+        hooks.handle_timeout(clock::now());
+        hooks.poll_finished(lane)
+    })
+}
+
 fn daemon(socket: PathBuf) -> (Hooks, Poll) {
     let poll = Poll::new().unwrap();
     let settings = HookSettings::from(&config_beside(&socket));
@@ -560,13 +571,10 @@ fn the_fence_command_runs_beside_the_hook() {
     hooks.cut_short(Lane::Hook, clock::now(), clock::now());
     assert_eq!(finish(&mut hooks, &mut poll).forced, Some(Forced::CutShort));
     // The daemon's next one finds its turn free.
+    assert_eq!(finish_lane(&mut hooks, &mut poll, Lane::Fence).exit, Some(0));
     hooks.start(Task::Fence { term: Term(8) }, KILL_GRACE, clock::now());
-    wait_for("the second fence", || {
-        poll.poll(&mut Events::with_capacity(4), Some(Duration::from_millis(10))).unwrap();
-        hooks.handle_socket(Lane::Fence, clock::now());
-        hooks.handle_timeout(clock::now());
-        (runner.lines("fenced").len() == 2).then_some(())
-    });
+    assert_eq!(finish_lane(&mut hooks, &mut poll, Lane::Fence).exit, Some(0));
+    assert_eq!(runner.lines("fenced").len(), 2);
 }
 
 #[test]
@@ -584,17 +592,6 @@ fn pid_in(runner: &Runner, file: &str) -> String {
     runner.lines(file)[0].clone()
 }
 
-/// Runs the daemon's end until its check is over.
-fn finish_check(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
-    let mut events = Events::with_capacity(4);
-    wait_for("the end of the check", || {
-        poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
-        hooks.handle_socket(Lane::Check, clock::now());
-        hooks.handle_timeout(clock::now());
-        hooks.poll_finished(Lane::Check)
-    })
-}
-
 #[test]
 fn the_check_runs_beside_the_hook_again_and_again() {
     let check = "echo $LANELECT_EVENT $LANELECT_ROLE $LANELECT_TERM $LANELECT_NODE_ID \
@@ -606,7 +603,7 @@ fn the_check_runs_beside_the_hook_again_and_again() {
     for (term, exit) in (7..=27).zip([1, 0].into_iter().cycle()) {
         hooks.start(Task::Check { role: Role::Leader, term: Term(term) }, KILL_GRACE, clock::now());
         assert!(hooks.is_running(Lane::Check));
-        assert_eq!(finish_check(&mut hooks, &mut poll).exit, Some(exit));
+        assert_eq!(finish_lane(&mut hooks, &mut poll, Lane::Check).exit, Some(exit));
         assert!(!hooks.is_running(Lane::Check));
     }
     let told: Vec<_> = (7..=27).map(|term| format!("check leader {term} web1 blue")).collect();
