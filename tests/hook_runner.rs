@@ -287,11 +287,11 @@ fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     panic!("waited in vain for {what}");
 }
 
-/// Runs the daemon's end until the run it started is over.
-fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
+/// Runs the daemon's end until what it asked for in this lane is over.
+fn finish(hooks: &mut Hooks, poll: &mut Poll, lane: Lane) -> HookFinished {
     let mut events = Events::with_capacity(4);
     for _ in 0..3000 {
-        if let Some(finished) = hooks.poll_finished(Lane::Hook) {
+        if let Some(finished) = hooks.poll_finished(lane) {
             return finished;
         }
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
@@ -303,17 +303,6 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll) -> HookFinished {
         hooks.handle_timeout(clock::now());
     }
     panic!("the run did not end");
-}
-
-/// Runs the daemon's end until what it asked for in this lane is over.
-fn finish_lane(hooks: &mut Hooks, poll: &mut Poll, lane: Lane) -> HookFinished {
-    let mut events = Events::with_capacity(4);
-    wait_for("the end of the run", || {
-        poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
-        hooks.handle_socket(lane, clock::now());
-        hooks.handle_timeout(clock::now());
-        hooks.poll_finished(lane)
-    })
 }
 
 fn daemon(socket: PathBuf) -> (Hooks, Poll) {
@@ -336,7 +325,7 @@ fn the_daemon_has_its_hooks_run_one_after_the_other() {
         let run = if term % 2 == 1 { elected(term) } else { demoted(term) };
         hooks.start(Task::Hook(run), KILL_GRACE, clock::now());
         assert!(hooks.report().running);
-        let finished = finish(&mut hooks, &mut poll);
+        let finished = finish(&mut hooks, &mut poll, Lane::Hook);
         assert_eq!(finished.exit, Some(i32::from(term % 2 == 1)));
         assert_eq!(hooks.report().last_exit, finished.exit);
         expected.push(format!("{} {term} web1 eth0 eth1", run.event));
@@ -353,7 +342,7 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     // The hook is faster than the note of it that its runner's successor finds.
     wait_for("the note of the hook", || runner.dir.path().join("blue.hook").exists().then_some(()));
     runner.child.kill().unwrap();
-    let finished = finish(&mut hooks, &mut poll);
+    let finished = finish(&mut hooks, &mut poll, Lane::Hook);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Lost, None));
 
     // Nobody ends the rest of the unit, as systemd would: its successor does, before the next run.
@@ -366,7 +355,7 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     let hook = format!("if kill -0 {left}; then exit 1; fi");
     runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
     hooks.start(Task::Hook(hook_run(HookEvent::Started, 2)), KILL_GRACE, clock::now());
-    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+    assert_eq!(finish(&mut hooks, &mut poll, Lane::Hook).outcome, HookOutcome::Succeeded);
 }
 
 #[test]
@@ -382,7 +371,7 @@ fn a_dead_daemon_s_demote_hook_waits_for_no_hook_that_was_left_running() {
     let (mut hooks, mut poll) = daemon(runner.socket());
     let crashed = HookRun { reason: Reason::Crashed, ..demoted(1) };
     hooks.start(Task::Hook(crashed), KILL_GRACE, clock::now());
-    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+    assert_eq!(finish(&mut hooks, &mut poll, Lane::Hook).outcome, HookOutcome::Succeeded);
     let runs = runner.lines("runs");
     assert!(runs[1].starts_with("demoted crashed "), "{runs:?}");
     let left = runs[0].split(' ').next_back().unwrap();
@@ -397,7 +386,7 @@ fn the_runner_changes_its_commands_with_the_daemon_and_not_by_itself() {
     let before = fs::read_to_string(&file).unwrap();
     let mut run = |hooks: &mut Hooks, run| {
         hooks.start(Task::Hook(run), KILL_GRACE, clock::now());
-        finish(hooks, &mut poll).outcome
+        finish(hooks, &mut poll, Lane::Hook).outcome
     };
     assert_eq!(run(&mut hooks, elected(1)), HookOutcome::Succeeded);
     fs::write(&file, before.replace("echo old", "echo new")).unwrap();
@@ -519,13 +508,13 @@ fn the_daemon_cuts_a_hook_short() {
     hooks.start(Task::Hook(elected(1)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
     hooks.cut_short(Lane::Hook, clock::now() + Duration::from_secs(60), clock::now());
-    let finished = finish(&mut hooks, &mut poll);
+    let finished = finish(&mut hooks, &mut poll, Lane::Hook);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
     assert_eq!(finished.forced, Some(Forced::CutShort));
     let shell = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
     assert!(!is_alive(&shell));
     hooks.start(Task::Hook(demoted(2)), KILL_GRACE, clock::now());
-    assert_eq!(finish(&mut hooks, &mut poll).outcome, HookOutcome::Succeeded);
+    assert_eq!(finish(&mut hooks, &mut poll, Lane::Hook).outcome, HookOutcome::Succeeded);
 }
 
 #[test]
@@ -569,11 +558,11 @@ fn the_fence_command_runs_beside_the_hook() {
     assert_eq!(runner.lines("fenced"), ["fence grace-overrun 7 web1"]);
     assert_eq!(hooks.poll_finished(Lane::Hook), None);
     hooks.cut_short(Lane::Hook, clock::now(), clock::now());
-    assert_eq!(finish(&mut hooks, &mut poll).forced, Some(Forced::CutShort));
+    assert_eq!(finish(&mut hooks, &mut poll, Lane::Hook).forced, Some(Forced::CutShort));
     // The daemon's next one finds its turn free.
-    assert_eq!(finish_lane(&mut hooks, &mut poll, Lane::Fence).exit, Some(0));
+    assert_eq!(finish(&mut hooks, &mut poll, Lane::Fence).exit, Some(0));
     hooks.start(Task::Fence { term: Term(8) }, KILL_GRACE, clock::now());
-    assert_eq!(finish_lane(&mut hooks, &mut poll, Lane::Fence).exit, Some(0));
+    assert_eq!(finish(&mut hooks, &mut poll, Lane::Fence).exit, Some(0));
     assert_eq!(runner.lines("fenced").len(), 2);
 }
 
@@ -603,7 +592,7 @@ fn the_check_runs_beside_the_hook_again_and_again() {
     for (term, exit) in (7..=27).zip([1, 0].into_iter().cycle()) {
         hooks.start(Task::Check { role: Role::Leader, term: Term(term) }, KILL_GRACE, clock::now());
         assert!(hooks.is_running(Lane::Check));
-        assert_eq!(finish_lane(&mut hooks, &mut poll, Lane::Check).exit, Some(exit));
+        assert_eq!(finish(&mut hooks, &mut poll, Lane::Check).exit, Some(exit));
         assert!(!hooks.is_running(Lane::Check));
     }
     let told: Vec<_> = (7..=27).map(|term| format!("check leader {term} web1 blue")).collect();
