@@ -8,6 +8,18 @@ use crate::core::status::Ineligible;
 const VOTERS: [&str; 3] = ["a", "b", "c"];
 const SUCCEEDED: Option<HookOutcome> = Some(HookOutcome::Succeeded);
 
+impl Lan {
+    /// Starts a host whose `started` hook, and each one after it, runs until the test ends it.
+    fn start_with_hook_running(&mut self, name: &str, params: Params) {
+        self.hosts.insert(id(name), Host::default());
+        self.start(name, params);
+    }
+}
+
+fn static_leader() -> Params {
+    Params { static_role: Some(StaticRole::Leader), ..patient() }
+}
+
 /// Before, it led without its `elected` hook: `started` waited for what an earlier life had left
 /// behind, which nothing could kill, and `elected` waited for `started`.
 #[test]
@@ -34,8 +46,7 @@ fn node_leads_only_once_the_earlier_lifes_hooks_have_released() {
 /// A leader whose `started` hook has not had its turn, and a follower.
 fn leader_that_has_not_started() -> Lan {
     let mut lan = Lan::new();
-    lan.hosts.insert(id("a"), Host::default());
-    lan.start("a", patient());
+    lan.start_with_hook_running("a", patient());
     lan.start("b", patient());
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
@@ -266,8 +277,7 @@ fn preempting_node_claims_once_its_started_hook_has_ended() {
     let preempting = Params { preempt: true, priority: Priority(200), ..patient() };
     for outcome in [HookOutcome::Succeeded, HookOutcome::NotRun] {
         let mut lan = Lan::stable(&["b", "c"], &patient());
-        lan.hosts.insert(id("a"), Host::default());
-        lan.start("a", preempting.clone());
+        lan.start_with_hook_running("a", preempting.clone());
         lan.pass(secs(60));
         assert_eq!(lan.leaders(), ["b"]);
         lan.end_hook("a", outcome);
@@ -283,8 +293,7 @@ fn preempting_node_claims_once_its_started_hook_has_ended() {
 #[test]
 fn static_leader_takes_over_once_its_started_hook_has_ended() {
     let mut lan = Lan::stable(&["b", "c"], &patient());
-    lan.hosts.insert(id("a"), Host::default());
-    lan.start("a", Params { static_role: Some(StaticRole::Leader), ..patient() });
+    lan.start_with_hook_running("a", static_leader());
     lan.pass(secs(60));
     assert_eq!(lan.leaders(), ["b"]);
     lan.end_hook("a", HookOutcome::NotRun);
@@ -300,8 +309,7 @@ fn static_leader_takes_over_once_its_started_hook_has_ended() {
 #[test]
 fn static_leader_takes_over_as_soon_as_its_started_hook_has_ended() {
     let mut lan = Lan::stable(&["b", "c"], &patient());
-    lan.hosts.insert(id("a"), Host::default());
-    lan.start("a", Params { static_role: Some(StaticRole::Leader), ..patient() });
+    lan.start_with_hook_running("a", static_leader());
     lan.pass(secs(5));
     lan.deaf.insert((id("b"), id("a")));
     lan.pass(secs(60));
@@ -314,8 +322,7 @@ fn static_leader_takes_over_as_soon_as_its_started_hook_has_ended() {
 #[test]
 fn static_leader_of_a_group_without_one_does_not_wait_for_its_started_hook() {
     let mut lan = Lan::new();
-    lan.hosts.insert(id("a"), Host::default());
-    lan.start("a", Params { static_role: Some(StaticRole::Leader), ..patient() });
+    lan.start_with_hook_running("a", static_leader());
     lan.start("b", patient());
     lan.pass(secs(10));
     assert_eq!(lan.leaders(), ["a"]);
@@ -343,8 +350,7 @@ fn preempting_node_claims_once_its_demoted_hook_has_ended() {
 #[test]
 fn candidate_that_is_no_longer_eligible_says_so_at_once() {
     let mut lan = Lan::new();
-    lan.hosts.insert(id("a"), Host::default());
-    lan.start("a", patient());
+    lan.start_with_hook_running("a", patient());
     lan.hear(Peer::new("b").sends(HEARTBEAT));
     let stands = |lan: &mut Lan| {
         lan.pass(ms(20));
