@@ -101,6 +101,7 @@ fn a_leader_that_freezes_and_wakes_leaves_one_leader() {
         wait_until("h2 leads h3", || h2.leads() && h3.follows(h2));
         h1.resume();
         lan.sole_leader();
+        lan.wait_for_one_term();
         lan.assert_calm_for(20);
     });
 }
@@ -116,6 +117,7 @@ fn a_storm_of_restarts_ends_with_one_leader() {
         }
         wait_until("all are up", || hosts.iter().all(|host| !host.status().is_null()));
         lan.sole_leader();
+        lan.wait_for_one_term();
         lan.assert_calm_for(20);
     });
 }

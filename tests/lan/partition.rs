@@ -19,6 +19,7 @@ fn a_healed_partition_leaves_the_best_leader_reaffirmed() {
         lan.heal();
         wait_until("h1 is reaffirmed", || h1.hooks().len() > 2);
         lan.wait_for_leader(h1);
+        lan.wait_for_one_term();
         lan.assert_calm_for(20);
         assert_eq!(h1.hooks()[2..], ["reaffirmed conflict"]);
         assert_eq!(h3.hooks()[2..], ["demoted better-leader"]);
@@ -35,6 +36,7 @@ fn a_follower_that_hears_nothing_leaves_one_leader_behind() {
         assert!(h1.leads());
         lan.heal();
         lan.wait_for_leader(h1);
+        lan.wait_for_one_term();
         lan.assert_calm_for(20);
         println!("measured: {} hooks of the leader", h1.hooks().len());
     });
@@ -48,6 +50,7 @@ fn a_leader_that_is_not_heard_leaves_one_leader_behind() {
         wait_until("another leads", || h2.leads() || h3.leads());
         lan.heal();
         lan.sole_leader();
+        lan.wait_for_one_term();
         lan.assert_calm_for(20);
         println!("measured: {} hooks of the leader", h1.hooks().len());
     });

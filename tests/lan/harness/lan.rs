@@ -115,8 +115,8 @@ impl Lan {
         self.wait_for_leader(first);
     }
 
-    /// Waits until exactly one running host leads, all the others follow it in its term and no hook
-    /// runs; returns it.
+    /// Waits until exactly one running host leads, all the others follow it and no hook runs;
+    /// returns it.
     #[track_caller]
     pub(crate) fn sole_leader(&self) -> &Host {
         wait_for("one host leads and the others follow it", || self.agreed_leader())
@@ -143,6 +143,17 @@ impl Lan {
     pub(crate) fn wait_for_leader(&self, host: &Host) {
         wait_until(&format!("{} leads and the others follow it", host.name), || {
             self.agreed_leader().is_some_and(|leader| leader.name == host.name)
+        });
+    }
+
+    /// Waits until all know one term. A leader that steps down before a better one concedes a term
+    /// above both, and the better one still has to get above that.
+    #[track_caller]
+    pub(crate) fn wait_for_one_term(&self) {
+        wait_until("all know one term", || {
+            let mut terms = self.running().map(|host| host.status()["term"].as_u64());
+            let first = terms.next().flatten();
+            first.is_some() && terms.all(|term| term == first)
         });
     }
 
@@ -377,17 +388,13 @@ fn violations(entries: &[Entry], host: &Host) -> String {
     journal::violations(&journal::with_unheard(entries, &host.name, &host.log()), &host.name)
 }
 
-/// The one of these hosts that leads, where all the others follow it in its term and no hook runs.
-/// A leader that steps down before a better one concedes a term above both, and the better one
-/// still has to get above that: the term is what is asked for last.
+/// The one of these hosts that leads, where all the others follow it and no hook runs.
 fn agreed_leader<'a>(hosts: &[&'a Host]) -> Option<&'a Host> {
     let leaders: Vec<&&Host> = hosts.iter().filter(|host| host.leads()).collect();
     let [leader] = leaders.as_slice() else { return None };
     let agreed = |host: &&Host| host.name == leader.name || host.follows(leader);
     let settled = hosts.iter().all(agreed) && hosts.iter().all(|host| host.hooks_match_role());
-    let term = |host: &Host| host.status()["term"].as_u64();
-    let in_one_term = || hosts.iter().all(|host| term(host) == term(leader));
-    (settled && in_one_term()).then_some(**leader)
+    settled.then_some(**leader)
 }
 
 /// Datagrams that a running host has sent and received.

@@ -76,6 +76,7 @@ fn attack(is_listed: bool, key: Option<&'static str>, reason: &'static str) {
         }
         let lines = format!("{}{PATIENT}{}\n", peers_at(&listed), give_key(hosts[0], KEY));
         lan.start_led_by_first(&hosts, &lines);
+        lan.wait_for_one_term();
         let before = view(lan, hosts);
         let mut random = Rng::with_seed(lan.seed);
         let forged = forged(&mut random, &own.address(attacker), key);
