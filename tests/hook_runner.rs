@@ -290,9 +290,9 @@ fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
 /// Runs the daemon's end until what it asked for in this lane is over.
 fn finish(hooks: &mut Hooks, poll: &mut Poll, lane: Lane) -> HookFinished {
     let mut events = Events::with_capacity(4);
-    for _ in 0..3000 {
+    wait_for("the end of the run", || {
         if let Some(finished) = hooks.poll_finished(lane) {
-            return finished;
+            return Some(finished);
         }
         poll.poll(&mut events, Some(Duration::from_millis(10))).unwrap();
         if !events.is_empty() {
@@ -301,8 +301,8 @@ fn finish(hooks: &mut Hooks, poll: &mut Poll, lane: Lane) -> HookFinished {
             }
         }
         hooks.handle_timeout(clock::now());
-    }
-    panic!("the run did not end");
+        None
+    })
 }
 
 fn daemon(socket: PathBuf) -> (Hooks, Poll) {
