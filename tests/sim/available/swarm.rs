@@ -232,7 +232,10 @@ impl Scenario {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
-            22 if !self.gentle => self.world.hosts[host].block_hooks(self.rng.bool()),
+            // Only where the group has the time for a run that is tried again.
+            22 if self.world.hosts[host].hooks.longest_retry() > 0 => {
+                self.world.hosts[host].block_hooks(self.rng.bool());
+            }
             _ => {
                 self.world.network.heal();
                 self.world.network.weather = Weather::CALM;

@@ -128,9 +128,10 @@ fn choose_intervals(rng: &mut Rng, heartbeat: Duration, some_grace: bool) -> Vec
     intervals
 }
 
-/// A watchdog that leaves time for an `elected` that is cut short, and a `demoted`.
+/// A watchdog that leaves time for an `elected` that is cut short, and a `demoted`. The first may
+/// take half of the grace, and the daemon may be held at the end of that.
 fn choose_guard(rng: &mut Rng, grace: Duration, intervals: &[Intervals]) -> Guard {
-    let part = [1, 5, 9][rng.usize(0..3)];
+    let part = [1, 3, 4][rng.usize(0..3)];
     let longest = intervals.iter().map(|i| i.threshold + i.grace).max().unwrap_or_default();
     Guard {
         watchdog: nanos(grace) * part / 10,
@@ -149,7 +150,7 @@ fn choose_hooks(
 ) -> HookHabit {
     let slow = nanos(heartbeat) * [0, 1, 12][rng.usize(0..3)];
     let demoted_longest = match guard {
-        Some(guard) => (nanos(grace) - guard.watchdog) / 2,
+        Some(guard) => nanos(grace) / 2 - guard.watchdog,
         // Some need more than the grace.
         None => nanos(grace) * [0, 10, 15][rng.usize(0..3)] / 10,
     };
