@@ -42,6 +42,7 @@ impl Scenario {
         self.world.lose_stragglers(self.heartbeat / 100);
         self.misled = None;
         self.replace_broken()?;
+        self.let_forgotten_pledges_end()?;
         self.let_scripts_end()?;
         let voters = super::settings::voters_of(&self.voters);
         for host in 0..self.settings.hosts {
@@ -80,6 +81,15 @@ impl Scenario {
             0 => Ok(()),
             left => self.world.run_for(left),
         }
+    }
+
+    /// Each host gets its first intervals back. But those that testify to a voter that has lost its
+    /// state must have the intervals of the leaders that it has forgotten.
+    fn let_forgotten_pledges_end(&mut self) -> Result<(), Violation> {
+        if self.all_enrolled() || self.all_have_intervals_of(&self.settings.params[0]) {
+            return Ok(());
+        }
+        self.world.run_for(nanos(self.settings.longest_hold()) * 103 / 100)
     }
 
     /// Starts every daemon that is down, and may start.

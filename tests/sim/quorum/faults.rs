@@ -11,7 +11,7 @@ use crate::watch::Violation;
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
-use crate::world::{Hiccups, HookHabit, nanos, node_id};
+use crate::world::{Hiccups, HookHabit, Host, nanos, node_id};
 
 impl Scenario {
     /// Starts what is down, but for a host here and there; the operator removes what cannot be
@@ -225,7 +225,7 @@ impl Scenario {
             && (self.all_agree_on_voters() || majority_remembers(&self.former_voters))
             && self.misled.is_none()
             && calm_for > nanos(self.settings.longest_hold()) * 103 / 100
-            && self.all_have_the_same_settings()
+            && self.all_have_intervals_of(&self.world.hosts[0].params)
     }
 
     /// Whether a host's disk holds all that it ever promised; one that founds the group has
@@ -235,20 +235,17 @@ impl Scenario {
         disk.kept.enrolment != Enrolment::None && !disk.torn
     }
 
-    fn all_have_the_same_settings(&self) -> bool {
-        let intervals = |host: usize| {
-            let params = &self.world.hosts[host].params;
-            (params.leader_alive_threshold, params.demote_grace())
+    /// Whether pledges last as long on every host as they do with these settings.
+    pub fn all_have_intervals_of(&self, params: &Params) -> bool {
+        let intervals = |params: &Params| (params.leader_alive_threshold, params.demote_grace());
+        let runs_otherwise = |host: &Host| {
+            let election = host.election.as_ref();
+            election.is_some_and(|election| intervals(election.params()) != intervals(params))
         };
-        let runs_otherwise = |host: usize| {
-            let election = self.world.hosts[host].election.as_ref();
-            election.is_some_and(|election| {
-                let params = election.params();
-                (params.leader_alive_threshold, params.demote_grace()) != intervals(0)
-            })
-        };
-        (0..self.settings.hosts)
-            .all(|host| intervals(host) == intervals(0) && !runs_otherwise(host))
+        let hosts = &self.world.hosts[..self.settings.hosts];
+        hosts
+            .iter()
+            .all(|host| intervals(&host.params) == intervals(params) && !runs_otherwise(host))
     }
 
     /// The operator removes what cannot be read.
