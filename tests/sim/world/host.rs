@@ -225,6 +225,11 @@ impl Host {
         self.is_stuck &= blocked;
     }
 
+    /// When the run that could not begin is reported as such, if there is one.
+    pub fn vain_run_ends_at(&self) -> Option<u64> {
+        self.hook.filter(|hook| !hook.ran).map(|hook| hook.ends_at)
+    }
+
     /// Its hooks hold nothing any more.
     pub(super) fn let_go(&mut self) {
         (self.hooks_hold, self.late_since) = (false, None);
