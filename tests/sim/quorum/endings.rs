@@ -78,10 +78,7 @@ impl Scenario {
     /// A daemon that starts when its host has cleaned up may come back in maintenance, too.
     fn let_scripts_end(&mut self) -> Result<(), Violation> {
         let ends = self.world.hosts.iter().map(|host| host.busy_until).max().unwrap_or_default();
-        match ends.saturating_sub(self.world.now) {
-            0 => Ok(()),
-            left => self.world.run_for(left),
-        }
+        self.world.run_until(ends.max(self.world.now))
     }
 
     /// Each host gets its first intervals back. But those that testify to a voter that has lost its
@@ -96,10 +93,7 @@ impl Scenario {
     /// A run that could not begin before is a failure when it ends, and may cost a holdoff.
     fn let_vain_runs_end(&mut self) -> Result<(), Violation> {
         let ends = self.world.hosts.iter().filter_map(Host::vain_run_ends_at).max();
-        match ends.unwrap_or_default().saturating_sub(self.world.now) {
-            0 => Ok(()),
-            left => self.world.run_for(left),
-        }
+        self.world.run_until(ends.unwrap_or_default().max(self.world.now))
     }
 
     /// Starts every daemon that is down, and may start.
