@@ -87,7 +87,7 @@ impl Scenario {
         if self.all_enrolled() || self.all_have_intervals_of(&self.settings.params[0]) {
             return Ok(());
         }
-        self.world.run_for(nanos(self.settings.longest_hold()) * 103 / 100)
+        self.world.run_for(self.settings.longest_pledge())
     }
 
     /// A run that could not begin before is a failure when it ends, and may cost a holdoff.

@@ -224,7 +224,7 @@ impl Scenario {
         majority_remembers(&self.voters)
             && (self.all_agree_on_voters() || majority_remembers(&self.former_voters))
             && self.misled.is_none()
-            && calm_for > nanos(self.settings.longest_hold()) * 103 / 100
+            && calm_for > self.settings.longest_pledge()
             && self.all_have_intervals_of(&self.world.hosts[0].params)
     }
 

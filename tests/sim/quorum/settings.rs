@@ -105,6 +105,11 @@ impl Settings {
         let holds = self.intervals.iter().map(|i| i.set(&self.params[0]).declaration_hold());
         holds.max().unwrap_or_default()
     }
+
+    /// For how many nanoseconds a pledge can bind, whatever the voter's clock does.
+    pub fn longest_pledge(&self) -> u64 {
+        nanos(self.longest_hold()) * 103 / 100
+    }
 }
 
 /// The voters' ids, as the configuration names them.
