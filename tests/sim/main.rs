@@ -21,6 +21,7 @@
 mod available;
 mod fresh;
 mod quorum;
+mod silence;
 mod speed;
 mod sweep;
 mod watch;

@@ -115,7 +115,7 @@ impl Election {
     }
 
     /// Sets the time of the next heartbeat, and returns the longest time until then.
-    pub(super) fn schedule_heartbeat(&mut self, now: Time) -> Duration {
+    fn schedule_heartbeat(&mut self, now: Time) -> Duration {
         let interval = self.report_interval(now);
         let chosen = interval + self.chance.up_to(interval / HEARTBEAT_JITTER_PART);
         self.timers.set(Timer::Heartbeat, now + chosen);
@@ -125,13 +125,17 @@ impl Election {
     /// Announces the end of this node's start-up. In a large group, whose hosts may all have
     /// started together, the announcements spread over one report interval.
     pub(super) fn report_soon(&mut self, now: Time) {
-        let interval = self.report_interval(now);
-        if interval <= self.params.shortest_report_interval() {
-            self.send_heartbeat(now);
+        if self.reports_rarely(now) {
+            let wait = self.chance.up_to(self.report_interval(now));
+            self.timers.set_no_later(Timer::Heartbeat, now + wait);
         } else {
-            let wait = self.chance.up_to(interval);
-            self.timers.set(Timer::Heartbeat, now + wait);
+            self.send_heartbeat(now);
         }
+    }
+
+    /// Whether the group is so large that a heartbeat more is too many.
+    pub(super) fn reports_rarely(&self, now: Time) -> bool {
+        self.report_interval(now) > self.params.shortest_report_interval()
     }
 
     /// The time between this node's heartbeats to all. A concession is urgent.

@@ -86,7 +86,6 @@ impl Election {
         self.send(Body::Resignation { successor });
         self.sent.resigned = Some(now);
         self.pause_before_resigning_again(now, now);
-        self.schedule_heartbeat(now);
         self.await_successor(now, successor);
     }
 
@@ -117,9 +116,9 @@ impl Election {
     pub(super) fn leave_office(&mut self, now: Time) {
         self.note_ended(self.terms.current);
         self.begin_yield_time(now);
-        for timer in [Timer::Declare, Timer::Lease, Timer::Reaffirm] {
-            self.timers.clear(timer);
-        }
+        self.stop_declaring(now);
+        self.timers.clear(Timer::Lease);
+        self.timers.clear(Timer::Reaffirm);
         self.quorum.lease = None;
         self.state = State::Following;
         self.learn_term(self.conflicts.heard);

@@ -75,6 +75,14 @@ impl Election {
         self.measure(now);
     }
 
+    /// A heartbeat takes the place of the next declaration, for which the others wait.
+    pub(super) fn stop_declaring(&mut self, now: Time) {
+        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
+        let due = self.timers.get(Timer::Declare).unwrap_or(now + interval);
+        self.timers.clear(Timer::Declare);
+        self.timers.set_no_later(Timer::Heartbeat, due);
+    }
+
     /// A leader that was probed repeats its declaration soon, because datagrams were lost.
     fn time_to_next_declaration(&mut self) -> Duration {
         if self.probing.answers_owed == 0 {

@@ -62,9 +62,9 @@ impl Election {
     /// Announces that this node starts. It does so at the first samples, so that nodes that start
     /// together know each other by the second one. Then a large group's report interval applies.
     pub(super) fn say_hello(&mut self, now: Time) {
-        match self.state {
-            State::Starting { samples, .. } if samples < HELLOS => self.send_heartbeat(now),
-            _ => self.report_soon(now),
+        let is_first = matches!(self.state, State::Starting { samples, .. } if samples < HELLOS);
+        if is_first || !self.reports_rarely(now) {
+            self.send_heartbeat(now);
         }
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);
         self.timers.set(Timer::Sample, now + interval);

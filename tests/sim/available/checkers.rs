@@ -32,6 +32,7 @@ use lanelect::time::Time;
 use lanelect::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
+use crate::silence::Silence;
 use crate::watch::{Violation, Watch, refuse};
 use crate::world::broken::Lie;
 use crate::world::network::Network;
@@ -153,6 +154,7 @@ impl Record {
 #[derive(Debug)]
 pub struct Checkers {
     records: Vec<Record>,
+    silence: Silence,
     /// True time of the last fault or command, or of the last end of a holdoff.
     disturbed_at: u64,
     /// So long after that, on a calm network, the election must have settled.
@@ -181,6 +183,7 @@ impl Checkers {
     pub fn new(hosts: usize) -> Self {
         Checkers {
             records: vec![Record::default(); hosts],
+            silence: Silence::of(hosts),
             disturbed_at: 0,
             settling_time: u64::MAX,
             counts_candidates: false,
@@ -215,6 +218,7 @@ impl Watch for Checkers {
         let record = &mut self.records[host];
         let Record { hook_term, term, lost, lost_to_it, .. } = *record;
         *record = Record { hook_term, term, lost, lost_to_it, ..Record::default() };
+        self.silence.excuse(host);
     }
 
     fn note_stopped(&mut self, host: usize) {
@@ -231,6 +235,7 @@ impl Watch for Checkers {
     fn note_held(&mut self, host: usize) {
         self.records[host].answer_by = None;
         self.records[host].to_reach.clear();
+        self.silence.excuse(host);
     }
 
     fn note_delivery(
@@ -285,6 +290,7 @@ impl Watch for Checkers {
     /// it. But a probe is one. And until a leader requires keys, it takes a forged leadership for
     /// one of its sender's.
     fn note_forged(&mut self, host: usize, _now: u64, message: &Message, election: &Election) {
+        self.silence.excuse(host);
         let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);
@@ -361,6 +367,7 @@ impl Watch for Checkers {
         message: &Message,
         hosts: &[Host],
     ) -> Result<(), Violation> {
+        self.silence.note_sent(host, now, message, &hosts[host]);
         let (now, disk) = (hosts[host].local(now), &hosts[host].disk.kept);
         let record = &mut self.records[host];
         let id = node_id(host);
@@ -505,6 +512,7 @@ impl Watch for Checkers {
     /// A group that has had the time to settle has exactly the leader it should. Where datagrams
     /// are lost there is no such time; but once it has its leader it keeps it.
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
+        self.silence.check(now, hosts)?;
         self.note_returns(now);
         // Answers that come too late are no answers, and candidates are counted by what is heard of
         // them within some intervals, without asking: nothing is promised of either.

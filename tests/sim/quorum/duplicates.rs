@@ -31,7 +31,8 @@ struct Heard {
     newest: Sequence,
     /// When that came; none where it has said farewell.
     at: Option<Time>,
-    /// How long it may be silent by its own account.
+    /// How long it may be silent by its own account. Zero until it has given one here: what it
+    /// announced before is not known.
     silence: Duration,
     /// Whether it was heard while a later one was there.
     overlaps: bool,
@@ -53,7 +54,7 @@ impl Duplicates {
             (index, Incarnation(message.incarnation.0 + 1))..=(index, Incarnation(u64::MAX));
         let overlaps = self.heard.range(later).next().is_some();
         let unheard =
-            Heard { newest: Sequence(0), at: Some(local), silence: Duration::MAX, overlaps };
+            Heard { newest: Sequence(0), at: Some(local), silence: Duration::ZERO, overlaps };
         let heard = self.heard.entry((index, message.incarnation)).or_insert(unheard);
         if let Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. } =
             message.body

@@ -12,6 +12,7 @@
 //! | hooks | at every instant at most one node is between `elected` and the end of `demoted` |
 //! | fence | the fence command runs only where hooks have not let go in time |
 //! | duplicates | an id under which two daemons are heard does not count |
+//! | silence | nobody says nothing for longer than it has announced |
 //! | order | hooks alternate, numbers grow, nothing is sent after the end or for a dead lease |
 //! | liveness | see `endings` |
 
@@ -32,6 +33,7 @@ use super::duplicates::Duplicates;
 use super::leaderships::{Leaderships, may_act};
 use super::ledger::Ledger;
 use super::recorder::Recorder;
+use crate::silence::Silence;
 use crate::watch::{Decided, Violation, Watch};
 use crate::world::network::Network;
 use crate::world::{Host, label};
@@ -74,6 +76,7 @@ pub struct Guarantees {
     /// hooks hold.
     covered: Vec<u64>,
     newest: BTreeMap<(usize, NodeId), (Incarnation, Sequence)>,
+    silence: Silence,
     pub leaderships: Leaderships,
     pub ledger: Ledger,
     /// The highest term that a voter has announced. A node that is no voter moves nobody's term.
@@ -106,6 +109,7 @@ impl Guarantees {
             records: vec![Record::default(); hosts],
             covered: vec![0; hosts],
             newest: BTreeMap::new(),
+            silence: Silence::of(hosts),
             leaderships: Leaderships::default(),
             ledger: Ledger::default(),
             voters_term: Term::default(),
@@ -207,6 +211,11 @@ impl Watch for Guarantees {
         let ballot = hosts[index].disk.kept.ballot;
         self.records[index] = Record { ballot, ..Record::default() };
         self.newest.retain(|(host, _), _| *host != index);
+        self.silence.excuse(index);
+    }
+
+    fn note_held(&mut self, index: usize) {
+        self.silence.excuse(index);
     }
 
     fn note_stopped(&mut self, index: usize) {
@@ -270,6 +279,7 @@ impl Watch for Guarantees {
         if has_vote(election, &message.sender) {
             self.voters_term = message.term.max(self.voters_term);
         }
+        self.silence.excuse(index);
         let newest = self.newest.entry((index, message.sender)).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);
     }
@@ -364,6 +374,7 @@ impl Watch for Guarantees {
             })?;
             self.leaderships.note_declaration(index, now, message, hosts)?;
         }
+        self.silence.note_sent(index, now, message, host);
         self.ledger.note_sent(index, now, message, host)
     }
 
@@ -419,6 +430,7 @@ impl Watch for Guarantees {
     ) -> Result<(), Violation> {
         Leaderships::check_one(now, hosts)?;
         self.check_leases(hosts)?;
+        self.silence.check(now, hosts)?;
         self.duplicates.as_ref().map_or(Ok(()), |duplicates| duplicates.check(now, hosts))
     }
 }

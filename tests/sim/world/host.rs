@@ -142,6 +142,11 @@ pub struct Disk {
 }
 
 impl Disk {
+    /// Whether something is not yet known to be there.
+    pub const fn is_busy(&self) -> bool {
+        self.writing.is_some() || self.waiting.is_some() || self.unreported.is_some()
+    }
+
     pub(super) fn forget_writes(&mut self) {
         (self.writing, self.waiting, self.unreported) = (None, None, None);
     }

@@ -32,7 +32,7 @@ impl Election {
     fn end_lease(&mut self, now: Time, reason: Reason) {
         let Some(lease) = self.quorum.lease.take() else { return };
         self.timers.clear(Timer::Lease);
-        self.timers.clear(Timer::Declare);
+        self.stop_declaring(now);
         let running = self.hooks.schedule.running().map(|run| run.event);
         self.hand_over(now, reason, None);
         if !self.hooks.schedule.hold() {
@@ -115,7 +115,6 @@ impl Election {
         self.terms.current = message.term;
         if matches!(self.state, State::HandingOver { .. }) {
             self.leave_office(now);
-            self.schedule_heartbeat(now);
         }
         if self.leader == Some(sender) {
             self.watch_leader();

@@ -493,3 +493,24 @@ fn failed_demote_hook_keeps_no_node_from_leading_in_available_mode() {
     lan.pass(secs(60));
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Yield)]);
 }
+
+/// The others expect what the leader announced, until it announces the long interval of a follower
+/// in a large group.
+#[test]
+fn leader_that_has_resigned_in_a_large_group_speaks_when_its_declaration_was_due() {
+    for unicast in [false, true] {
+        let mut lan = Lan::new();
+        lan.start("m", Params { unicast, ..patient() });
+        for number in 0..320 {
+            lan.hear(Peer::new(&format!("o{number:03}")).sends(HEARTBEAT));
+        }
+        lan.pass(secs(4));
+        assert_eq!(lan.leaders(), ["m"], "by unicast: {unicast}");
+        lan.take("m");
+        yield_now(&mut lan, "m").unwrap();
+        lan.pass(secs(1));
+        let spoke =
+            lan.take("m").bodies().iter().any(|body| matches!(body, Body::Heartbeat { .. }));
+        assert!(spoke, "by unicast: {unicast}");
+    }
+}

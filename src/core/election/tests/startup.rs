@@ -140,3 +140,42 @@ fn starting_node_sends_heartbeats_at_the_first_samples_in_any_group() {
     lan.pass(secs(2));
     assert!(lan.take("m").bodies().len() <= 1, "after that as rarely as every node");
 }
+
+/// Also while new members prolong it, and when it ends.
+#[test]
+fn starting_node_of_a_large_group_is_silent_no_longer_than_it_announces() {
+    let rare = Body::Heartbeat {
+        interval_us: 60_000_000,
+        leader: None,
+        conceded: None,
+        acknowledged: None,
+    };
+    for others in [100, 200, 300, 400] {
+        let mut lan = Lan::new();
+        lan.start("m", Params { candidate: false, ..every_second() });
+        for number in 0..others {
+            lan.hear(Peer::new(&format!("a{number}")).sends(rare));
+        }
+        for number in 0..60 {
+            lan.pass(secs(1));
+            lan.hear(Peer::new(&format!("b{number}")).sends(rare));
+        }
+        lan.pass(secs(60));
+        let announced: Vec<_> = lan.take("m").sent().filter_map(announcement).collect();
+        assert!(announced.len() >= 6, "{announced:?}");
+        for pair in announced.windows(2) {
+            let silence = pair[1].0.since(pair[0].0);
+            assert!(silence <= pair[0].1, "{silence:?} after announcing {:?}", pair[0].1);
+        }
+    }
+}
+
+/// When a heartbeat was sent, and when by its own account the next one comes.
+fn announcement((at, message): (Time, Message)) -> Option<(Time, Duration)> {
+    match message.body {
+        Body::Heartbeat { interval_us, .. } => {
+            Some((at, Duration::from_micros(interval_us.into())))
+        }
+        _ => None,
+    }
+}

@@ -159,16 +159,24 @@ fn paused_process_sends_nothing_under_its_expired_lease() {
     }
 }
 
+/// So that a second daemon under its id is noticed, and that others know it is alive.
 #[test]
-fn leader_whose_lease_expires_in_a_handover_sends_nothing_more() {
+fn leader_whose_lease_expires_in_a_handover_declares_nothing_more_and_still_speaks() {
     let mut lan = three();
     lan.set_hooks("a", None);
     lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.cut_off("a");
-    lan.pass(secs(3));
-    lan.take("a");
-    lan.pass(secs(4));
-    assert_eq!(lan.take("a").bodies(), []);
+    let end = lan.at("a").lease_end().unwrap();
+    lan.pass(secs(8));
+    let sent: Vec<_> = lan.take("a").sent().collect();
+    let later = sent.iter().filter(|(at, _)| *at >= end).map(|(_, message)| message);
+    assert!(later.clone().all(|message| matches!(message.body, Body::Heartbeat { .. })));
+    assert!(later.clone().all(|message| message.standing.role == Role::Follower));
+    assert!(later.count() >= 3, "it speaks every interval");
+    for pair in sent.windows(2) {
+        let silence = pair[1].0.since(pair[0].0);
+        assert!(silence <= ms(1_100), "{silence:?} after {:?}", pair[0].1.body);
+    }
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Nobody is silent for longer than it has announced. Others report it gone for that, and a voter's
+//! duplicate would not be noticed.
+//!
+//! Nothing is expected of a daemon that is held, nor of one whose disk is slow: what it sends may
+//! rest on what is not there yet. Nor of one that was told a forgery: one in its own name makes it
+//! stop at once, as if another daemon used its life.
+
+use std::time::Duration;
+
+use lanelect::wire::message::{Body, Message};
+
+use crate::watch::{Violation, refuse};
+use crate::world::Host;
+
+/// A clock's reading is not in step with true time by so much, in nanoseconds.
+const GRAIN: u64 = 100;
+
+/// Until when each host has to speak, in true time; none where nothing is expected of it.
+#[derive(Debug)]
+pub struct Silence {
+    due: Vec<Option<u64>>,
+}
+
+impl Silence {
+    /// Of so many hosts.
+    pub fn of(hosts: usize) -> Self {
+        Silence { due: vec![None; hosts] }
+    }
+
+    /// Nothing is expected of this host until it speaks again.
+    pub fn excuse(&mut self, index: usize) {
+        self.due[index] = None;
+    }
+
+    /// A datagram leaves. By unicast an acknowledgement reaches the leader alone.
+    pub fn note_sent(&mut self, index: usize, now: u64, message: &Message, host: &Host) {
+        let (Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. }) =
+            message.body
+        else {
+            return;
+        };
+        if message.body.addressee().is_none() || !host.params.unicast {
+            let interval = Duration::from_micros(interval_us.into());
+            self.due[index] = Some(host.clock.true_time(host.local(now) + interval));
+        }
+    }
+
+    /// Nobody is overdue.
+    pub fn check(&self, now: u64, hosts: &[Host]) -> Result<(), Violation> {
+        let is_overdue = |(due, host): &(&Option<u64>, &Host)| {
+            due.is_some_and(|due| due + GRAIN < now) && host.is_up() && !host.disk.is_busy()
+        };
+        let overdue = self.due.iter().zip(hosts).find(is_overdue);
+        overdue.map_or(Ok(()), |(_, host)| {
+            refuse(true, || {
+                format!("silence: {} says nothing for longer than it has announced", host.node_id)
+            })
+        })
+    }
+}
