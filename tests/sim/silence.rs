@@ -1,9 +1,8 @@
 //! Nobody is silent for longer than it has announced. Others report it gone for that, and a voter's
 //! duplicate would not be noticed.
 //!
-//! Nothing is expected of a daemon that is held, nor of one whose disk is slow: what it sends may
-//! rest on what is not there yet. Nor of one that was told a forgery: one in its own name makes it
-//! stop at once, as if another daemon used its life.
+//! A daemon that was held speaks when it goes on. One whose disk is slow may wait for that. One that
+//! was told a forgery in its own name stops as if another daemon used its life, without a word.
 
 use std::time::Duration;
 
@@ -32,17 +31,19 @@ impl Silence {
         self.due[index] = None;
     }
 
-    /// A datagram leaves. By unicast an acknowledgement reaches the leader alone.
+    /// A datagram leaves. By unicast an acknowledgement reaches the leader alone, so the others go on
+    /// waiting.
     pub fn note_sent(&mut self, index: usize, now: u64, message: &Message, host: &Host) {
         let (Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. }) =
             message.body
         else {
             return;
         };
-        if message.body.addressee().is_none() || !host.params.unicast {
-            let interval = Duration::from_micros(interval_us.into());
-            self.due[index] = Some(host.clock.true_time(host.local(now) + interval));
-        }
+        let interval = Duration::from_micros(interval_us.into());
+        let due = host.clock.true_time(host.local(now) + interval);
+        let is_for_one = host.params.unicast && message.body.addressee().is_some();
+        let waited_for = self.due[index].filter(|_| is_for_one);
+        self.due[index] = Some(waited_for.map_or(due, |other| other.min(due)));
     }
 
     /// Nobody is overdue.

@@ -102,10 +102,13 @@ impl Election {
         self.measure(now);
     }
 
-    /// Sends a heartbeat to a leader alone, to acknowledge its declaration.
+    /// Sends a heartbeat to a leader alone, to acknowledge its declaration. What that announces it
+    /// gets, even if the interval was longer when the last heartbeat to all was sent.
     pub(super) fn send_acknowledgement(&mut self, now: Time) {
         let acknowledged = self.take_acknowledgement();
-        self.say_alive(longest(self.report_interval(now)), acknowledged);
+        let interval = longest(self.report_interval(now));
+        self.timers.set_no_later(Timer::Heartbeat, now + interval);
+        self.say_alive(interval, acknowledged);
     }
 
     fn say_alive(&mut self, interval: Duration, acknowledged: Option<DatagramId>) {

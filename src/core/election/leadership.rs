@@ -37,6 +37,7 @@ impl Election {
             self.timers.clear(timer);
         }
         self.sent.resigned = None;
+        self.sent.declared = None;
         self.state = State::Leading;
         self.set_leader(Some(self.life.node_id));
         self.outbox.reported_rival = None;
@@ -63,11 +64,12 @@ impl Election {
             return self.timers.clear(Timer::Declare);
         }
         let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-        let interval_us = u32::try_from(interval.as_micros()).unwrap_or(u32::MAX);
+        let interval_us = whole_micros(interval);
         self.plan_successor(now);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
         self.sent.declared = Some(now);
+        self.sent.declaration_due = Some(now + interval);
         let next = now + self.time_to_next_declaration();
         self.timers.set(Timer::Declare, next);
         self.await_acknowledgements(now);
@@ -75,10 +77,11 @@ impl Election {
         self.measure(now);
     }
 
-    /// A heartbeat takes the place of the next declaration, for which the others wait.
+    /// A heartbeat takes the place of the next declaration, for which the others wait. Where none
+    /// was due, because the term is not on disk, it comes at once.
     pub(super) fn stop_declaring(&mut self, now: Time) {
-        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-        let due = self.timers.get(Timer::Declare).unwrap_or(now + interval);
+        let next = self.timers.get(Timer::Declare).or_else(|| self.timers.get(Timer::Heartbeat));
+        let due = next.unwrap_or(now);
         self.timers.clear(Timer::Declare);
         self.timers.set_no_later(Timer::Heartbeat, due);
     }
@@ -93,11 +96,11 @@ impl Election {
         at_least_a_millisecond(gap)
     }
 
-    /// Enough voters acknowledged the last declaration: the next one is due an interval after it.
+    /// Enough voters acknowledged the last declaration, so the next one is not due earlier than that
+    /// one said.
     pub(super) fn rest_until_due(&mut self) {
-        let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-        if let Some(declared) = self.sent.declared.filter(|_| self.probing.answers_owed == 0) {
-            self.timers.set(Timer::Declare, declared + interval);
+        if let Some(due) = self.sent.declaration_due.filter(|_| self.probing.answers_owed == 0) {
+            self.timers.set(Timer::Declare, due);
         }
     }
 

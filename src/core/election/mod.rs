@@ -146,8 +146,10 @@ impl State {
 struct Sent {
     /// The number of its newest datagram.
     newest: Sequence,
-    /// When it last declared.
+    /// When it last declared in its present leadership.
     declared: Option<Time>,
+    /// When it declares next at the latest, as it said then.
+    declaration_due: Option<Time>,
     /// When it last proposed itself, or asked for votes.
     proposed: Option<Time>,
     /// When it resigned, as long as it repeats the resignation.

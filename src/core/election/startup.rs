@@ -62,8 +62,8 @@ impl Election {
     /// Announces that this node starts. It does so at the first samples, so that nodes that start
     /// together know each other by the second one. Then a large group's report interval applies.
     pub(super) fn say_hello(&mut self, now: Time) {
-        let is_first = matches!(self.state, State::Starting { samples, .. } if samples < HELLOS);
-        if is_first || !self.reports_rarely(now) {
+        let is_hello = matches!(self.state, State::Starting { samples, .. } if samples < HELLOS);
+        if is_hello || !self.reports_rarely(now) {
             self.send_heartbeat(now);
         }
         let interval = at_least_a_millisecond(self.params.membership_sample_interval);

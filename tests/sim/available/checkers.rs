@@ -235,7 +235,6 @@ impl Watch for Checkers {
     fn note_held(&mut self, host: usize) {
         self.records[host].answer_by = None;
         self.records[host].to_reach.clear();
-        self.silence.excuse(host);
     }
 
     fn note_delivery(
@@ -290,7 +289,9 @@ impl Watch for Checkers {
     /// it. But a probe is one. And until a leader requires keys, it takes a forged leadership for
     /// one of its sender's.
     fn note_forged(&mut self, host: usize, _now: u64, message: &Message, election: &Election) {
-        self.silence.excuse(host);
+        if message.sender == election.node_id() {
+            self.silence.excuse(host);
+        }
         let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);

@@ -214,10 +214,6 @@ impl Watch for Guarantees {
         self.silence.excuse(index);
     }
 
-    fn note_held(&mut self, index: usize) {
-        self.silence.excuse(index);
-    }
-
     fn note_stopped(&mut self, index: usize) {
         self.records[index].stopped = true;
         if let Some(recorder) = &mut self.recorder {
@@ -279,7 +275,9 @@ impl Watch for Guarantees {
         if has_vote(election, &message.sender) {
             self.voters_term = message.term.max(self.voters_term);
         }
-        self.silence.excuse(index);
+        if message.sender == election.node_id() {
+            self.silence.excuse(index);
+        }
         let newest = self.newest.entry((index, message.sender)).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);
     }

@@ -514,3 +514,23 @@ fn leader_that_has_resigned_in_a_large_group_speaks_when_its_declaration_was_due
         assert!(spoke, "by unicast: {unicast}");
     }
 }
+
+#[test]
+fn leader_that_resigns_before_its_term_is_on_disk_speaks_at_once() {
+    let mut leader = Peer::leading("a", 1);
+    let mut lan = Lan::following("m", patient(), &mut leader);
+    lan.pass_with(secs(2), &mut [(&mut leader, EVERY_SECOND)]);
+    lan.take("m");
+    while lan.take("m").bodies().is_empty() {
+        lan.pass_with(ms(100), &mut [(&mut leader, EVERY_SECOND)]);
+    }
+    lan.pass(ms(1600));
+    lan.set_slow_disk("m", true);
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
+    lan.pass(ms(10));
+    assert_eq!(lan.leaders(), ["m"]);
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    lan.pass(ms(10));
+    let sent = lan.take("m").bodies();
+    assert!(sent.iter().any(|body| matches!(body, Body::Heartbeat { .. })), "{sent:?}");
+}

@@ -387,6 +387,19 @@ impl Outputs {
         })
     }
 
+    /// Each silence that was longer than announced, and what was announced.
+    fn overlong_silences(&self) -> Vec<(Duration, Duration)> {
+        let announced = |(at, message): (Time, Message)| match message.body {
+            Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. } => {
+                Some((at, Duration::from_micros(interval_us.into())))
+            }
+            _ => None,
+        };
+        let announced: Vec<_> = self.sent().filter_map(announced).collect();
+        let silences = announced.windows(2).map(|pair| (pair[1].0.since(pair[0].0), pair[0].1));
+        silences.filter(|(silence, announced)| silence > announced).collect()
+    }
+
     fn bodies(&self) -> Vec<Body> {
         self.sent().map(|(_, message)| message.body).collect()
     }

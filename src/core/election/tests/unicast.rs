@@ -215,3 +215,21 @@ fn reload_does_not_change_the_carrier() {
     lan.on("m", |election, now| election.reconfigure(now, by_unicast(patient())));
     assert!(!lan.at("m").params().unicast);
 }
+
+/// The leader that it acknowledged may be a follower by the time at which it expects the next one.
+#[test]
+fn voter_that_announces_a_short_interval_to_the_leader_alone_keeps_it() {
+    let mut lan = Lan::stable(&THREE, &by_unicast(quorum(&THREE)));
+    let voters = lan.at("a").params().quorum.as_ref().map(|quorum| quorum.voters.digest());
+    for number in 0..100 {
+        let mut other = Peer { voters, ..Peer::new(&format!("o{number:03}")) };
+        lan.hear(other.sends(HEARTBEAT));
+    }
+    lan.pass(secs(12));
+    lan.take("a");
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(12));
+    let events: Vec<_> = lan.take("a").events().collect();
+    let is_about_voter = |event: &Event| matches!(event, Event::MemberSuspect { node_id, .. } if THREE.contains(&node_id.as_str()));
+    assert!(!events.iter().any(is_about_voter), "{events:?}");
+}
