@@ -96,8 +96,8 @@ impl Election {
         at_least_a_millisecond(gap)
     }
 
-    /// Enough voters acknowledged the last declaration, so the next one is not due earlier than that
-    /// one said.
+    /// Enough voters acknowledged the last declaration: the next one is due when it said, even if
+    /// the interval has changed.
     pub(super) fn rest_until_due(&mut self) {
         if let Some(due) = self.sent.declaration_due.filter(|_| self.probing.answers_owed == 0) {
             self.timers.set(Timer::Declare, due);
