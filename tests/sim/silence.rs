@@ -31,7 +31,7 @@ impl Silence {
         self.due[index] = None;
     }
 
-    /// A datagram leaves. By unicast an acknowledgement reaches the leader alone, so the others go on
+    /// A datagram leaves. By unicast an acknowledgement reaches the leader alone: the others go on
     /// waiting.
     pub fn note_sent(&mut self, index: usize, now: u64, message: &Message, host: &Host) {
         let (Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. }) =
