@@ -218,7 +218,7 @@ impl Watch for Checkers {
         let record = &mut self.records[host];
         let Record { hook_term, term, lost, lost_to_it, .. } = *record;
         *record = Record { hook_term, term, lost, lost_to_it, ..Record::default() };
-        self.silence.excuse(host);
+        self.silence.note_start(host);
     }
 
     fn note_stopped(&mut self, host: usize) {
@@ -289,9 +289,7 @@ impl Watch for Checkers {
     /// it. But a probe is one. And until a leader requires keys, it takes a forged leadership for
     /// one of its sender's.
     fn note_forged(&mut self, host: usize, _now: u64, message: &Message, election: &Election) {
-        if message.sender == election.node_id() {
-            self.silence.excuse(host);
-        }
+        self.silence.note_forged(host, message, election);
         let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);

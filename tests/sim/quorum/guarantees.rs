@@ -36,10 +36,7 @@ use super::recorder::Recorder;
 use crate::silence::Silence;
 use crate::watch::{Decided, Violation, Watch};
 use crate::world::network::Network;
-use crate::world::{Host, label};
-
-/// A clock's reading is not in step with true time by so much, in nanoseconds.
-const GRAIN: u64 = 100;
+use crate::world::{Clock, Host, label};
 
 /// In one life of one host.
 #[derive(Debug, Clone, Copy, Default)]
@@ -142,7 +139,7 @@ impl Guarantees {
             let relied_on = lease.map(|end| (end, host.hooks_hold));
             let last = std::mem::replace(&mut self.records[index].relied_on, relied_on);
             if let Some(end) = lease.filter(|_| last != relied_on) {
-                let covered = host.clock.true_time(end + self.grace).saturating_sub(GRAIN);
+                let covered = host.clock.true_time(end + self.grace).saturating_sub(Clock::GRAIN);
                 self.covered[index] = self.covered[index].max(covered);
                 self.ledger.check_lease(index, hosts, end, self.grace)?;
             }
@@ -211,7 +208,7 @@ impl Watch for Guarantees {
         let ballot = hosts[index].disk.kept.ballot;
         self.records[index] = Record { ballot, ..Record::default() };
         self.newest.retain(|(host, _), _| *host != index);
-        self.silence.excuse(index);
+        self.silence.note_start(index);
     }
 
     fn note_stopped(&mut self, index: usize) {
@@ -275,9 +272,7 @@ impl Watch for Guarantees {
         if has_vote(election, &message.sender) {
             self.voters_term = message.term.max(self.voters_term);
         }
-        if message.sender == election.node_id() {
-            self.silence.excuse(index);
-        }
+        self.silence.note_forged(index, message, election);
         let newest = self.newest.entry((index, message.sender)).or_default();
         *newest = (message.incarnation, message.sequence).max(*newest);
     }

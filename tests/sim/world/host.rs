@@ -162,6 +162,9 @@ pub struct Clock {
 const BILLION: i128 = 1_000_000_000;
 
 impl Clock {
+    /// A reading is not in step with true time by so much, in nanoseconds.
+    pub const GRAIN: u64 = 100;
+
     /// What it shows.
     pub fn show(&self, now: u64) -> Time {
         let gained = i128::from(now) * i128::from(self.drift) / BILLION;
