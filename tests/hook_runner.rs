@@ -1,6 +1,8 @@
 //! The hook-runner as a process of its own, talked to over its socket as the daemon does.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test may fail it")]
-#![expect(clippy::disallowed_methods, reason = "a test waits for processes beside it")]
+
+#[path = "common/waiting.rs"]
+mod waiting;
 
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +11,6 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
 use std::time::Duration;
 
 use lanelect::config::{Config, ConfigSource};
@@ -26,6 +27,7 @@ use mio::{Events, Poll, Token};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use tempfile::TempDir;
+use waiting::until;
 
 /// A hook-runner in a directory of its own; killed when dropped.
 struct Runner {
@@ -276,15 +278,14 @@ fn is_alive(pid: &str) -> bool {
     !matches!(state, None | Some('Z' | 'X'))
 }
 
-/// Waits, within reason, until `check` gives something.
+/// Waits until `check` gives something.
 fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..3000 {
-        if let Some(found) = check() {
-            return found;
-        }
-        sleep(Duration::from_millis(10));
-    }
-    panic!("waited in vain for {what}");
+    let mut found = None;
+    until(what, || {
+        found = check();
+        found.is_some()
+    });
+    found.unwrap()
 }
 
 /// Runs the daemon's end until what it asked for in this lane is over.

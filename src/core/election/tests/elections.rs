@@ -173,6 +173,18 @@ fn a_leader_declares_at_least_every_interval() {
 }
 
 #[test]
+fn a_declaration_announces_no_shorter_interval_than_it_keeps() {
+    let mut lan = Lan::new();
+    let interval = secs(1) + Duration::from_nanos(1);
+    lan.start("a", Params { heartbeat_interval: interval, ..patient() });
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+    let outputs = lan.take("a");
+    assert_ne!(outputs.declarations(), []);
+    assert_eq!(outputs.overlong_silences(), []);
+}
+
+#[test]
 fn a_proposal_under_a_leader_changes_nothing() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);

@@ -123,3 +123,24 @@ fn static_leader_with_failing_check_is_replaced_and_returns() {
     lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["z"]);
 }
+
+#[test]
+fn leadership_does_not_wait_for_the_gap_after_a_declaration_of_an_earlier_one() {
+    let mut lan = Lan::new();
+    lan.start("z", fixed(StaticRole::Leader));
+    lan.pass(secs(10));
+    lan.on("z", |election, now| election.set_maintenance(now, true));
+    lan.pass(ms(1500));
+    assert_eq!(lan.leaders(), Vec::<String>::new());
+    let slower = Params {
+        heartbeat_interval: secs(120),
+        leader_alive_threshold: secs(360),
+        ..lan.at("z").params().clone()
+    };
+    lan.on("z", |election, now| election.reconfigure(now, slower));
+    lan.take("z");
+    lan.on("z", |election, now| election.set_maintenance(now, false));
+    lan.pass(ms(10));
+    assert_eq!(lan.leaders(), ["z"]);
+    assert_eq!(lan.take("z").declarations().len(), 1);
+}
