@@ -197,13 +197,15 @@ fn a_floating_address_is_let_go_of_whatever_stands_in_the_way() {
 }
 
 /// Stands in for `systemctl`: `show` prints, for each unit, the file named after the first of the
-/// properties and the unit. Anything else is noted, and ends with the status in `exit`.
+/// properties and the unit. With the file `no-answer` it fails at the unit that the file names.
+/// Anything else is noted, and ends with the status in `exit`.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 cd "${0%/*}"
 if [ "$1" = show ]; then
     list=${3#--property=}
     shift 4
     for unit in "$@"; do
+        [ "$unit" != "$(cat no-answer 2>/dev/null)" ] || exit 1
         cat "${list%%,*}-$unit" 2>/dev/null || echo
         echo
     done
@@ -256,8 +258,8 @@ impl Systemctl {
 
     /// What was called since it was last asked.
     fn calls(&self) -> Vec<String> {
-        let calls = fs::read_to_string(self.path("calls")).unwrap();
-        fs::remove_file(self.path("calls")).unwrap();
+        let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
+        let _ = fs::remove_file(self.path("calls"));
         calls.lines().map(str::to_owned).collect()
     }
 }
@@ -330,6 +332,37 @@ fn units_that_do_not_start_or_stop_fail_the_run() {
     systemctl.ends_with(1);
     for (event, _) in EVENTS {
         assert!(!systemctl.run(event, &[]), "{event}");
+    }
+}
+
+#[test]
+fn leader_target_without_an_answer_from_systemd_stops_what_it_knows_and_fails() {
+    let systemctl = Systemctl::new();
+    systemctl.write("ConsistsOf-lanelect-leader@web.target", "db.service tidy.timer\n");
+    systemctl.write("ConsistsOf-tidy.timer", "tidy.service\n");
+    for (unit, stopped) in [
+        ("lanelect-leader@web.target", ""),
+        ("db.service", " db.service tidy.timer"),
+        ("tidy.service", " db.service tidy.timer tidy.service"),
+        ("no unit of these", " db.service tidy.timer tidy.service"),
+    ] {
+        for event in ["started", "demoted"] {
+            systemctl.write("no-answer", unit);
+            assert_eq!(systemctl.run(event, &[]), unit == "no unit of these", "{event} {unit}");
+            let expected = format!("stop -- lanelect-leader@web.target{stopped}");
+            assert_eq!(systemctl.calls(), [expected], "{event} {unit}");
+        }
+    }
+}
+
+#[test]
+fn leader_target_that_does_not_learn_what_to_start_fails() {
+    let systemctl = Systemctl::new();
+    systemctl.write("Wants-lanelect-leader@web.target", "db.service\n");
+    systemctl.write("no-answer", "lanelect-leader@web.target");
+    for event in ["elected", "reaffirmed"] {
+        assert!(!systemctl.run(event, &[]), "{event}");
+        assert_eq!(systemctl.calls(), [""; 0], "{event}");
     }
 }
 
