@@ -126,8 +126,29 @@ fn held() -> Vec<String> {
 /// Runs `floating-address`; returns whether it succeeded.
 fn floating_address(event: &str, arguments: &str) -> bool {
     let binary = Path::new(env!("CARGO_BIN_EXE_lanelect")).parent().unwrap();
-    let mut command = hook("floating-address", event, &[binary]);
+    floating_address_with(binary, event, arguments)
+}
+
+/// Runs it with this directory first in its path.
+fn floating_address_with(directory: &Path, event: &str, arguments: &str) -> bool {
+    let mut command = hook("floating-address", event, &[directory]);
     succeeds(command.args(arguments.split_whitespace()))
+}
+
+/// The interfaces that have this address.
+fn holders(address: &str) -> Vec<String> {
+    let all = ip(&format!("address show to {address}"));
+    let name = |a: &Value| a["ifname"].as_str().map(str::to_owned);
+    all.as_array().map(|all| all.iter().filter_map(name).collect()).unwrap_or_default()
+}
+
+/// Writes a script by another process: one that this test forks meanwhile would hold the file open,
+/// and a script that is open for writing cannot be run.
+fn write_script(path: &Path, text: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf %s "$1" >"$2""#, "sh", text]);
+    assert!(succeeds(shell.arg(path)));
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 const FLOATING: [&str; 2] = ["10.0.0.100", "2001:db8::100"];
@@ -196,6 +217,68 @@ fn a_floating_address_is_let_go_of_whatever_stands_in_the_way() {
     });
 }
 
+#[test]
+fn floating_address_on_a_renamed_interface_is_released() {
+    let test = "floating_address_on_a_renamed_interface_is_released";
+    common::run_inside(test, &["-Urn"], || {
+        ip("link add lan0 type veth peer name unused");
+        for event in ["started", "demoted"] {
+            ip("address add 10.0.0.100/24 dev lan0");
+            ip("address add 2001:db8::100/64 dev lan0");
+            // As a real server of IPVS has it.
+            ip("address add 10.0.0.100/32 dev lo");
+            assert!(floating_address(event, FLOATING_ADDRESS), "{event}");
+            assert_eq!(holders("10.0.0.100"), ["lo"], "{event}");
+            assert_eq!(holders("2001:db8::100"), [""; 0], "{event}");
+            ip("address delete 10.0.0.100/32 dev lo");
+        }
+    });
+}
+
+#[test]
+fn floating_address_of_another_interface_stays() {
+    let test = "floating_address_of_another_interface_stays";
+    common::run_inside(test, &["-Urn"], || {
+        ip("link add eth0 type veth peer name lan0");
+        ip("address add 10.0.0.100/32 dev lan0");
+        for event in ["started", "demoted"] {
+            ip("address add 10.0.0.100/24 dev eth0");
+            assert!(floating_address(event, FLOATING_ADDRESS), "{event}");
+            assert_eq!(holders("10.0.0.100"), ["lan0"], "{event}");
+        }
+    });
+}
+
+/// Stands in for an `ip` that fails if its arguments contain WHAT.
+const FAILING_IP: &str = r#"#!/bin/sh
+case $* in *WHAT*) exit 1 ;; esac
+PATH=${PATH#*:}
+exec ip "$@"
+"#;
+
+#[test]
+fn floating_address_fails_if_ip_does_not_work() {
+    let test = "floating_address_fails_if_ip_does_not_work";
+    common::run_inside(test, &["-Urn"], || {
+        ip("link add eth0 type veth peer name unused");
+        ip("address add 10.0.0.100/24 dev eth0");
+        let directory = TempDir::new().unwrap();
+        for event in ["started", "demoted"] {
+            // It can do nothing, cannot look, or cannot delete.
+            for what in ["", "show", "delete"] {
+                let script = FAILING_IP.replace("WHAT", what);
+                write_script(&directory.path().join("ip"), &script);
+                let released = floating_address_with(directory.path(), event, "eth0 10.0.0.100/24");
+                assert!(!released, "{event} {what}");
+            }
+            let mut without_ip = hook("floating-address", event, &[]);
+            without_ip.env("PATH", "/nonexistent").args(["eth0", "10.0.0.100/24"]);
+            assert!(!succeeds(&mut without_ip), "{event}");
+            assert_eq!(holders("10.0.0.100"), ["eth0"]);
+        }
+    });
+}
+
 /// Stands in for `systemctl`: `show` prints, for each unit, the file named after the first of the
 /// properties and the unit. With the file `no-answer` it fails at the unit that the file names.
 /// Anything else is noted, and ends with the status in `exit`.
@@ -221,18 +304,11 @@ struct Systemctl(TempDir);
 impl Systemctl {
     fn new() -> Systemctl {
         let systemctl = Systemctl(TempDir::new().unwrap());
-        // By another process: one that this test forks meanwhile would hold the file open, and a
-        // script that is open for writing cannot be run.
         let script = include_str!("../examples/hooks/leader-target");
         let units = systemctl.path("units");
         let hook = script.replace("/run/systemd/system", units.to_str().unwrap());
-        for (name, text) in [("systemctl", SYSTEMCTL), ("leader-target", &hook)] {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", r#"printf %s "$1" >"$2""#, "sh", text]);
-            assert!(succeeds(shell.arg(systemctl.path(name))));
-            let executable = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(systemctl.path(name), executable).unwrap();
-        }
+        write_script(&systemctl.path("systemctl"), SYSTEMCTL);
+        write_script(&systemctl.path("leader-target"), &hook);
         systemctl.ends_with(0);
         systemctl
     }
