@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::programs::{has_ended, is_missing};
 use super::waiting::{until, until_within};
-use super::{EVENTS, hook};
+use super::{EVENTS, hook, write_script};
 
 /// A hook, and what the stand-in's state is where the hook matters.
 struct Vendor {
@@ -269,6 +269,22 @@ fn a_hook_fails_with_the_reason_if_a_cloud_refuses() {
             let tried = cloud.calls().iter().filter(|call| *call == operation).count();
             assert_eq!(tried, 4, "{} {event} gives up", vendor.hook);
         }
+    }
+}
+
+#[test]
+fn cloud_answer_that_cannot_be_read_fails_the_release() {
+    let answer = r#"[ "${1##*/}" = answer ] && grep -q floating "$1""#;
+    for (vendor, tool, when) in
+        [(&AZURE, "cat", answer), (&GOOGLE, "cat", answer), (&AZURE, "awk", r#"[ "$1" = -F ]"#)]
+    {
+        let cloud = Cloud::new(vendor, vendor.here);
+        let script = format!(
+            "#!/bin/sh\nif {when}; then exit 1; fi\nPATH=${{PATH#*:}}\nexec {tool} \"$@\"\n"
+        );
+        write_script(&cloud.path().join("bin").join(tool), &script);
+        cloud.fails("demoted");
+        cloud.leads(vendor.here, tool);
     }
 }
 
