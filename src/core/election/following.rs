@@ -176,8 +176,9 @@ impl Election {
     pub(super) fn claim(&mut self, now: Time) {
         if self.may_claim(now) {
             // If this node did not hear the leader, it would miss the resignation too, and the
-            // others would wait for it.
-            if self.leader.is_some_and(|leader| self.members.hears(&leader)) {
+            // others would wait for it. So they would if its disk hung.
+            let hears_leader = self.leader.is_some_and(|leader| self.members.hears(&leader));
+            if hears_leader && self.disk.has_all() {
                 self.send(Body::Claim);
             }
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);

@@ -86,7 +86,7 @@ impl Election {
     pub(super) fn may_challenge_leader(&self, now: Time) -> bool {
         match self.params.mode() {
             Mode::Available => self.hooks.have_released(),
-            Mode::Quorum => self.may_vote(now),
+            Mode::Quorum => self.could_be_elected(now),
         }
     }
 }

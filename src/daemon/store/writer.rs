@@ -237,8 +237,8 @@ impl Writer {
             OnFailure::Retry => {
                 if is_first {
                     log::error!(
-                        "THIS NODE CANNOT SAVE ITS PROMISES: it neither votes nor is eligible to \
-                         lead until its state is saved; it retries every second. {error}"
+                        "THIS NODE CANNOT SAVE ITS PROMISES: it gives no vote and cannot be \
+                         elected until its state is saved; it retries every second. {error}"
                     );
                 }
                 self.settled = order.ticket;

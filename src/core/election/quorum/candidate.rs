@@ -10,13 +10,24 @@ use crate::core::quorum::lease::Cover;
 use crate::core::quorum::{Census, Lease, Poll, Question};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{NodeId, Term};
+use crate::types::{Life, NodeId, Term};
 use crate::wire::message::{Body, Message};
 
 impl Election {
     /// Whether this node's own pledge and its hooks allow it to stand.
     pub(in crate::core::election) fn may_stand_in_quorum(&self, now: Time) -> bool {
         self.may_vote(now) && self.quorum.voter.bound_until(now, self.life).is_none()
+    }
+
+    /// Whether this node could win against the leader that it follows, once that has resigned: it
+    /// may vote for itself then, and hears enough other voters.
+    pub(in crate::core::election) fn could_be_elected(&self, now: Time) -> bool {
+        let Some(params) = self.params.quorum.as_ref() else { return false };
+        let is_leader = |to: Life| self.leader == Some(to.node_id) && self.members.knows(to);
+        let is_released = self.quorum.voter.pledge().is_some_and(|pledge| is_leader(pledge.to));
+        let is_free = is_released || self.quorum.voter.bound_until(now, self.life).is_none();
+        let others = params.voters.ids().iter().filter(|id| self.counts(now, id)).count();
+        self.may_vote(now) && is_free && others + 1 >= params.voters.needed()
     }
 
     /// Asks the voters whether they would vote for this node. Tries again later if it may not vote
@@ -196,6 +207,7 @@ impl Election {
     /// node stands.
     pub(in crate::core::election) fn request_votes_as_successor(&mut self, now: Time) {
         if self.may_stand_in_quorum(now) {
+            self.leave_startup();
             self.abandon_candidacy();
             self.quorum.named = true;
             self.request_votes(now);

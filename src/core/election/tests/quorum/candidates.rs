@@ -294,3 +294,21 @@ fn probe_replies_of_a_node_without_a_vote_keep_no_leader_alive() {
     }
     assert_eq!(lan.leaders(), ["b"]);
 }
+
+#[test]
+fn successor_that_was_still_starting_sends_declarations_alone() {
+    let mut lan = three();
+    lan.crash("a");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.deaf.insert((id("b"), id("a")));
+    lan.start("a", quorum(&THREE));
+    lan.deaf.clear();
+    assert_eq!(lan.at("a").role(), Role::Starting);
+    lan.on("b", |election, now| election.yield_to(now, id("a"))).unwrap();
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.take("a");
+    lan.pass(secs(60));
+    let bodies = lan.take("a").bodies();
+    assert!(!bodies.iter().any(|body| matches!(body, Body::Heartbeat { .. })));
+}

@@ -2,6 +2,7 @@
 //! pledge lasts 8.162 s after an acknowledgement, and 3.061 s after a vote.
 
 mod candidates;
+mod claims;
 mod directed_yield;
 mod enrolment;
 mod hooks;

@@ -1,0 +1,67 @@
+//! Claims of a better candidate that could not win: each would cost the leader its leadership, and
+//! two hook runs, for nothing.
+
+use super::*;
+
+const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+fn preempting(voters: &[&str]) -> Params {
+    Params { preempt: true, ..quorum(voters) }
+}
+
+fn demotions(lan: &mut Lan, name: &str) -> usize {
+    let runs = lan.take(name).hooks();
+    runs.iter().filter(|(event, _)| *event == HookEvent::Demoted).count()
+}
+
+/// Its disk could not take its vote.
+#[test]
+fn candidate_whose_disk_hangs_does_not_claim_again_and_again() {
+    let mut lan = Lan::stable(&["b", "c"], &preempting(&THREE));
+    lan.start("a", preempting(&THREE));
+    lan.pass(secs(20));
+    lan.crash("a");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.start("a", Params { preempt_delay: secs(10), ..preempting(&THREE) });
+    lan.pass(secs(5));
+    lan.set_slow_disk("a", true);
+    lan.take("b");
+    lan.take("c");
+    lan.pass(secs(300));
+    assert!(demotions(&mut lan, "b") + demotions(&mut lan, "c") <= 1);
+    assert_eq!(lan.leaders().len(), 1);
+}
+
+/// It was restarted, and has forgotten when it last renewed its pledge to the leader that is dead.
+#[test]
+fn candidate_that_is_pledged_to_a_third_node_waits_until_that_ends() {
+    let mut lan = Lan::stable(&FIVE, &preempting(&FIVE));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.crash("a");
+    lan.crash("b");
+    lan.pass(secs(4));
+    lan.start("b", preempting(&FIVE));
+    while lan.leaders().is_empty() {
+        lan.pass(ms(100));
+    }
+    assert_eq!(lan.leaders(), ["c"]);
+    lan.pass(secs(30));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(demotions(&mut lan, "c"), 1);
+}
+
+#[test]
+fn candidate_that_hears_no_majority_claims_nothing() {
+    let mut lan = Lan::stable(&FIVE, &preempting(&FIVE));
+    for other in ["c", "d", "e"] {
+        lan.deaf.insert((id("a"), id(other)));
+        lan.deaf.insert((id(other), id("a")));
+    }
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.pass(secs(300));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(demotions(&mut lan, "b"), 0);
+}
