@@ -65,6 +65,17 @@ fn leader_whose_hooks_cannot_begin_leaves_the_leadership() {
 }
 
 #[test]
+fn handover_does_not_hurry_the_next_try_of_a_run_that_was_lost() {
+    let mut lan = leader_that_has_not_started();
+    lan.take("a");
+    lan.end_hook("a", HookOutcome::Lost);
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.take("a").hooks(), []);
+    lan.pass(secs(1));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Started, Reason::Startup)]);
+}
+
+#[test]
 fn handover_waits_once_for_hooks_that_cannot_begin() {
     let mut lan = leader_that_has_not_started();
     lan.on("a", |election, now| election.yield_leadership(now)).unwrap();

@@ -1,6 +1,7 @@
 //! How long a leader leads.
 
 use super::*;
+use crate::core::election::REFRESH_PAUSE;
 
 #[test]
 fn next_leader_waits_for_the_lease_and_the_grace() {
@@ -375,4 +376,21 @@ fn a_resignation_is_not_repeated_once_its_sender_asks_for_votes_again() {
     lan.pass(secs(1));
     let resigns = |body: &Body| matches!(body, Body::Resignation { .. });
     assert!(!lan.take("b").bodies().iter().any(resigns), "it would release its voters");
+}
+
+#[test]
+fn demoted_does_not_wait_for_the_next_try_of_a_run_that_could_not_begin() {
+    let mut lan = three();
+    let refreshing = Params { refresh_interval: Some(secs(60)), ..quorum(&THREE) };
+    lan.on("a", |election, now| election.reconfigure(now, refreshing));
+    lan.cut_off("a");
+    let end = lan.at("a").lease_end().unwrap();
+    lan.pass(end.since(lan.now) - ms(100) - REFRESH_PAUSE);
+    lan.set_hooks("a", Some(HookOutcome::NotRun));
+    lan.on("a", |election, now| election.handle_address_lost(now));
+    lan.pass(REFRESH_PAUSE);
+    lan.take("a");
+    lan.pass(ms(200));
+    let runs: Vec<_> = lan.take("a").runs().collect();
+    assert_eq!(runs.first(), Some(&(end, HookEvent::Demoted, Reason::LeaseLost)));
 }
