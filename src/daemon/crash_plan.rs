@@ -7,7 +7,7 @@
 
 use std::env;
 use std::io;
-use std::mem;
+use std::mem::{self, Discriminant};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,26 @@ const CRASH_PLAN_MAX: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct CrashPlanFile {
     path: PathBuf,
-    /// The last attempt to write failed, which was told.
-    failing: bool,
+    /// Why the last attempt to keep a plan failed, which was logged.
+    failure: Option<Discriminant<KeepError>>,
+}
+
+/// Why the file is not as it should be.
+#[derive(Debug, thiserror::Error)]
+enum KeepError {
+    /// There is no plan.
+    #[error(
+        "cannot write the crash plan {path}: {source}; if this daemon dies now, post-stop cannot \
+         run the demote hook or resign for it"
+    )]
+    Missing { path: PathBuf, source: io::Error },
+    /// The plan from before is still there.
+    #[error(
+        "cannot remove the outdated crash plan {path}: {source}; if this daemon dies now, \
+         post-stop may run the demote hook for a leadership that is over, or resign without it; \
+         remove the file"
+    )]
+    Outdated { path: PathBuf, source: io::Error },
 }
 
 /// What the file says.
@@ -62,7 +80,7 @@ impl CrashPlanFile {
     pub(super) fn of(source: &ConfigSource, config: &Config) -> Self {
         let path = in_runtime_directory(source);
         let path = path.unwrap_or_else(|| config.socket.with_extension("crash-plan"));
-        CrashPlanFile { path, failing: false }
+        CrashPlanFile { path, failure: None }
     }
 
     /// The file of a daemon that ran by `source`. Where systemd gives the directory, no
@@ -73,13 +91,13 @@ impl CrashPlanFile {
     /// Where it is, and there is none to be had.
     pub(super) fn find(source: &ConfigSource) -> Result<Self, ConfigError> {
         match in_runtime_directory(source) {
-            Some(path) => Ok(CrashPlanFile { path, failing: false }),
+            Some(path) => Ok(CrashPlanFile { path, failure: None }),
             None => Ok(CrashPlanFile::of(source, &source.load()?)),
         }
     }
 
-    /// Keeps this crash plan, or none. Where that fails the daemon goes on: what is missing is only
-    /// what follows its death.
+    /// Keeps this crash plan, or none. If that fails, the daemon continues: only what follows its
+    /// death is missing.
     pub(super) fn keep(
         &mut self,
         plan: Option<&CrashPlan>,
@@ -89,27 +107,21 @@ impl CrashPlanFile {
         peers: &[Vec<IpAddr>],
     ) {
         let kept = match plan {
-            Some(plan) => self.replace(Kept {
+            Some(plan) => self.replace(&Kept {
                 plan: plan.clone(),
                 config: config.to_toml(),
                 interfaces: interfaces.to_vec(),
                 holders: holders.to_vec(),
                 peers: peers.to_vec(),
             }),
-            None => self.remove(),
+            None => self.clear(),
         };
-        let was_failing = mem::replace(&mut self.failing, kept.is_err());
-        let Some(error) = kept.err().filter(|_| !was_failing) else { return };
-        let path = self.path.display();
-        match plan {
-            Some(_) => log::warn!(
-                "cannot write the crash plan {path}: {error}; if this daemon dies now, post-stop \
-                 cannot run the demote hook or resign for it"
-            ),
-            None => log::warn!(
-                "cannot remove the crash plan {path}: {error}; if this daemon dies now, post-stop \
-                 may run the demote hook for a leadership that is over; remove the file"
-            ),
+        let failure = kept.as_ref().err().map(mem::discriminant);
+        let is_new = mem::replace(&mut self.failure, failure) != failure;
+        match kept {
+            Err(error @ KeepError::Missing { .. }) if is_new => log::warn!("{error}"),
+            Err(error @ KeepError::Outdated { .. }) if is_new => log::error!("{error}"),
+            _ => {}
         }
     }
 
@@ -119,7 +131,9 @@ impl CrashPlanFile {
     ///
     /// Where the file cannot be read, or holds something else.
     pub(super) fn read(&self) -> io::Result<Option<Left>> {
-        let Some(content) = small_file::read(&self.path, CRASH_PLAN_MAX)? else { return Ok(None) };
+        let content = small_file::read(&self.path, CRASH_PLAN_MAX)?;
+        // An empty file is one that could not be removed.
+        let Some(content) = content.filter(|it| !it.is_empty()) else { return Ok(None) };
         let Kept { plan, config, interfaces, holders, peers } = serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
@@ -128,15 +142,26 @@ impl CrashPlanFile {
 
     /// Nothing is left to be done.
     pub(super) fn remove(&self) -> io::Result<()> {
-        small_file::remove(&self.path)
+        small_file::remove(&self.path).or_else(|_| small_file::empty(&self.path))
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn replace(&self, kept: Kept) -> io::Result<()> {
-        small_file::replace(&self.path, &serde_json::to_vec(&kept)?)
+    /// If the new plan cannot be written, the old one goes all the same: it may say that no hook
+    /// holds, and `post-stop` would then resign beside a hook that has begun to take over since.
+    fn replace(&self, kept: &Kept) -> Result<(), KeepError> {
+        let write = || small_file::replace(&self.path, &serde_json::to_vec(kept)?);
+        write().or_else(|_| {
+            self.clear()?;
+            // Where the disk was full, the old plan has left room.
+            write().map_err(|source| KeepError::Missing { path: self.path.clone(), source })
+        })
+    }
+
+    fn clear(&self) -> Result<(), KeepError> {
+        self.remove().map_err(|source| KeepError::Outdated { path: self.path.clone(), source })
     }
 }
 

@@ -240,6 +240,18 @@ impl Node {
         client.response()
     }
 
+    /// Dies without any message, as of SIGKILL, and lets `post-stop` clean up. Returns its outcome
+    /// and the number of resignations.
+    fn die(self) -> (Result<(), PostStopError>, usize, TempDir) {
+        let mut listener = Listener::new(&self);
+        let Node { daemon, dir, .. } = self;
+        let file = Some(dir.path().join("lanelect.toml"));
+        let outcome = post_stop_after(daemon, &ConfigSource { file, ..ConfigSource::default() });
+        let heard = listener.heard();
+        let resigns = |message: &&Message| matches!(message.body, Body::Resignation { .. });
+        (outcome, heard.iter().filter(resigns).count(), dir)
+    }
+
     /// What the hooks wrote, a line each.
     fn hooks(&self) -> Vec<String> {
         let text = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
@@ -939,16 +951,35 @@ fn post_stop_resigns_in_quorum_mode_only_where_the_hooks_have_let_go_and_else_fe
         ] {
             let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
             node.lead();
-            let mut listener = Listener::new(&node);
-            let Node { daemon, dir, .. } = node;
-            let (file, log) = (Some(dir.path().join("lanelect.toml")), dir.path().join("log"));
-            let source = ConfigSource { file, ..ConfigSource::default() };
-            let outcome = post_stop_after(daemon, &source);
-            let resigns = |message: &Message| matches!(message.body, Body::Resignation { .. });
-            assert_eq!(listener.heard().iter().any(resigns), is_resigned_for, "{outcome:?}");
+            let (outcome, resignations, dir) = node.die();
+            assert_eq!(resignations > 0, is_resigned_for, "{outcome:?}");
             assert_eq!(outcome.is_ok(), is_resigned_for, "{outcome:?}");
-            let ran = fs::read_to_string(log).unwrap();
+            let ran = fs::read_to_string(dir.path().join("log")).unwrap();
             assert!(ran.ends_with(last), "{ran:?}");
+        }
+    });
+}
+
+/// An outdated plan may resign beside a hook that has begun to take over since.
+#[test]
+fn crash_plan_that_cannot_be_replaced_is_carried_out_no_more() {
+    alone("crash_plan_that_cannot_be_replaced_is_carried_out_no_more", || {
+        // Neither can be removed by a daemon: a directory that is not empty, and a mount point.
+        for obstacle in ["mkdir -p $0.tmp/obstacle", "mount --bind $0 $0"] {
+            let mut node = Node::start(&Plan::of("a", LONE));
+            node.lead();
+            let plan = node.dir.path().join("control.crash-plan");
+            let mut command = Command::new("sh");
+            assert!(command.args(["-c", obstacle]).arg(&plan).status().unwrap().success());
+            node.daemon.keep_crash_plan();
+            let hooks = node.hooks();
+            let (outcome, resignations, dir) = node.die();
+            assert!(outcome.is_ok(), "{outcome:?}");
+            assert_eq!(resignations, 0, "{obstacle}");
+            let log = fs::read_to_string(dir.path().join("log")).unwrap();
+            assert_eq!(log.lines().collect::<Vec<_>>(), hooks, "{obstacle}");
+            // For the removal of the directory.
+            let _ = Command::new("umount").arg(&plan).status();
         }
     });
 }
