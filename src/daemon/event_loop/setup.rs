@@ -42,8 +42,10 @@ impl Daemon {
         config: Config,
         keyring: Option<Keyring>,
     ) -> Result<Self, RunError> {
-        let now = clock::now();
         let (mut store, persisted) = Store::open(&config.state_dir, config.group)?;
+        // Not before the lock: an earlier daemon may have acknowledged a leader until it released
+        // the lock, and the promise that this node restores lasts from this time on.
+        let now = clock::now();
         let (life, seed) = next_life(persisted.unwrap_or_default())?;
         let on_disk = save_first(&mut store, &config, life)?;
         let poll = Poll::new()?;

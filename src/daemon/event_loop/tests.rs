@@ -5,15 +5,18 @@
 #[expect(unreachable_pub, reason = "integration tests share it")]
 mod common;
 
+use std::cell::Cell;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::sleep;
 
 use mio::Interest;
+use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
 
 use super::reload::{Order, Reloads};
@@ -29,6 +32,7 @@ use crate::daemon::post_stop::{self, PostStopError};
 use crate::daemon::store::{self, OnFailure, StoreError};
 use crate::daemon::transport::Settings;
 use crate::hooks::HookNode;
+use crate::os::simulated::{self, Stage, Work};
 use crate::types::{NodeId, Role, Term};
 use crate::wire::message::{Body, Message};
 
@@ -924,6 +928,54 @@ fn status_shows_a_refused_reload_until_one_succeeds() {
         node.daemon.reload();
         node.turn_until("it was reloaded", |node| node.daemon.config.check_thresholds.fall == 7);
         assert_eq!(node.daemon.status().config.reload_failure, None);
+    });
+}
+
+/// Notes whether a file was locked when the clock was first read.
+struct FirstReading {
+    lock: PathBuf,
+    was_locked: Cell<Option<bool>>,
+}
+
+impl Stage for FirstReading {
+    fn now(&self) -> Time {
+        let file = fs::File::open(&self.lock);
+        let is_locked =
+            || file.is_ok_and(|it| Flock::lock(it, FlockArg::LockSharedNonblock).is_err());
+        self.was_locked.set(self.was_locked.get().or_else(|| Some(is_locked())));
+        Time::from_millis(1_000_000)
+    }
+
+    fn may_stop(&self) {}
+
+    fn wall_ms(&self) -> u64 {
+        1_800_000_000_000
+    }
+
+    fn draw(&self) -> u64 {
+        1
+    }
+
+    fn sleep(&self, _: Option<Time>) {}
+
+    fn poll_signal(&self) -> Option<i32> {
+        None
+    }
+
+    fn adopt(&self, _: &'static str, _: Work) {}
+}
+
+/// Until it holds the lock, an earlier daemon may still give promises that this one must keep.
+#[test]
+fn daemon_that_starts_reads_the_clock_after_it_has_locked_its_state() {
+    alone("daemon_that_starts_reads_the_clock_after_it_has_locked_its_state", || {
+        let dir = TempDir::new().unwrap();
+        let config = Plan::of("a", LONE).config(dir.path());
+        let lock = dir.path().join("state/default.lock");
+        let stage = Rc::new(FirstReading { lock, was_locked: Cell::new(None) });
+        simulated::enter(Rc::clone(&stage) as Rc<dyn Stage>);
+        drop(Daemon::new(ConfigSource::default(), config, None).unwrap());
+        assert_eq!(stage.was_locked.get(), Some(true));
     });
 }
 
