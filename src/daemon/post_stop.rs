@@ -106,7 +106,7 @@ impl PostStopError {
 ///
 /// # Errors
 ///
-/// Where the daemon still runs, and where something of it could not be done.
+/// If the daemon still runs, or a step failed.
 pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     let began = clock::now();
     let file = CrashPlanFile::find(source)?;
@@ -118,12 +118,12 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     let Left { plan, config, .. } = &left;
     let _held = keep_daemons_away(config)?;
     await_holders(&left.holders, longest_hold(&config.election))?;
-    let let_go = match &plan.hook {
-        Some(run) => have_let_go(&left, run, began)?,
+    let is_released = match &plan.hook {
+        Some(run) => release(&left, run, began)?,
         None => true,
     };
     // In quorum mode a resignation frees the voters from what keeps two nodes' hooks apart.
-    if !let_go && plan.grace.is_some() {
+    if !is_released && plan.grace.is_some() {
         return Err(PostStopError::NotLetGo);
     }
     resign(&left)?;
@@ -161,9 +161,9 @@ fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
     }
 }
 
-/// Runs the demote hook; returns whether the hooks have let go. In quorum mode it runs again
-/// until it succeeds. When the grace is over, so does the fence command.
-fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
+/// Runs the demote hook; returns whether this host has released what the leader holds. In quorum
+/// mode the hook runs again until it succeeds. When the grace is over, the fence command runs too.
+fn release(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
     let plan = &left.plan;
     log::warn!(
         "the daemon died and its hook has not released term {}: running the demote hook",
@@ -179,11 +179,12 @@ fn have_let_go(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStop
     let used_up = plan.grace_end.filter(|_| cleaner.has_fence);
     let grace_end = used_up.unwrap_or(began + grace).min(began + grace);
     // What runs still, from before, leaves half of the grace to the demote hook.
-    let orphan_grace = (began + grace_end.since(began) / 2).since(clock::now());
+    let half = (began + grace_end.since(began) / 2).since(clock::now());
+    let orphan_grace = if half.is_zero() { KILL_GRACE } else { half };
     if cleaner.demote(run, orphan_grace, grace_end)? {
         return Ok(true);
     }
-    log::error!("the demote hook did not succeed in time: running the fence command");
+    log::error!("the demote hook did not succeed within demote_grace");
     cleaner.fence(run)
 }
 
@@ -223,15 +224,19 @@ impl Cleaner {
         self.notifier.extend_stop(end, now);
     }
 
-    /// Runs the demote hook again and again until `limit`; returns whether it succeeded.
+    /// Runs the demote hook again and again until `limit`, and at least once: it may release at any
+    /// time. Only a fence command does not wait for the end of a run. Returns whether it succeeded.
     fn demote(&mut self, run: &HookRun, orphan_grace: Duration, limit: Time) -> io::Result<bool> {
-        while clock::now() < limit {
-            if self.run(run, orphan_grace, Some(limit))? == Some(HookOutcome::Succeeded) {
+        let run_limit = self.has_fence.then_some(limit);
+        loop {
+            if self.run(run, orphan_grace, run_limit)? == Some(HookOutcome::Succeeded) {
                 return Ok(true);
             }
             self.pass(limit.min(clock::now() + DEMOTE_RETRY))?;
+            if clock::now() >= limit {
+                return Ok(false);
+            }
         }
-        Ok(false)
     }
 
     /// Runs the hook, unless it still runs, and waits for its end, until `limit` at the longest.

@@ -1012,6 +1012,28 @@ fn post_stop_resigns_in_quorum_mode_only_where_the_hooks_have_let_go_and_else_fe
     });
 }
 
+#[test]
+fn post_stop_runs_the_demote_hook_once_even_if_no_grace_is_left() {
+    alone("post_stop_runs_the_demote_hook_once_even_if_no_grace_is_left", || {
+        let slow = "[ $LANELECT_EVENT != demoted ] || sleep 1; echo $LANELECT_EVENT >> $LOG";
+        let fails = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != demoted ]";
+        let fence = Some("sleep 1; echo fenced >> $LOG");
+        for (hook, fence, is_released, ran) in [
+            (slow, None, true, "demoted\n"),
+            (fails, None, false, "demoted\n"),
+            (fails, fence, true, "demoted\nfenced\n"),
+        ] {
+            let grace = Duration::ZERO;
+            let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
+            node.lead();
+            let (outcome, _, dir) = node.die();
+            assert_eq!(outcome.is_ok(), is_released, "{outcome:?}");
+            let log = fs::read_to_string(dir.path().join("log")).unwrap();
+            assert_eq!(log, format!("started\nelected\n{ran}"));
+        }
+    });
+}
+
 /// An outdated plan may resign beside a hook that has begun to take over since.
 #[test]
 fn crash_plan_that_cannot_be_replaced_is_carried_out_no_more() {
@@ -1041,7 +1063,7 @@ fn crash_plan_that_cannot_be_replaced_is_carried_out_no_more() {
 fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
     alone("post_stop_fences_at_the_end_of_a_grace_that_has_begun", || {
         let hook = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != demoted ]";
-        let fence = Some("echo fenced >> $LOG");
+        let fence = Some("sleep 1; echo fenced >> $LOG");
         let grace = Duration::from_secs(20);
         let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
         node.lead();
@@ -1055,7 +1077,7 @@ fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
         let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
         post_stop_after(daemon, &source).unwrap();
         let ran = fs::read_to_string(dir.path().join("log")).unwrap();
-        assert_eq!(ran, "started\nelected\nfenced\n");
+        assert_eq!(ran, "started\nelected\ndemoted\nfenced\n");
     });
 }
 
