@@ -76,6 +76,24 @@ pub enum PostStopError {
          succeeded; the voters wait until the lease and demote_grace are over"
     )]
     NotLetGo,
+    /// In available mode, the hook may still hold what the leader holds.
+    #[error(
+        "resigned for the daemon that died, although its demote hook did not succeed: this host \
+         may still hold what the leader holds; see the hook's log, and release it by hand, or \
+         start the daemon, whose hook for started should release it"
+    )]
+    NotDemoted,
+    /// The crash plan was carried out, and is still there.
+    #[error(
+        "carried out the crash plan {path}, but cannot remove it: {source}; remove the file, or \
+         the next post-stop carries it out again"
+    )]
+    PlanRemains {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
 }
 
 /// Why a resignation could not be sent.
@@ -128,7 +146,9 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     }
     resign(&left)?;
     // A daemon that starts removes it too.
-    Ok(file.remove()?)
+    let remains = |source| PostStopError::PlanRemains { path: file.path().to_owned(), source };
+    file.remove().map_err(remains)?;
+    if is_released { Ok(()) } else { Err(PostStopError::NotDemoted) }
 }
 
 /// The commands of `lanelect exec` end when their daemon has died. The hook releases nothing, and
@@ -172,8 +192,7 @@ fn release(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopErro
     let mut cleaner = Cleaner::new(left)?;
     cleaner.take_time(plan.grace);
     let Some(grace) = plan.grace else {
-        let outcome = cleaner.run(run, KILL_GRACE, None)?;
-        return Ok(matches!(outcome, Some(HookOutcome::Succeeded | HookOutcome::Failed)));
+        return Ok(cleaner.run(run, KILL_GRACE, None)? == Some(HookOutcome::Succeeded));
     };
     // What the daemon's life has used of it is missing only where something follows at its end.
     let used_up = plan.grace_end.filter(|_| cleaner.has_fence);

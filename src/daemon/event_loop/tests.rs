@@ -1034,6 +1034,19 @@ fn post_stop_runs_the_demote_hook_once_even_if_no_grace_is_left() {
     });
 }
 
+#[test]
+fn post_stop_resigns_in_available_mode_and_reports_a_demote_hook_that_failed() {
+    alone("post_stop_resigns_in_available_mode_and_reports_a_demote_hook_that_failed", || {
+        let fails = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != demoted ]";
+        let mut node = Node::start(&Plan { hook: fails, ..Plan::of("a", &[]) });
+        node.lead();
+        let (outcome, resignations, dir) = node.die();
+        assert!(matches!(outcome, Err(PostStopError::NotDemoted)), "{outcome:?}");
+        assert_eq!(resignations, 1);
+        assert!(!dir.path().join("control.crash-plan").exists());
+    });
+}
+
 /// An outdated plan may resign beside a hook that has begun to take over since.
 #[test]
 fn crash_plan_that_cannot_be_replaced_is_carried_out_no_more() {
