@@ -161,7 +161,8 @@ fn config(dir: &TempDir, hook: &str, timeout: Duration) -> toml::Table {
         ("node_id", "web1"),
         ("hook", &hook.replace("$DIR", text(dir.path()))),
         ("hook_timeout", &timeout),
-        ("state_dir", text(dir.path())),
+        // The hook-runner keeps nothing there: that disk may hang.
+        ("state_dir", "/no/such/directory"),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value.into()))
@@ -341,7 +342,7 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     hooks.start(Task::Hook(elected(1)), KILL_GRACE, clock::now());
     runner.wait_for_lines("runs", 1);
     // The hook is faster than the note of it that its runner's successor finds.
-    wait_for("the note of the hook", || runner.dir.path().join("blue.hook").exists().then_some(()));
+    wait_for_note(&runner.socket());
     runner.child.kill().unwrap();
     let finished = finish(&mut hooks, &mut poll, Lane::Hook);
     assert_eq!((finished.outcome, finished.exit), (HookOutcome::Lost, None));
@@ -357,6 +358,12 @@ fn a_runner_that_dies_mid_run_has_lost_it_and_its_successor_serves_the_next() {
     runner.child = command(&runner.dir, &hook, Duration::from_secs(60)).spawn().unwrap();
     hooks.start(Task::Hook(hook_run(HookEvent::Started, 2)), KILL_GRACE, clock::now());
     assert_eq!(finish(&mut hooks, &mut poll, Lane::Hook).outcome, HookOutcome::Succeeded);
+}
+
+/// Waits for the note of the hook that the runner at `socket` runs.
+fn wait_for_note(socket: &Path) {
+    let note = socket.with_extension("sock.hook");
+    wait_for("the note of the hook", || note.exists().then_some(()));
 }
 
 #[test]
@@ -917,6 +924,52 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
     runner.terminate();
     assert!(runner.wait().success());
     assert!(path.exists(), "systemd's socket is not the runner's to remove");
+}
+
+#[test]
+fn notes_of_a_killed_runner_are_found_by_the_next_one_on_the_same_socket() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("activated.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let start = |dir: &TempDir, hook| {
+        let config = config(dir, hook, Duration::from_secs(60));
+        let socket = OwnedFd::from(listener.try_clone().unwrap());
+        command_with(dir, &config).stdin(Stdio::from(socket)).spawn().unwrap()
+    };
+    let old = "echo $LANELECT_EVENT $$ >> $DIR/runs; [ $LANELECT_EVENT = demoted ] || sleep 100";
+    let child = start(&dir, old);
+    let mut runner = Runner { child, dir };
+    let mut connection = Connection::to(&path);
+    connection.send(elected(1), "blue");
+    runner.wait_for_lines("runs", 1);
+    wait_for_note(&path);
+    runner.child.kill().unwrap();
+    runner.wait();
+    let left = runner.lines("runs")[0].split(' ').next_back().unwrap().to_owned();
+    assert!(is_alive(&left));
+
+    // It ends what was left before it is asked to run anything.
+    runner.child = start(&runner.dir, "echo new >> $DIR/runs");
+    wait_for("the end of the hook", || (!is_alive(&left)).then_some(()));
+    let mut connection = Connection::to(&path);
+    connection.send(demoted(1), "blue");
+    assert_eq!(connection.finished().outcome, HookOutcome::Succeeded);
+    assert!(runner.lines("runs")[1].starts_with("demoted "), "another hook released");
+}
+
+#[test]
+fn a_socket_without_a_path_is_rejected() {
+    use std::os::linux::net::SocketAddrExt;
+
+    let dir = TempDir::new().unwrap();
+    let name = dir.path().as_os_str().as_encoded_bytes();
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
+    let socket = OwnedFd::from(UnixListener::bind_addr(&address).unwrap());
+    let config = config(&dir, "exit 0", Duration::from_secs(60));
+    let child = command_with(&dir, &config).stdin(Stdio::from(socket)).spawn().unwrap();
+    let mut runner = Runner { child, dir };
+    assert_eq!(runner.wait().code(), Some(1));
+    assert!(runner.lines("stderr").iter().any(|line| line.contains("has no path")));
 }
 
 #[test]

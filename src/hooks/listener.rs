@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mio::net::UnixListener;
@@ -64,6 +64,18 @@ impl Listener {
     pub fn bind(path: Option<&Path>) -> Result<Self, ListenError> {
         let (file, socket) = SocketFile::bind(SOCKET, path.ok_or(ListenError::NoSocket)?)?;
         Ok(Listener { made: Some(file), socket })
+    }
+
+    /// The path that clients connect to.
+    ///
+    /// # Errors
+    ///
+    /// If it is an inherited socket without one.
+    pub fn path(&self) -> Result<PathBuf, ListenError> {
+        let address = self.socket.local_addr().map_err(ListenError::Inherited)?;
+        let unnamed = || io::Error::other("it has no path; set ListenStream= to a path");
+        let path = address.as_pathname().ok_or_else(unnamed);
+        path.map(Path::to_owned).map_err(ListenError::Inherited)
     }
 }
 

@@ -48,7 +48,7 @@ pub use self::progress::Progress;
 use self::protocol::{Request, RunRequest};
 pub use self::run::{Forced, HookFinished, Lane, Lanes, Task};
 pub use self::server::HookServer;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::control_api::HookReport;
 use crate::core::hook::HookOutcome;
 use crate::logging;
@@ -104,8 +104,7 @@ impl Hooks {
     ) -> io::Result<Self> {
         let settings = HookSettings::from(config);
         let Some(path) = &config.hook_socket else {
-            let record = config::state_file(&config.state_dir, config.group, "hook");
-            return Ok(Hooks::own(settings, record, node, now));
+            return Ok(Hooks::own(settings, record::beside(&config.socket), node, now));
         };
         let agreement = agreement.map(|token| (token, now));
         Hooks::remote(path, settings, node, registry, tokens, agreement)

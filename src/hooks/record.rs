@@ -1,8 +1,9 @@
-//! The note on disk about the hook that runs.
+//! The note about the hook that runs, in a file beside the socket of the process that runs it.
 //!
 //! A process that is killed leaves its hook running. The next life must not run another hook beside
-//! it, so the shell's process group is noted in a small file until the run is over. The file is not
-//! synced: a crash of the machine, which may lose it, ends the hook as well.
+//! it, so the shell's process group is noted in a small file until the run is over. A crash of the
+//! machine ends the hook as well. So the file is not synced, and lies where a restart removes it: a
+//! disk that hangs delays no hook and no fence command.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -43,6 +44,14 @@ struct Shell {
     started: u64,
     /// The boot of the machine that this refers to.
     boot: String,
+}
+
+/// The file of the note of the process that listens on `socket`. The name extends that of the
+/// socket, so it is neither the socket itself nor the note of another socket.
+pub(super) fn beside(socket: &Path) -> PathBuf {
+    let mut path = socket.as_os_str().to_owned();
+    path.push(".hook");
+    path.into()
 }
 
 impl Record {
@@ -128,6 +137,7 @@ fn boot() -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::fs::Permissions;
     use std::io::{BufRead, BufReader};
     use std::os::unix::fs::PermissionsExt;
@@ -169,6 +179,15 @@ mod tests {
         let mut shell = serde_json::from_slice(&fs::read(record.path()).unwrap()).unwrap();
         change(&mut shell);
         fs::write(record.path(), serde_json::to_vec(&shell).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn each_socket_has_a_note_of_its_own() {
+        let sockets = ["/run/web.hook", "/run/web.sock", "/run/web.socket", "/run/web"];
+        let notes = sockets.map(|socket| beside(Path::new(socket)));
+        assert_eq!(notes[0], Path::new("/run/web.hook.hook"));
+        let distinct = BTreeSet::from_iter(&notes);
+        assert_eq!(distinct.len(), sockets.len());
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl HookRunner {
             None => Listener::bind(source.load_trusted()?.hook_socket.as_deref())?,
         };
         poll.registry().register(&mut listener.socket, LISTENER, Interest::READABLE)?;
-        let server = HookServer::by_file(source, FIRST_CLIENT, now);
+        let server = HookServer::by_file(source, &listener.path()?, FIRST_CLIENT, now);
         log::info!("the hook-runner is ready");
         let mut notifier = Notifier::from_environment();
         notifier.ready();

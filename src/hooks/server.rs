@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use mio::{Interest, Registry, Token};
 
 use super::group::KILL_GRACE;
 use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
-use super::{Digest, HookFinished, HookProcess, HookSettings, Lane, Lanes, Task};
-use crate::config::{self, Config, ConfigSource};
+use super::{Digest, HookFinished, HookProcess, HookSettings, Lane, Lanes, Task, record};
+use crate::config::{Config, ConfigSource};
 use crate::core::hook::HookEvent;
 use crate::time::Time;
 use crate::types::{GroupName, Term};
@@ -99,17 +99,18 @@ impl HookServer {
         HookServer { arrivals: Some(arrivals), ..HookServer::with(process) }
     }
 
-    /// Serves the connections that it is given, by the settings in a file. If the file is invalid
-    /// or cannot be trusted, every request is refused. The file is read again for each request.
-    /// Clients get tokens from `first_token` on.
-    pub fn by_file(source: ConfigSource, first_token: Token, now: Time) -> Self {
-        let nothing = HookProcess::new(HookSettings::default(), PathBuf::new(), now);
+    /// Serves connections to `socket` that it is given, by the settings in a file. If the file is
+    /// invalid or cannot be trusted, every request is refused. The file is read again for each
+    /// request. Clients get tokens from `first_token` on. Begins to end a hook that an earlier life
+    /// on the same socket left running.
+    pub fn by_file(source: ConfigSource, socket: &Path, first_token: Token, now: Time) -> Self {
+        let process = HookProcess::new(HookSettings::default(), record::beside(socket), now);
         let mut server = HookServer {
             file: Some(SettingsFile { source, known: None, highest: None }),
             next_token: first_token.0,
-            ..HookServer::with(nothing)
+            ..HookServer::with(process)
         };
-        if let Err(error) = server.read_file(None, now) {
+        if let Err(error) = server.read_file(None) {
             log::error!("{error}\nevery request is rejected until this is corrected");
         }
         server
@@ -225,7 +226,7 @@ impl HookServer {
     }
 
     fn handle_request(&mut self, token: Token, request: Request, now: Time) {
-        if let Some(refusal) = self.objection_to(&request, now) {
+        if let Some(refusal) = self.objection_to(&request) {
             self.log_refusal(&refusal);
             return self.answer(token, &RunReply::Refused(refusal));
         }
@@ -254,7 +255,7 @@ impl HookServer {
     }
 
     /// Why this hook-runner refuses a request.
-    fn objection_to(&mut self, request: &Request, now: Time) -> Option<String> {
+    fn objection_to(&mut self, request: &Request) -> Option<String> {
         let (group, settings, task) = match request {
             Request::Run(request) => {
                 let RunRequest { task, node, settings, .. } = &**request;
@@ -263,7 +264,7 @@ impl HookServer {
             Request::Agree { group, settings } => (*group, *settings, None),
             Request::CutShort(_) => return None,
         };
-        let disagreement = self.read_file(Some(settings), now).err();
+        let disagreement = self.read_file(Some(settings)).err();
         if let Some(file) = &self.file {
             let Some((own, _)) = file.known else { return disagreement };
             if own != group {
@@ -293,7 +294,7 @@ impl HookServer {
 
     /// Reads the file if the daemon has other settings than this hook-runner, and applies the
     /// file's settings if they are the daemon's. An error says why the two do not agree.
-    fn read_file(&mut self, asked: Option<Digest>, now: Time) -> Result<(), String> {
+    fn read_file(&mut self, asked: Option<Digest>) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let known = file.known.map(|(_, settings)| settings);
         if known.is_some() && known == asked {
@@ -302,7 +303,7 @@ impl HookServer {
         let config = file.source.load_trusted().map_err(|error| error.to_string())?;
         let read = Digest::from(&config);
         if known.is_none() || asked == Some(read) {
-            self.take(&config, now);
+            self.take(&config);
         }
         if asked.is_none_or(|asked| asked == read) {
             return Ok(());
@@ -313,19 +314,11 @@ impl HookServer {
             .to_owned())
     }
 
-    fn take(&mut self, config: &Config, now: Time) {
-        let settings = HookSettings::from(config);
+    fn take(&mut self, config: &Config) {
         let Some(file) = &mut self.file else { return };
-        let group = if let Some((group, _)) = file.known {
-            self.process.reconfigure(settings);
-            group
-        } else {
-            // No command has run yet.
-            let record = config::state_file(&config.state_dir, config.group, "hook");
-            self.process = HookProcess::new(settings, record, now);
-            config.group
-        };
+        let group = file.known.map_or(config.group, |(group, _)| group);
         file.known = Some((group, Digest::from(config)));
+        self.process.reconfigure(HookSettings::from(config));
         log::info!("the hook-runner has read its config file");
         if config.hook.is_none() {
             log::warn!("no hook is configured: every hook run succeeds without running a command");

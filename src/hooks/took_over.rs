@@ -1,8 +1,8 @@
-//! The note on disk about the hook that took over.
+//! The note about the hook that took over, in a file beside that of [`record`](super::record).
 //!
 //! Only the hook that took a resource can release it. The process that runs the hooks may have
-//! restarted since, and its config file may now contain another hook. The file is not synced: after
-//! a crash of the machine the first hook is `started`, which runs as configured.
+//! restarted since, and its config file may now contain another hook. The file need not outlive
+//! a restart of the machine: after it the first hook is `started`, which runs as configured.
 
 use std::io;
 use std::path::PathBuf;
