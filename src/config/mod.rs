@@ -5,7 +5,7 @@
 //! file of their own, which `keys` reads.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use self::file::Writers;
@@ -247,13 +247,6 @@ impl ConfigSource {
         let invalid = |problems| ConfigError::Invalid { file: self.file.clone(), problems };
         Config::read(&text, &self.overrides).map_err(invalid)
     }
-}
-
-/// The group's file with `extension` in `state_dir`. Escapes the slashes that a group's name may
-/// contain.
-pub(crate) fn state_file(state_dir: &Path, group: GroupName, extension: &str) -> PathBuf {
-    let name = group.as_str().replace('%', "%25").replace('/', "%2F");
-    state_dir.join(format!("{name}.{extension}"))
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ use nix::fcntl::{Flock, FlockArg, OFlag};
 pub use self::format::STATE_MAX;
 use self::format::{DecodeError, VERSION, decode, encode};
 pub use self::writer::{OnFailure, RETRY_PAUSE, Ticket, Writer};
-use crate::config::state_file;
 use crate::core::persist::PersistentState;
 use crate::types::GroupName;
 
@@ -192,6 +191,13 @@ impl Store {
     fn path(&self, extension: &str) -> PathBuf {
         state_file(&self.dir, self.group, extension)
     }
+}
+
+/// The group's file with `extension` in `state_dir`. Escapes the slashes that a group's name may
+/// contain.
+fn state_file(state_dir: &Path, group: GroupName, extension: &str) -> PathBuf {
+    let name = group.as_str().replace('%', "%25").replace('/', "%2F");
+    state_dir.join(format!("{name}.{extension}"))
 }
 
 /// Creates the directory where it is missing, and syncs its name: otherwise a power loss could take
