@@ -53,8 +53,10 @@ pub struct Notifier {
     socket: Option<OsString>,
     /// The unit's watchdog time-out; `None` without a watchdog.
     watchdog: Option<Duration>,
-    /// The shorter time-out that is in force instead.
+    /// The shorter time-out that the daemon wants instead.
     tightened: Option<Duration>,
+    /// The time-out that the service manager applies: the unit's, or the last one that was sent.
+    in_force: Option<Duration>,
     status: String,
     stop: Option<Stop>,
     failing: bool,
@@ -78,13 +80,14 @@ impl Notifier {
 
     fn new(socket: Option<OsString>, watchdog: Option<Duration>) -> Self {
         let status = String::new();
-        Notifier { socket, watchdog, tightened: None, status, stop: None, failing: false }
+        let in_force = watchdog;
+        Notifier { socket, watchdog, tightened: None, in_force, status, stop: None, failing: false }
     }
 
     /// How often to call [`watchdog`](Self::watchdog): three times per watchdog time-out. `None`
-    /// without a watchdog.
+    /// without a watchdog. A longer time-out counts only when the service manager has received it.
     pub fn watchdog_interval(&self) -> Option<Duration> {
-        let limit = self.tightened.or(self.watchdog);
+        let limit = self.wanted_limit().min(self.in_force);
         limit.map(|limit| limit / 3).filter(|interval| !interval.is_zero())
     }
 
@@ -97,9 +100,7 @@ impl Notifier {
             return false;
         }
         self.tightened = tightened;
-        let micros = tightened.unwrap_or(usual).as_micros();
-        let limit = NotifyState::WatchdogUsec(u32::try_from(micros).unwrap_or(u32::MAX));
-        self.send(&[NotifyState::Watchdog, limit]);
+        self.watchdog();
         true
     }
 
@@ -111,7 +112,9 @@ impl Notifier {
     /// A reload begins. [`ready`](Self::ready) ends it.
     pub fn reloading(&mut self) {
         match NotifyState::monotonic_usec_now() {
-            Ok(now) => self.send(&[NotifyState::Reloading, now]),
+            Ok(now) => {
+                self.send(&[NotifyState::Reloading, now]);
+            }
             // Newer service managers kill a service that reports a reload without the time.
             Err(error) => log::warn!("cannot report the reload to the service manager: {error}"),
         }
@@ -150,10 +153,17 @@ impl Notifier {
         self.watchdog();
     }
 
-    /// The event loop is alive.
+    /// The event loop is alive. Also sends a new time-out, until a send succeeds: the queue of a
+    /// busy service manager may be full.
     pub fn watchdog(&mut self) {
-        if self.watchdog.is_some() {
+        let Some(limit) = self.wanted_limit() else { return };
+        if self.in_force == Some(limit) {
             self.send(&[NotifyState::Watchdog]);
+            return;
+        }
+        let micros = u32::try_from(limit.as_micros()).unwrap_or(u32::MAX);
+        if self.send(&[NotifyState::Watchdog, NotifyState::WatchdogUsec(micros)]) {
+            self.in_force = Some(limit);
         }
     }
 
@@ -169,14 +179,21 @@ impl Notifier {
         }
     }
 
-    fn send(&mut self, states: &[NotifyState<'_>]) {
-        let Some(socket) = &self.socket else { return };
+    /// The watchdog time-out that the daemon wants.
+    fn wanted_limit(&self) -> Option<Duration> {
+        self.tightened.or(self.watchdog)
+    }
+
+    /// Returns whether the service manager has the message.
+    fn send(&mut self, states: &[NotifyState<'_>]) -> bool {
+        let Some(socket) = &self.socket else { return false };
         let patience = (!self.failing).then_some(SEND_PATIENCE);
         let sent = send_to(socket, states, patience);
         let was_failing = mem::replace(&mut self.failing, sent.is_err());
         if let Some(error) = sent.err().filter(|_| !was_failing) {
             log::warn!("cannot reach the service manager at {socket:?}: {error}");
         }
+        !self.failing
     }
 }
 
@@ -255,6 +272,19 @@ mod tests {
             let mut message = [0; 1024];
             let length = self.socket.recv(&mut message).unwrap();
             String::from_utf8(message[..length].to_vec()).unwrap()
+        }
+
+        /// Reads nothing until no message fits any more.
+        fn fill_queue(&mut self) {
+            while !self.notifier.failing {
+                self.notifier.ready();
+            }
+        }
+
+        fn drain_queue(&self) {
+            self.socket.set_nonblocking(true).unwrap();
+            while self.socket.recv(&mut [0; 1024]).is_ok() {}
+            self.socket.set_nonblocking(false).unwrap();
         }
     }
 
@@ -370,6 +400,23 @@ mod tests {
         let mut unwatched = Notifier::new(None, None);
         assert!(!unwatched.tighten_watchdog(Some(lease)));
         assert_eq!(unwatched.watchdog_interval(), None);
+    }
+
+    #[test]
+    fn watchdog_limit_that_could_not_be_sent_is_sent_with_the_next_feed() {
+        let mut manager = Manager::start();
+        let (lease, third) = (Duration::from_secs(3), Some(Duration::from_secs(1)));
+        for (limit, micros) in [(Some(lease), 3_000_000), (None, 10_000_000)] {
+            manager.fill_queue();
+            assert!(manager.notifier.tighten_watchdog(limit));
+            assert_eq!(manager.notifier.watchdog_interval(), third, "the shorter limit counts");
+            manager.drain_queue();
+            manager.notifier.watchdog();
+            assert_eq!(manager.heard(), format!("WATCHDOG=1\nWATCHDOG_USEC={micros}\n"));
+            manager.notifier.watchdog();
+            assert_eq!(manager.heard(), "WATCHDOG=1\n");
+        }
+        assert_eq!(manager.notifier.watchdog_interval(), Some(Duration::from_secs(10) / 3));
     }
 
     /// Set for the process that the last test starts.
