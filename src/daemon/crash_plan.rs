@@ -125,6 +125,11 @@ impl CrashPlanFile {
         }
     }
 
+    /// Whether the last attempt to keep a plan failed.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// The crash plan that was kept last, and what goes with it.
     ///
     /// # Errors

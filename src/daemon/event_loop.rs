@@ -330,8 +330,8 @@ impl Daemon {
             _ => {}
         }
         self.warn_of_key_mode();
-        if self.control.restore() {
-            // If the socket was removed, the files beside it probably were, too.
+        // If the socket was removed, the files beside it probably were, too.
+        if self.control.restore() || self.plan.has_failed() {
             self.keep_crash_plan();
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {

@@ -1071,6 +1071,24 @@ fn crash_plan_that_cannot_be_replaced_is_carried_out_no_more() {
     });
 }
 
+#[test]
+fn crash_plan_that_could_not_be_written_is_written_at_the_next_rescan() {
+    alone("crash_plan_that_could_not_be_written_is_written_at_the_next_rescan", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        let plan = node.dir.path().join("control.crash-plan");
+        let obstacle = node.dir.path().join("control.crash-plan.tmp");
+        fs::create_dir(&obstacle).unwrap();
+        node.daemon.keep_crash_plan();
+        node.daemon.rescan();
+        assert!(!plan.exists(), "the obstacle is still there");
+        fs::remove_dir(&obstacle).unwrap();
+        node.daemon.rescan();
+        assert!(plan.exists());
+        assert!(!node.daemon.plan.has_failed());
+    });
+}
+
 /// Another node may lead after the grace that began while the daemon was alive.
 #[test]
 fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
