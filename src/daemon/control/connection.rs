@@ -126,6 +126,14 @@ impl Connection {
         }
     }
 
+    /// The same process as soon as it waits for a grant.
+    pub(super) fn may_run(&self) -> Option<i32> {
+        match self.stage {
+            Stage::Holding(Holder { process, .. }) => Some(process),
+            _ => None,
+        }
+    }
+
     /// Whether it stays connected to receive one line after the other.
     pub(super) fn is_following(&self) -> bool {
         self.is_watching() || self.is_holding()

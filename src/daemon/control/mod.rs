@@ -267,6 +267,11 @@ impl ControlServer {
         self.clients.iter().flatten().filter_map(Connection::runs)
     }
 
+    /// The same processes for the clients that the next grant goes to.
+    pub fn next_holders(&self) -> impl Iterator<Item = i32> {
+        self.clients.iter().flatten().filter_map(Connection::may_run)
+    }
+
     /// Disconnects the clients that have a grant.
     pub fn drop_holders(&mut self) {
         for entry in &mut self.clients {

@@ -62,7 +62,7 @@ impl Daemon {
             || !self.holds.known.is_empty()
         {
             self.renew_grants();
-            self.note_holders();
+            self.note_holders(self.control.holders().collect());
             self.start_waiting_run();
         } else {
             self.holds.granted = None;
@@ -91,7 +91,7 @@ impl Daemon {
         }
     }
 
-    fn renew_grants(&mut self) {
+    pub(super) fn renew_grants(&mut self) {
         let now = clock::now();
         let leads = self.election.leads_until(now);
         let is_ready = self.hooks.progress().readiness(leads.is_some()) == Readiness::Ready;
@@ -107,6 +107,8 @@ impl Daemon {
         if is_due || mem::take(&mut self.holds.has_newcomer) {
             self.holds.granted = Some(until);
             self.holds.has_newcomer = false;
+            // A command may begin as soon as the grant is sent, and this daemon may die then.
+            self.note_holders(self.control.next_holders().collect());
             self.control.grant(Some(&Grant {
                 node_id: self.config.node_id,
                 group: self.config.group,
@@ -127,8 +129,7 @@ impl Daemon {
     }
 
     /// Commands outlive a daemon that dies for a moment, and post-stop waits for them.
-    fn note_holders(&mut self) {
-        let holders: Vec<_> = self.control.holders().collect();
+    fn note_holders(&mut self, holders: Vec<i32>) {
         if holders != self.holds.known {
             self.holds.known = holders;
             self.keep_crash_plan();

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use super::reload::{Order, Reloads};
 use super::*;
-use crate::control_api::{Done, RefusalKind, Response};
+use crate::control_api::{Done, Readiness, RefusalKind, Response};
 use crate::core::hook::{HookEvent, HookRun, Reason};
 use crate::core::output::Output;
 use crate::core::params::QuorumParams;
@@ -1086,6 +1086,27 @@ fn crash_plan_that_could_not_be_written_is_written_at_the_next_rescan() {
         node.daemon.rescan();
         assert!(plan.exists());
         assert!(!node.daemon.plan.has_failed());
+    });
+}
+
+/// A command that has begun must not be unknown to `post-stop`.
+#[test]
+fn crash_plan_names_a_holder_before_it_has_a_grant() {
+    alone("crash_plan_names_a_holder_before_it_has_a_grant", || {
+        let mut node = Node::start(&Plan::of("a", LONE));
+        node.lead();
+        node.turn_until("commands may begin", |node| {
+            node.daemon.hooks.progress().readiness(true) == Readiness::Ready
+        });
+        let mut client = node.ask(r#"{"command":"hold"}"#);
+        while !node.daemon.control.has_holders() {
+            node.daemon.sleep(&mut node.events).unwrap();
+            node.daemon.serve_clients(&node.events);
+        }
+        node.daemon.renew_grants();
+        assert_eq!(client.lines().len(), 2, "an answer and a grant");
+        let kept = fs::read_to_string(node.dir.path().join("control.crash-plan")).unwrap();
+        assert!(kept.contains(&format!(r#""holders":[{}]"#, std::process::id())), "{kept}");
     });
 }
 
