@@ -9,11 +9,6 @@ fn preempting(voters: &[&str]) -> Params {
     Params { preempt: true, ..quorum(voters) }
 }
 
-fn demotions(lan: &mut Lan, name: &str) -> usize {
-    let runs = lan.take(name).hooks();
-    runs.iter().filter(|(event, _)| *event == HookEvent::Demoted).count()
-}
-
 /// Its disk could not take its vote.
 #[test]
 fn candidate_whose_disk_hangs_does_not_claim_again_and_again() {
@@ -29,7 +24,7 @@ fn candidate_whose_disk_hangs_does_not_claim_again_and_again() {
     lan.take("b");
     lan.take("c");
     lan.pass(secs(300));
-    assert!(demotions(&mut lan, "b") + demotions(&mut lan, "c") <= 1);
+    assert!(lan.take("b").demotions().len() + lan.take("c").demotions().len() <= 1);
     assert_eq!(lan.leaders().len(), 1);
 }
 
@@ -48,7 +43,7 @@ fn candidate_that_is_pledged_to_a_third_node_waits_until_that_ends() {
     assert_eq!(lan.leaders(), ["c"]);
     lan.pass(secs(30));
     assert_eq!(lan.leaders(), ["b"]);
-    assert_eq!(demotions(&mut lan, "c"), 1);
+    assert_eq!(lan.take("c").demotions().len(), 1);
 }
 
 #[test]
@@ -63,5 +58,5 @@ fn candidate_that_hears_no_majority_claims_nothing() {
     lan.take("b");
     lan.pass(secs(300));
     assert_eq!(lan.leaders(), ["b"]);
-    assert_eq!(demotions(&mut lan, "b"), 0);
+    assert_eq!(lan.take("b").demotions().len(), 0);
 }

@@ -8,12 +8,6 @@ fn resigns(outputs: &Outputs) -> bool {
     outputs.bodies().iter().any(|body| matches!(body, Body::Resignation { .. }))
 }
 
-/// The times of the demote hook's runs.
-fn demotions(outputs: &Outputs) -> Vec<Time> {
-    let demoted = outputs.runs().filter(|(_, event, _)| *event == HookEvent::Demoted);
-    demoted.map(|(at, ..)| at).collect()
-}
-
 /// Three voters whose leader `a` begins to hand over, with this outcome of its demote hook.
 fn yielding(hooks: HookOutcome) -> Lan {
     let mut lan = three();
@@ -46,7 +40,7 @@ fn a_demote_hook_that_fails_runs_again_at_growing_intervals() {
     let mut lan = yielding(HookOutcome::Failed);
     let first = lan.now;
     lan.pass(secs(40));
-    let after: Vec<_> = demotions(&lan.take("a")).iter().map(|at| at.since(first)).collect();
+    let after: Vec<_> = lan.take("a").demotions().iter().map(|at| at.since(first)).collect();
     assert_eq!(after, [0, 1, 3, 7, 15, 25, 35].map(secs));
 }
 
@@ -76,7 +70,7 @@ fn successful_fence_releases_the_hooks() {
             lan.end_hook("a", HookOutcome::Failed);
         }
         lan.pass(secs(30));
-        assert_eq!(demotions(&lan.take("a")), [], "the hooks have released everything already");
+        assert_eq!(lan.take("a").demotions(), [], "the hooks have released everything already");
         assert_eq!(lan.leaders(), ["b"]);
         // It votes again.
         lan.crash("b");
@@ -153,7 +147,7 @@ fn stopping_node_whose_hooks_hold_releases_no_voter() {
         lan.set_hooks("a", Some(outcome));
         lan.on("a", |election, now| election.stop(now));
         let done = lan.take("a");
-        assert_eq!((demotions(&done).len(), done.fences().len()), (1, 0));
+        assert_eq!((done.demotions().len(), done.fences().len()), (1, 0));
         assert_eq!(done.stopped(), Some(StopCause::Requested));
         let says_farewell = done.bodies().iter().any(|body| matches!(body, Body::Farewell { .. }));
         assert!(!says_farewell && !resigns(&done));

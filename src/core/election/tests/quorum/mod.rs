@@ -135,6 +135,12 @@ impl Outputs {
         self.0.iter().filter(|(_, output)| matches!(output, Output::Persist(_))).count()
     }
 
+    /// The times of the demote hook's runs.
+    fn demotions(&self) -> Vec<Time> {
+        let demoted = self.runs().filter(|(_, event, _)| *event == HookEvent::Demoted);
+        demoted.map(|(at, ..)| at).collect()
+    }
+
     fn fences(&self) -> Vec<Time> {
         let fenced = self.0.iter().filter(|(_, output)| matches!(output, Output::Fence { .. }));
         fenced.map(|(at, _)| *at).collect()
