@@ -349,12 +349,12 @@ impl Host {
         let plan = self.election.crash_plan();
         let basis = |plan: &CrashPlan| {
             let hook = plan.hook.map(|run| (run.event, run.term));
-            (hook, plan.grace, plan.resignation.term, plan.resignation.body)
+            (hook, plan.grace, plan.resignation.map(|last| (last.term, last.body)))
         };
         assert_eq!(self.plan.as_ref().map(basis), plan.as_ref().map(basis), "an old crash plan");
         let hook = plan.as_ref().and_then(|plan| plan.hook);
         assert_eq!(hook.is_some(), self.scripts.hold(), "a crash plan without regard to the hooks");
-        if let Some(CrashPlan { resignation, .. }) = plan {
+        if let Some(CrashPlan { resignation: Some(resignation), .. }) = plan {
             assert!(
                 resignation.term <= self.persisted.term,
                 "a crash plan under a term not on disk"

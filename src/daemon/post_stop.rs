@@ -31,6 +31,7 @@ use crate::os::clock;
 use crate::os::notify::Notifier;
 use crate::time::Time;
 use crate::wire::frame::Codec;
+use crate::wire::message::Message;
 
 /// Time between two looks whether commands have ended.
 const HOLDERS_LOOK: Duration = Duration::from_millis(10);
@@ -144,7 +145,10 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     if !is_released && plan.grace.is_some() {
         return Err(PostStopError::NotLetGo);
     }
-    resign(&left)?;
+    match &plan.resignation {
+        Some(resignation) => resign(&left, resignation)?,
+        None => log::info!("not resigning: a copy of the daemon that died runs, and may lead"),
+    }
     // A daemon that starts removes it too.
     let remains = |source| PostStopError::PlanRemains { path: file.path().to_owned(), source };
     file.remove().map_err(remains)?;
@@ -220,12 +224,12 @@ struct Cleaner {
 
 impl Cleaner {
     fn new(left: &Left) -> io::Result<Self> {
-        let Left { plan, config, interfaces, .. } = left;
+        let Left { config, interfaces, .. } = left;
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD])?;
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let node = HookNode {
-            node_id: plan.resignation.sender,
+            node_id: config.node_id,
             group: config.group,
             interfaces: interfaces.clone(),
         };
@@ -342,8 +346,8 @@ impl Cleaner {
 }
 
 /// Sends the daemon's last datagram.
-fn resign(left: &Left) -> Result<(), ResignationError> {
-    let (config, resignation) = (&left.config, &left.plan.resignation);
+fn resign(left: &Left, resignation: &Message) -> Result<(), ResignationError> {
+    let config = &left.config;
     let keyring = config.keyring()?;
     let codec = Codec::new(config.group, keyring);
     let poll = Poll::new().map_err(TransportError::Registry)?;

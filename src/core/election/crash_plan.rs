@@ -27,8 +27,8 @@ pub struct CrashPlan {
     /// The end of the grace by the daemon's clock, if it has begun.
     pub grace_end: Option<Time>,
     /// The datagram to send once the hook has ended. Its sequence number is above all others of
-    /// this life.
-    pub resignation: Message,
+    /// this life. None if another daemon uses this life: it may lead, and would be resigned for.
+    pub resignation: Option<Message>,
 }
 
 /// The inputs of a crash plan; a change of them needs a new plan.
@@ -42,6 +42,8 @@ pub(super) struct Basis {
     grace: Option<Duration>,
     /// When that time is over, if it has begun.
     grace_end: Option<Time>,
+    /// Whether there is a resignation.
+    resigns: bool,
     /// The successor that the resignation names.
     planned_successor: Option<NodeId>,
 }
@@ -54,7 +56,7 @@ impl Election {
             hook: basis.hooks_hold.then(|| self.last_demotion(&basis)),
             grace: basis.grace,
             grace_end: basis.grace_end,
-            resignation: self.last_words(&basis),
+            resignation: basis.resigns.then(|| self.last_words(&basis)),
         })
     }
 
@@ -75,6 +77,7 @@ impl Election {
 
     fn crash_plan_basis(&self) -> Option<Basis> {
         let in_office = self.state.is_in_office();
+        let resigns = !self.shares_life();
         let hooks_hold = self.hooks.schedule.hold();
         let planned_successor = match self.state {
             State::HandingOver { successor: Some(successor), .. } => Some(successor),
@@ -83,11 +86,12 @@ impl Election {
         let term = self.disk.written().term;
         let grace = self.params.quorum.as_ref().map(|quorum| quorum.demote_grace);
         let grace_end = self.hooks.fencing.grace_end();
-        (in_office || hooks_hold).then_some(Basis {
+        (hooks_hold || in_office && resigns).then_some(Basis {
             term,
             hooks_hold,
             grace,
             grace_end,
+            resigns,
             planned_successor,
         })
     }

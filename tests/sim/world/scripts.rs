@@ -213,10 +213,10 @@ impl<W: Watch> World<W> {
         }
         self.log(index, || "has cleaned up after its daemon".into());
         self.hosts[index].let_go();
-        match self.hosts[index].plan.take() {
-            Some(plan) => {
-                self.watch.note_cleaned_up(index, self.now, &plan.resignation, &self.hosts);
-                self.send(index, &plan.resignation)
+        match self.hosts[index].plan.take().and_then(|plan| plan.resignation) {
+            Some(resignation) => {
+                self.watch.note_cleaned_up(index, self.now, &resignation, &self.hosts);
+                self.send(index, &resignation)
             }
             None => Ok(()),
         }

@@ -28,8 +28,9 @@ fn crash_plan_of_a_leader_demotes_and_names_the_best_successor() {
     assert_eq!((hook.event, hook.reason), (HookEvent::Demoted, Reason::Crashed));
     assert_eq!((hook.role, hook.term), (Role::Follower, Term(1)));
     assert_eq!((hook.leader, hook.previous_leader), (None, Some(id("a"))));
-    assert_eq!(plan.resignation.body, Body::Resignation { successor: Some(id("b")) });
-    assert!(!plan.resignation.standing.flags.contains(Flags::ELIGIBLE), "a dead node is eligible");
+    let resignation = plan.resignation.unwrap();
+    assert_eq!(resignation.body, Body::Resignation { successor: Some(id("b")) });
+    assert!(!resignation.standing.flags.contains(Flags::ELIGIBLE), "a dead node is eligible");
     assert_eq!(plan.grace, None);
 }
 
@@ -41,7 +42,8 @@ fn crash_plan_is_updated_only_when_it_changes() {
     lan.crash("b");
     lan.pass(secs(60));
     assert_eq!(plans(&lan.take("a")), 1);
-    assert_eq!(crash_plan_of(&lan, "a").resignation.body, Body::Resignation { successor: None });
+    let resignation = crash_plan_of(&lan, "a").resignation.unwrap();
+    assert_eq!(resignation.body, Body::Resignation { successor: None });
 }
 
 #[test]
@@ -71,7 +73,7 @@ fn resignation_in_a_crash_plan_is_newer_than_all_other_datagrams() {
     let mut lan = Lan::stable(&["a", "b", "c"], &patient());
     let plan = crash_plan_of(&lan, "a");
     lan.crash("a");
-    lan.hear(plan.resignation);
+    lan.hear(plan.resignation.unwrap());
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("b").hooks(), [(HookEvent::Elected, Reason::Handover)]);
     assert!(!lan.take("c").bodies().contains(&Body::Proposal));
@@ -85,6 +87,6 @@ fn crash_plan_of_an_earlier_life_is_ignored() {
     lan.start("a", patient());
     lan.pass(secs(60));
     let before = lan.leaders();
-    lan.hear(plan.resignation);
+    lan.hear(plan.resignation.unwrap());
     assert_eq!(lan.leaders(), before);
 }

@@ -301,8 +301,9 @@ fn resignation_in_a_crash_plan_counts_without_an_echo() {
     lan.pass(secs(2));
     let plan = lan.at("a").crash_plan().unwrap();
     lan.crash("a");
-    assert!(plan.resignation.echoes.is_empty());
-    lan.hear(plan.resignation);
+    let resignation = plan.resignation.unwrap();
+    assert!(resignation.echoes.is_empty());
+    lan.hear(resignation);
     assert_eq!(lan.leaders(), ["b"]);
 }
 

@@ -41,7 +41,7 @@ fn a_dead_leader_whose_hooks_let_go_is_replaced_without_waiting_for_its_lease() 
     assert_eq!(plan.grace, Some(secs(5)));
     lan.crash("a");
     lan.pass(ms(100));
-    lan.hear(plan.resignation);
+    lan.hear(plan.resignation.unwrap());
     lan.pass(ms(100));
     assert_eq!(lan.leaders(), ["b"]);
 }

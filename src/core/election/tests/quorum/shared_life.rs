@@ -25,6 +25,24 @@ fn leader_that_hears_a_copy_of_its_life_stops_without_a_farewell() {
     assert_eq!(lan.leaders(), ["b"], "{:?} after", lan.now.since(ended));
 }
 
+/// A resignation counts for both, and has a number above all that the copy will ever use.
+#[test]
+fn nobody_resigns_for_a_dead_daemon_whose_copy_runs() {
+    let mut lan = three();
+    lan.pass(secs(2));
+    let word = word_of_copy(&mut lan, "a");
+    lan.set_hooks("a", None);
+    lan.take("a");
+    lan.hear(word);
+    let outputs = lan.take("a").0;
+    assert!(outputs.iter().any(|(_, output)| *output == Output::UpdateCrashPlan));
+    let plan = lan.at("a").crash_plan().unwrap();
+    assert_eq!(plan.hook.map(|run| run.event), Some(HookEvent::Demoted));
+    assert_eq!(plan.resignation, None);
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.at("a").crash_plan(), None);
+}
+
 #[test]
 fn stopping_daemon_that_hears_its_copy_sends_nothing_more() {
     let mut lan = three();
