@@ -393,6 +393,34 @@ fn what_carries_the_own_mark_is_heard_by_others_alone() {
     });
 }
 
+/// As a copy of a virtual machine sends it: the filter is for the own datagrams that the kernel
+/// returns.
+#[test]
+fn what_carries_the_own_mark_is_heard_if_another_host_sends_it() {
+    isolated("what_carries_the_own_mark_is_heard_if_another_host_sends_it", || {
+        let (left, right) = (Net::first(), Net::another());
+        cable((&left, "10.0.0.1/24"), (&right, "10.0.0.2/24"), "lan");
+        for net in [&left, &right] {
+            net.await_addresses("lan");
+        }
+        for group in [GROUP, GROUP_V6, GROUP_LINK_LOCAL] {
+            let mut marked = settings(group, &["lan"]);
+            marked.own = Some(Mark { at: 0, bytes: b"mine".to_vec() });
+            let mut a = Host::with(&left, marked);
+            until("it has joined", || {
+                a.turn();
+                a.transport.any_up()
+            });
+            let mut neighbour = Host::joined(&left, group, &["lan"]);
+            let mut copy = Host::joined(&right, group, &["lan"]);
+            heard(&mut a, &mut copy, "mine");
+            heard(&mut a, &mut neighbour, "mine");
+            heard(&mut copy, &mut a, "mine, says the copy");
+            assert_eq!(a.arrival("mine"), None, "{group}: it came back");
+        }
+    });
+}
+
 #[test]
 fn no_privilege_is_needed() {
     isolated_unprivileged("no_privilege_is_needed", || {

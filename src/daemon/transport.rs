@@ -70,8 +70,8 @@ pub struct Settings {
     /// The interfaces' names, at most [`INTERFACES_MAX`], each once. Empty: the interface of the
     /// kernel's route to the group.
     pub interfaces: Vec<String>,
-    /// The mark of the sender's own datagrams, which the sockets then drop. None: they are
-    /// received.
+    /// The mark of the sender's own datagrams. If the kernel returns them, the sockets drop them.
+    /// None: they are received.
     pub own: Option<Mark>,
     /// The hosts that are sent to by unicast.
     pub peers: Vec<Peer>,

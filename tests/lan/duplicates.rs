@@ -1,7 +1,10 @@
 //! Hosts cloned from one image: one node id, one state, one hostname.
 
+use crate::harness::forge::codec;
+use crate::harness::keys::KEY;
 use crate::harness::{Host, Lan, scenario, wait_until};
 use crate::quorum::LEASE;
+use crate::trust::hostile::{Hostile, start_with_key};
 
 /// Starts `duplicate` with all that `original` has, its name included.
 fn start_duplicate(original: &Host, duplicate: &Host, lines: &str) {
@@ -79,5 +82,24 @@ fn of_duplicates_that_start_at_once_one_remains() {
         lan.assert_calm_for(20);
         assert!(h1.leads(), "{}", left.log());
         wait_until("the other one follows", || left.status()["leader"]["node_id"] == "h1");
+    });
+}
+
+/// A virtual machine was copied with its memory, and the copy is the first to send.
+#[test]
+fn daemon_that_hears_its_copy_ends_and_says_where_it_runs() {
+    scenario(|lan, [h1, h2, h3, h4]| {
+        start_with_key(lan, &[h1, h2, h3]);
+        let mut copy = Hostile::on(h4, codec("default", Some(KEY)));
+        for (original, last_run) in [(h2, "started startup"), (h1, "demoted shutdown")] {
+            copy.copy(original);
+            assert_eq!(original.exit_status(), Some(1));
+            let log = original.log();
+            let expected = [&h4.address(0), "a copy of this daemon", "shut down one of the two"];
+            let last = log.lines().last().unwrap();
+            assert!(expected.iter().all(|words| last.contains(*words)), "{last}");
+            assert_eq!(original.hooks().last().unwrap(), last_run);
+        }
+        lan.wait_for_leader(h3);
     });
 }

@@ -54,7 +54,7 @@ pub(super) struct Link {
     /// None if the kernel's route decides and was not found yet.
     name: Option<String>,
     follows_route: bool,
-    /// The mark of datagrams that the socket need not receive.
+    /// The mark of this daemon's own datagrams, which the socket need not receive.
     own: Option<Rc<Mark>>,
     /// Where it last joined, kept while it is closed.
     last: Option<Place>,
@@ -65,7 +65,8 @@ pub(super) struct Link {
 
 impl Link {
     /// A link through the interface of this name, or through the kernel's route if there is no
-    /// name. Its socket reports under `token`, and does not receive datagrams with the mark `own`.
+    /// name. Its socket reports under `token`, and does not receive this host's own datagrams with
+    /// the mark `own`.
     pub(super) fn new(
         group: SocketAddr,
         token: Token,

@@ -19,8 +19,8 @@ use crate::wire::frame::Mark;
 /// default overflows at 256 small datagrams.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// Opens a socket on `endpoint` that is a member of `group` and does not receive datagrams with the
-/// mark `own`. Its queue contains nothing that arrived before it joined.
+/// Opens a socket on `endpoint` that is a member of `group` and does not receive this host's own
+/// datagrams with the mark `own`. Its queue contains nothing that arrived before it joined.
 pub(super) fn open(
     group: SocketAddr,
     endpoint: Endpoint,
@@ -30,7 +30,7 @@ pub(super) fn open(
     if let Some(mark) = own {
         // Without the filter, the daemon receives its own datagrams, which costs time but is
         // otherwise harmless.
-        let _ = socket.attach_filter(&filter::dropping(mark));
+        let _ = socket.attach_filter(&filter::dropping(mark, endpoint.address.is_loopback()));
     }
     bind_device(&socket, endpoint).map_err(at("bind the socket to the interface"))?;
     socket.bind(&group.into()).map_err(|error| unbound(&error, group))?;

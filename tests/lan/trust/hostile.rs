@@ -98,6 +98,23 @@ impl Hostile {
         self.send(&buffer[..length]);
     }
 
+    /// Sends what a copy of this member would: its next datagram, with a number that it has not
+    /// used.
+    pub(crate) fn copy(&mut self, member: &Host) {
+        let mut buffer = [0; DATAGRAM_MAX];
+        let mut next = None;
+        wait_until("it hears the member", || {
+            next = self.ear.recv_from(&mut buffer).ok().and_then(|(length, from)| {
+                let decoded = self.codec.decode(from.ip(), &buffer[..length]).ok()?;
+                (decoded.message.sender.as_str() == member.name).then_some(decoded.message)
+            });
+            next.is_some()
+        });
+        let mut next = next.unwrap();
+        next.sequence.0 += 1000;
+        self.send(&encoded(&self.codec, self.own, &next));
+    }
+
     fn send(&self, datagram: &[u8]) {
         for to in &self.to {
             self.socket.send_to(datagram, &(*to).into()).unwrap();
