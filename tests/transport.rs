@@ -7,6 +7,8 @@
 #![expect(clippy::disallowed_methods, reason = "a test gives up after a real time")]
 
 mod common;
+#[path = "transport/errors.rs"]
+mod errors;
 #[path = "transport/peers.rs"]
 mod peers;
 

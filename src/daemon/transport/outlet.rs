@@ -21,7 +21,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::change::{Endpoint, Problem, SendFailure};
 use super::inlet::Inlet;
 use super::origin::HOPS;
-use super::socket::{at, unbound, widen_queue};
+use super::socket::{at, report_full_queues, unbound, widen_queue};
 
 /// How often a datagram is sent that the kernel rejects. An error may come from the answer to an
 /// earlier datagram, to another peer, and is reported once.
@@ -75,7 +75,8 @@ impl Outlet {
             .map(|(address, control)| MMsgHdr::new_with_addr(address, &content, control))
             .collect();
         let mut left = headers.as_mut_slice();
-        self.report_full_queues(true);
+        let source = self.endpoint.address;
+        report_full_queues(&self.inlet.socket, source, true);
         while !left.is_empty() {
             let (taken, result) = match self.send_some(left) {
                 Ok(sent) if sent > 0 => (sent, Ok(())),
@@ -86,7 +87,7 @@ impl Outlet {
             (0..taken).for_each(|_| tell(result));
             left = left.get_mut(taken..).unwrap_or_default();
         }
-        self.report_full_queues(false);
+        report_full_queues(&self.inlet.socket, source, false);
         // There is no room for any of the rest.
         let reached = addresses.len() - left.len();
         for address in addresses.get(reached..).unwrap_or_default() {
@@ -104,21 +105,6 @@ impl Outlet {
                 Err(errno) if tries > 0 && !matches!(errno, Errno::AGAIN | Errno::NOBUFS) => {}
                 result => return result,
             }
-        }
-    }
-
-    /// Has the kernel report datagrams that do not fit the queue of an interface; otherwise it
-    /// drops them, and reports success. It then also reports what came back by ICMP for earlier
-    /// datagrams, to any peer. So this holds only while the outlet sends, and what was reported
-    /// meanwhile is forgotten.
-    fn report_full_queues(&self, yes: bool) {
-        // Without it, a full queue goes unnoticed, and nothing else changes.
-        let _ = match self.endpoint.address {
-            IpAddr::V4(_) => setsockopt(&self.inlet.socket, sockopt::Ipv4RecvErr, &yes),
-            IpAddr::V6(_) => setsockopt(&self.inlet.socket, sockopt::Ipv6RecvErr, &yes),
-        };
-        if !yes {
-            let _ = self.inlet.socket.take_error();
         }
     }
 

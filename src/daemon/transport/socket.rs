@@ -38,8 +38,44 @@ pub(super) fn open(
     Ok(UdpSocket::from_std(socket.into()))
 }
 
-/// Sends to the group with the source address of `endpoint`, and never with another.
+/// Sends to the group with the source address of `endpoint`, and never with another. The result is
+/// that of this datagram, whatever came back by ICMP.
 pub(super) fn send(
+    socket: &UdpSocket,
+    datagram: &[u8],
+    group: SocketAddr,
+    endpoint: Endpoint,
+) -> io::Result<()> {
+    report_full_queues(socket, endpoint.address, true);
+    let result = send_once(socket, datagram, group, endpoint);
+    report_full_queues(socket, endpoint.address, false);
+    match result {
+        Err(error) if !is_full(&error) => send_once(socket, datagram, group, endpoint),
+        result => result,
+    }
+}
+
+/// Has the kernel report datagrams that do not fit the queue of an interface; otherwise it drops
+/// them, and reports success. It then also reports what came back by ICMP for earlier datagrams,
+/// to any host, and anyone on the LAN can forge that. So this holds only during a send, and what
+/// was reported meanwhile is forgotten.
+pub(super) fn report_full_queues(socket: &UdpSocket, source: IpAddr, yes: bool) {
+    // Without it, a full queue goes unnoticed, and nothing else changes.
+    let _ = match source {
+        IpAddr::V4(_) => setsockopt(socket, sockopt::Ipv4RecvErr, &yes),
+        IpAddr::V6(_) => setsockopt(socket, sockopt::Ipv6RecvErr, &yes),
+    };
+    if !yes {
+        let _ = socket.take_error();
+    }
+}
+
+/// Whether there was no room for a datagram. No ICMP error says that.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOBUFS))
+}
+
+fn send_once(
     socket: &UdpSocket,
     datagram: &[u8],
     group: SocketAddr,
@@ -90,8 +126,6 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_ttl_v4(HOPS.into())?;
             // The kernel does not apply IP_MINTTL to UDP: each datagram carries its own hop count.
             setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
-            // Otherwise the kernel drops datagrams that do not fit the queue, and reports success.
-            setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?;
             // Fixes the source address; `bind_device` fixes the interface. In this order, because a
             // bound socket rejects an address that another interface has as well.
             socket.set_multicast_if_v4(&source)?;
@@ -102,7 +136,6 @@ fn prepare(group: SocketAddr, endpoint: Endpoint) -> io::Result<Socket> {
             socket.set_multicast_loop_v6(true)?;
             socket.set_multicast_hops_v6(HOPS.into())?;
             setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true)?;
-            setsockopt(&socket, sockopt::Ipv6RecvErr, &true)?;
             socket.set_multicast_if_v6(endpoint.index.get())?;
         }
     }
