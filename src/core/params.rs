@@ -140,8 +140,12 @@ pub const ROUND_TRIPS_PER_ELECTION: u32 = 4;
 /// `leader_alive_threshold` is at least a heartbeat interval and this many round trips.
 pub const ROUND_TRIPS_PER_WINDOW: u32 = 3;
 
-/// The shortest watchdog time of a leader in quorum mode, if the grace allows it.
-const WATCHDOG_LEAST: Duration = Duration::from_millis(500);
+/// The watchdog time of a leader in quorum mode whose lease is short, if the grace allows it: the
+/// daemon may have to wait for a busy host.
+const WATCHDOG_USUAL: Duration = Duration::from_millis(500);
+
+/// A short grace does not make the watchdog time shorter than this.
+const WATCHDOG_LEAST: Duration = Duration::from_millis(250);
 
 /// Heartbeats of followers that a member should receive in one heartbeat interval, in a group of
 /// any size (RTCP bounds its reports likewise: RFC 3550, section 6.2).
@@ -362,12 +366,17 @@ impl Params {
 
     /// The watchdog time of a leader's daemon in quorum mode. If the daemon is stopped for this
     /// long, its host ends it, so that its hooks release everything before another node may lead.
-    /// It is half a lease, but long enough for a busy host if the grace allows. None in available
-    /// mode, in which another node leads by then anyway.
+    /// None in available mode, in which another node leads by then anyway.
+    ///
+    /// It is half a lease, or longer for a busy host, up to half of lease and grace. But if
+    /// acknowledgements were lost before the daemon stopped, the lease may end at once, and only
+    /// the grace is left. So the time is at most a quarter of the grace. Hooks without a grace need
+    /// no time.
     pub fn leader_watchdog(&self) -> Option<Duration> {
-        let grace = self.quorum.as_ref()?.demote_grace;
-        let latest = self.lease_term().saturating_add(grace) / 2;
-        Some((self.lease_term() / 2).max(WATCHDOG_LEAST.min(latest)))
+        let (lease, grace) = (self.lease_term(), self.quorum.as_ref()?.demote_grace);
+        let usual = (lease / 2).max(WATCHDOG_USUAL).min(lease.saturating_add(grace) / 2);
+        let without_lease = (grace / 4).max(WATCHDOG_LEAST);
+        Some(if grace.is_zero() { usual } else { usual.min(without_lease) })
     }
 
     /// How long a voter's pledge to a candidate lasts: without a grace, because no hook has run
@@ -439,6 +448,28 @@ mod tests {
         assert!(params.candidacy_slot() * params.candidacy_slots() <= params.deference());
         assert!(params.answer_time() < params.leader_election_duration);
         assert!(params.declaration_gap() < params.heartbeat_interval);
+    }
+
+    #[test]
+    fn watchdog_leaves_the_hooks_most_of_the_grace_however_long_the_lease() {
+        for (lease, grace, watchdog) in [
+            (875, 5_000, 500),
+            (10_000, 5_000, 1_250),
+            (10_000, 60_000, 5_000),
+            (875, 1_500, 375),
+            (10_000, 1_000, 250),
+            (10_000, 100, 250),
+            (50, 200, 125),
+            (250, 0, 125),
+            (10_000, 0, 5_000),
+        ] {
+            let [lease, grace, watchdog] = [lease, grace, watchdog].map(Duration::from_millis);
+            let voters = Voters::new(["a", "b", "c"].map(|id| id.parse().unwrap())).unwrap();
+            let mut params = Params { leader_alive_threshold: lease, ..Params::default() };
+            assert_eq!(params.leader_watchdog(), None);
+            params.quorum = Some(QuorumParams { voters, demote_grace: grace });
+            assert_eq!(params.leader_watchdog(), Some(watchdog), "{lease:?} and {grace:?}");
+        }
     }
 
     #[test]
