@@ -65,6 +65,11 @@ impl Interface {
         connected_address(&socket, IpAddr::V6(group)).map(drop)
     }
 
+    /// Whether `other` is in one of its networks: then no router is in between.
+    pub fn is_near(&self, other: IpAddr) -> bool {
+        self.addresses.iter().any(|own| own.is_near(other))
+    }
+
     /// Whether it has this address.
     fn has(&self, ip: IpAddr) -> bool {
         self.addresses.iter().any(|address| address.ip == ip)
@@ -101,6 +106,11 @@ impl Interfaces {
     /// The interface of this name.
     pub fn get(&self, name: &str) -> Option<&Interface> {
         self.0.iter().find(|interface| interface.name == name)
+    }
+
+    /// The interface of this number.
+    pub fn numbered(&self, index: NonZeroU32) -> Option<&Interface> {
+        self.0.iter().find(|interface| interface.index == index)
     }
 
     /// The addresses of all interfaces.

@@ -123,7 +123,8 @@ pub struct Received<'a> {
     pub interface: NonZeroU32,
     /// Whether it was sent to this host's own address.
     pub is_unicast: bool,
-    /// Whether it has passed a router: then it counts only with a seal.
+    /// Whether it has passed a router, or was sent by unicast from another network than its source
+    /// is in: then it counts only with a seal.
     pub is_routed: bool,
 }
 
@@ -374,13 +375,14 @@ impl Transport {
         }
         let (datagram, arrival, endpoint, is_listed) = self.unicast.take(turn - links)?;
         let source = arrival.sender.ip().to_canonical();
+        let interface = arrival.interface.unwrap_or(endpoint.index);
+        let is_near = self.interfaces.numbered(interface).is_some_and(|it| it.is_near(source));
         let checked = match is_listed {
-            true => origin::check_unicast(arrival.hops, source, endpoint.address),
+            true => origin::check_unicast(arrival.hops, is_near, source, endpoint.address),
             false => Err(Stray::Unlisted),
         };
         let is_routed = checked.unwrap_or_default();
         let datagram = checked.map(|_| datagram);
-        let interface = endpoint.index;
         Some(Received { datagram, source, interface, is_unicast: true, is_routed })
     }
 }

@@ -71,6 +71,35 @@ fn listed_hosts_hear_each_other_and_nobody_else() {
     });
 }
 
+/// A datagram to one address of this host may arrive by any of its interfaces.
+#[test]
+fn datagram_from_another_network_counts_as_one_that_a_router_passed_on() {
+    let name = "peers::datagram_from_another_network_counts_as_one_that_a_router_passed_on";
+    isolated(name, || {
+        let (one, two, stranger) = (Net::first(), Net::another(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        cable((&one, "10.9.0.1/24"), (&stranger, "10.9.0.9/24"), "wan");
+        one.enter();
+        for interface in ["all", "wan"] {
+            let filter = format!("/proc/sys/net/ipv4/conf/{interface}/rp_filter");
+            std::fs::write(filter, "0").unwrap();
+        }
+        stranger.ip("addr add 10.0.0.2/32 dev wan");
+        stranger.ip("route add 10.0.0.1 dev wan src 10.0.0.2");
+        let list = ["10.0.0.1", "10.0.0.2"];
+        let mut a = started(&one, &list, false);
+        let mut b = started(&two, &list, false);
+        heard(&mut b, &mut a, "from the peer");
+        let mut forger = started(&stranger, &list, true);
+        heard(&mut forger, &mut a, "forged");
+        for (text, is_routed) in [("from the peer", false), ("forged", true)] {
+            let arrival = a.arrival(text).unwrap();
+            assert_eq!((arrival.source, arrival.is_routed), (address("10.0.0.2"), is_routed));
+        }
+        assert_ne!(a.arrival("forged").unwrap().interface, a.arrivals[0].interface);
+    });
+}
+
 #[test]
 fn peer_beyond_a_router_needs_a_key() {
     isolated("peers::peer_beyond_a_router_needs_a_key", || {

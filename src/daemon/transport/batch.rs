@@ -2,12 +2,13 @@
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::os::fd::AsRawFd;
 
 use arrayvec::ArrayVec;
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::libc::c_int;
+use nix::libc::{self, c_int};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg,
 };
@@ -39,6 +40,8 @@ pub(super) struct Arrival {
     pub(super) sender: SocketAddr,
     /// Its remaining hop count.
     pub(super) hops: u8,
+    /// The number of the interface where it arrived, if the socket requests it.
+    pub(super) interface: Option<NonZeroU32>,
 }
 
 impl Batch {
@@ -46,7 +49,7 @@ impl Batch {
     pub(super) fn new() -> Self {
         Batch {
             slots: [[0; SLOT]; BATCH_MAX],
-            headers: MultiHeaders::preallocate(BATCH_MAX, Some(cmsg_space!(c_int))),
+            headers: MultiHeaders::preallocate(BATCH_MAX, Some(control_space())),
             arrivals: ArrayVec::new(),
             next: 0,
         }
@@ -74,9 +77,7 @@ impl Batch {
             let sender = message.address.as_ref().and_then(address::internet);
             // A datagram of the internet protocols has a sender.
             let sender = sender.ok_or(Errno::EAFNOSUPPORT)?;
-            // The socket requests the hop count. A datagram without one is rejected.
-            let hops = hops(&message).unwrap_or(0);
-            self.arrivals.push(Arrival { length: message.bytes, sender, hops });
+            self.arrivals.push(Arrival::of(&message, sender));
         }
         Ok(self.arrivals.is_full())
     }
@@ -90,11 +91,29 @@ impl Batch {
     }
 }
 
-fn hops(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<u8> {
-    message.cmsgs().ok()?.find_map(|control| match control {
-        ControlMessageOwned::Ipv4Ttl(hops) | ControlMessageOwned::Ipv6HopLimit(hops) => {
-            u8::try_from(hops).ok()
+impl Arrival {
+    /// Every socket requests the hop count. A datagram without one is rejected.
+    fn of(message: &RecvMsg<'_, '_, SockaddrStorage>, sender: SocketAddr) -> Self {
+        let mut arrival = Arrival { length: message.bytes, sender, hops: 0, interface: None };
+        for control in message.cmsgs().into_iter().flatten() {
+            match control {
+                ControlMessageOwned::Ipv4Ttl(hops) | ControlMessageOwned::Ipv6HopLimit(hops) => {
+                    arrival.hops = u8::try_from(hops).unwrap_or(0);
+                }
+                ControlMessageOwned::Ipv4PacketInfo(info) => {
+                    arrival.interface = NonZeroU32::new(info.ipi_ifindex.unsigned_abs());
+                }
+                ControlMessageOwned::Ipv6PacketInfo(info) => {
+                    arrival.interface = NonZeroU32::new(info.ipi6_ifindex);
+                }
+                _ => {}
+            }
         }
-        _ => None,
-    })
+        arrival
+    }
+}
+
+/// Room for the hop count and the interface of a datagram of either family.
+fn control_space() -> Vec<u8> {
+    cmsg_space!(c_int, libc::in6_pktinfo)
 }

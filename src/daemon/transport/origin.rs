@@ -25,10 +25,10 @@ pub enum Stray {
     /// It is not one of the peers, which alone may send to this host by unicast.
     #[error("this address is not in peers; add the host there, or stop it")]
     Unlisted,
-    /// It has passed a router, and nothing proves who sent it.
+    /// It has passed a router, or arrived from another network, and nothing proves who sent it.
     #[error(
-        "they come by a router without a key; set key_file on every node, with key_mode \
-         \"require\""
+        "they come by a router, or from another network than their address is in, without a key; \
+         set key_file on every node, with key_mode \"require\""
     )]
     Unsigned,
     /// No host on the link can have the source address.
@@ -36,10 +36,18 @@ pub enum Stray {
     Source,
 }
 
-/// Checks a datagram that was sent to this host by unicast from a peer. Returns whether it has
-/// passed a router: then only its seal proves who sent it.
-pub(super) fn check_unicast(hops: u8, source: IpAddr, own: IpAddr) -> Result<bool, Stray> {
-    if can_be_a_neighbour(source, own) { Ok(hops != HOPS) } else { Err(Stray::Source) }
+/// Checks a datagram that was sent to this host by unicast from a peer. `is_near` says whether its
+/// source is in a network of the interface where it arrived: a host of any network can send to any
+/// address of this host. Returns whether only its seal proves who sent it, because it has passed a
+/// router or comes from another network.
+pub(super) fn check_unicast(
+    hops: u8,
+    is_near: bool,
+    source: IpAddr,
+    own: IpAddr,
+) -> Result<bool, Stray> {
+    let is_routed = hops != HOPS || !is_near;
+    if can_be_a_neighbour(source, own) { Ok(is_routed) } else { Err(Stray::Source) }
 }
 
 /// Checks a datagram that arrived with the hop count `hops` from `source` at the interface whose

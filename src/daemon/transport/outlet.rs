@@ -136,14 +136,17 @@ fn detour(source: IpAddr) -> io::Result<Socket> {
 fn prepare(source: IpAddr) -> io::Result<Socket> {
     let domain = if source.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
-    // Each datagram's own hop count tells whether it has passed a router.
+    // Each datagram's hop count tells whether it has passed a router, and its interface whether it
+    // comes from another network: the socket is not bound to one.
     if source.is_ipv4() {
         socket.set_ttl_v4(HOPS.into())?;
         setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
+        setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
     } else {
         socket.set_only_v6(true)?;
         socket.set_unicast_hops_v6(HOPS.into())?;
         setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true)?;
+        setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
     }
     widen_queue(&socket);
     Ok(socket)

@@ -183,8 +183,7 @@ impl Target {
         if !interface.is_running() {
             return Err(Problem::NoCarrier);
         }
-        let is_near = interface.addresses.iter().any(|own| own.is_near(address));
-        if !is_near && !requires_key {
+        if !interface.is_near(address) && !requires_key {
             return Err(Problem::KeyRequired);
         }
         let of_family = own.iter().filter(|own| own.address.is_ipv4() == address.is_ipv4());
@@ -213,9 +212,8 @@ impl Target {
 
 /// Whether a router is between this host and `address`, as far as its routes tell.
 pub fn is_beyond_a_router(interfaces: &Interfaces, address: IpAddr) -> bool {
-    let is_near = |own: &crate::daemon::interfaces::Address| own.is_near(address);
     let route = interfaces.route_to_host(address);
-    route.is_ok_and(|(interface, _)| !interface.addresses.iter().any(is_near))
+    route.is_ok_and(|(interface, _)| !interface.is_near(address))
 }
 
 /// The addresses of all listed hosts.
