@@ -23,10 +23,6 @@ use super::inlet::Inlet;
 use super::origin::HOPS;
 use super::socket::{at, report_full_queues, unbound, widen_queue};
 
-/// How often a datagram is sent that the kernel rejects. An error may come from the answer to an
-/// earlier datagram, to another peer, and is reported once.
-const TRIES: u32 = 3;
-
 /// An open socket at one address.
 #[derive(Debug)]
 pub(super) struct Outlet {
@@ -96,15 +92,21 @@ impl Outlet {
     }
 
     /// Sends the first so many of these. The kernel stops at the first that it rejects, and tells
-    /// why only if it is the first of a call.
+    /// why only if it is the first of a call. The error may have come back by ICMP for an earlier
+    /// datagram, to another peer. So that one is sent once more when no such error can reach it.
     fn send_some(&self, datagrams: &mut [MMsgHdr<'_>]) -> Result<usize, Errno> {
-        let mut tries = TRIES;
-        loop {
-            tries -= 1;
-            match sendmmsg(&self.inlet.socket, datagrams, SendFlags::DONTWAIT) {
-                Err(errno) if tries > 0 && !matches!(errno, Errno::AGAIN | Errno::NOBUFS) => {}
-                result => return result,
+        let send = |datagrams: &mut [MMsgHdr<'_>]| {
+            sendmmsg(&self.inlet.socket, datagrams, SendFlags::DONTWAIT)
+        };
+        match send(datagrams) {
+            Err(errno) if !matches!(errno, Errno::AGAIN | Errno::NOBUFS) => {
+                let source = self.endpoint.address;
+                report_full_queues(&self.inlet.socket, source, false);
+                let result = send(datagrams.get_mut(..1).unwrap_or_default());
+                report_full_queues(&self.inlet.socket, source, true);
+                result
             }
+            result => result,
         }
     }
 
