@@ -150,7 +150,7 @@ pub enum Readiness {
     Ready,
     /// It does not lead.
     NotLeader,
-    /// It leads, and its hook runs for `elected`, or has not started yet.
+    /// It leads, and its hook has yet to succeed for `elected` in this leadership.
     HookPending,
     /// It leads, and its hook failed for `elected`, or for the last `reaffirmed`.
     HookFailed,

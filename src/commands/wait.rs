@@ -118,6 +118,11 @@ fn release(report: &StatusReport) -> Progress {
         _ if report.handing_over.is_some() => {
             Progress::Missing("the hook has not run for demoted yet".to_owned())
         }
+        // A leader that steps down for a better one does not hand over, and its run for `demoted`
+        // may wait.
+        _ if hook.pending => Progress::Missing(
+            "the hook still has to run for started or demoted on this node".to_owned(),
+        ),
         Some(HookEvent::Demoted) if hook.last_exit != Some(0) => Progress::Done(
             "this node leads nothing, but its hook failed for demoted and may hold resources"
                 .to_owned(),
@@ -171,6 +176,10 @@ mod tests {
         report.hook.running = true;
         assert!(missing(&handover(&report, None), "the hook for demoted still runs"));
         report.hook.running = false;
+        report.hook.last_event = Some(HookEvent::Elected);
+        report.hook.last_exit = Some(0);
+        report.hook.pending = true;
+        assert!(missing(&handover(&report, None), "still has to run for started or demoted"));
         report.handing_over = Some(Reason::Yield);
         assert!(missing(&handover(&report, None), "has not run for demoted"));
         report.hook.overdue_term = Some(Term(7));

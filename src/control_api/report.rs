@@ -213,6 +213,10 @@ pub struct PeerReport {
 pub struct HookReport {
     /// Whether it runs now.
     pub running: bool,
+    /// Whether a run is in progress or waits: for the one before it, for the commands of `lanelect
+    /// exec`, for the majority, or to be tried again.
+    #[serde(default)]
+    pub pending: bool,
     /// The event of the last run that was started.
     pub last_event: Option<HookEvent>,
     /// Why that run was started.

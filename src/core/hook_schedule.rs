@@ -90,6 +90,12 @@ impl HookSchedule {
         !self.holds && !self.running.iter().chain(&self.pending).any(starts)
     }
 
+    /// Whether what the hooks hold is to change: a run for anything but `reaffirmed` runs or waits.
+    pub(crate) fn is_changing(&self) -> bool {
+        let changes = |run: &HookRun| run.event != HookEvent::Reaffirmed;
+        self.running.iter().chain(&self.pending).any(changes)
+    }
+
     /// Whether no hook runs or waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_none() && self.pending.is_empty()
@@ -192,6 +198,25 @@ mod tests {
         let elected = schedule.finish().unwrap();
         schedule.put_back(elected);
         assert!(schedule.is_idle(), "the hooks saw neither");
+    }
+
+    #[test]
+    fn what_the_hooks_hold_changes_until_the_last_run_has_ended_but_not_by_reaffirmed() {
+        let mut schedule = HookSchedule::default();
+        assert!(!schedule.is_changing());
+        schedule.push(run(Elected, 1));
+        assert!(schedule.is_changing());
+        drain(&mut schedule);
+        schedule.push(run(Reaffirmed, 2));
+        assert!(!schedule.is_changing());
+        schedule.start_next();
+        schedule.push(run(Demoted, 2));
+        assert!(schedule.is_changing());
+        schedule.push(run(Elected, 3));
+        schedule.finish();
+        schedule.start_next();
+        schedule.finish();
+        assert!(schedule.is_changing(), "demoted has ended, and elected has not run");
     }
 
     #[test]

@@ -47,6 +47,9 @@ fn run(hook: &HookReport) -> Option<Finding> {
         return Some(Finding::ok(TOPIC, format!("it runs for {event}")));
     }
     Some(match hook.last_exit {
+        Some(0) if hook.pending => {
+            Finding::ok(TOPIC, format!("it succeeded for {event}, and another run waits"))
+        }
         Some(0) => Finding::ok(TOPIC, format!("it succeeded for {event}")),
         exit => {
             let exit = exit.map_or("no exit status".to_owned(), |exit| format!("exit {exit}"));

@@ -12,7 +12,7 @@ pub struct Progress {
     report: HookReport,
     /// The event of the run in progress, also if no hook is configured.
     running: Option<HookEvent>,
-    /// The result of the last run that takes over; none since a run that releases.
+    /// The result of the last run that takes over; none if what it took over was released since.
     took_over: Option<bool>,
     /// The last run of the fence command.
     fence: Option<RunReport>,
@@ -29,10 +29,12 @@ impl Progress {
         self.fence
     }
 
-    /// Whether the node is ready, if it `leads` or not.
-    pub const fn readiness(&self, leads: bool) -> Readiness {
+    /// Whether the node is ready, if it `leads` or not. If a changeover is pending, the last run
+    /// that took over was perhaps that of an earlier leadership.
+    pub const fn readiness(&self, leads: bool, has_changeover_pending: bool) -> Readiness {
         match self.took_over {
             _ if !leads => Readiness::NotLeader,
+            _ if has_changeover_pending => Readiness::HookPending,
             Some(true) => Readiness::Ready,
             Some(false) => Readiness::HookFailed,
             None => Readiness::HookPending,
@@ -43,10 +45,6 @@ impl Progress {
     /// reported.
     pub(super) fn note_started(&mut self, run: &HookRun, output: Option<String>) {
         self.running = Some(run.event);
-        // While `reaffirmed` runs, the node holds what `elected` took over.
-        if run.event != HookEvent::Reaffirmed {
-            self.took_over = None;
-        }
         if output.is_some() {
             self.report.running = true;
             self.report.last_event = Some(run.event);
@@ -61,9 +59,10 @@ impl Progress {
     pub(super) fn note_finished(&mut self, finished: &HookFinished) {
         let succeeded = finished.outcome == HookOutcome::Succeeded;
         let event = self.running.take();
-        if let Some(HookEvent::Elected | HookEvent::Reaffirmed) = event {
-            self.took_over = Some(succeeded);
-        }
+        self.took_over = match event {
+            Some(HookEvent::Elected | HookEvent::Reaffirmed) => Some(succeeded),
+            _ => None,
+        };
         if event == Some(HookEvent::Elected) && !succeeded {
             self.report.elected_failures += 1;
             self.report.last_elected_failure = Some(run_report(finished));
@@ -118,27 +117,35 @@ mod tests {
     use super::super::testing::{demoted, elected};
     use super::*;
 
-    /// How a run ended that began for this event.
+    /// The readiness after this run, which ended like this.
     fn after(progress: &mut Progress, run: HookRun, outcome: HookOutcome) -> Readiness {
         progress.note_started(&run, None);
         let not_run = HookFinished::not_run(Duration::ZERO);
         progress.note_finished(&HookFinished { outcome, ..not_run });
-        progress.readiness(true)
+        progress.readiness(true, false)
     }
 
     #[test]
     fn leader_is_ready_once_its_hook_has_succeeded_for_elected() {
         let mut progress = Progress::default();
-        assert_eq!(progress.readiness(true), Readiness::HookPending);
-        progress.note_started(&elected(7), None);
-        assert_eq!(progress.readiness(true), Readiness::HookPending);
+        assert_eq!(progress.readiness(true, true), Readiness::HookPending);
         let succeeded = after(&mut progress, elected(7), HookOutcome::Succeeded);
         assert_eq!(succeeded, Readiness::Ready);
-        assert_eq!(progress.readiness(false), Readiness::NotLeader);
+        assert_eq!(progress.readiness(false, false), Readiness::NotLeader);
         let released = after(&mut progress, demoted(7), HookOutcome::Succeeded);
         assert_eq!(released, Readiness::HookPending, "the next elected has not run");
         let failed = after(&mut progress, elected(8), HookOutcome::Failed);
         assert_eq!(failed, Readiness::HookFailed);
+    }
+
+    #[test]
+    fn leader_is_not_ready_by_the_elected_of_an_earlier_leadership() {
+        let mut progress = Progress::default();
+        after(&mut progress, elected(7), HookOutcome::Succeeded);
+        let waiting = progress.readiness(true, true);
+        assert_eq!(waiting, Readiness::HookPending, "demoted waits, and so does elected");
+        progress.note_started(&demoted(7), None);
+        assert_eq!(progress.readiness(true, true), Readiness::HookPending);
     }
 
     #[test]
@@ -147,7 +154,7 @@ mod tests {
         after(&mut progress, elected(7), HookOutcome::Succeeded);
         let reaffirmed = HookRun { event: HookEvent::Reaffirmed, ..elected(8) };
         progress.note_started(&reaffirmed, None);
-        assert_eq!(progress.readiness(true), Readiness::Ready);
+        assert_eq!(progress.readiness(true, false), Readiness::Ready);
         let failed = after(&mut progress, reaffirmed, HookOutcome::Failed);
         assert_eq!(failed, Readiness::HookFailed);
     }
@@ -159,11 +166,11 @@ mod tests {
         let not_run = HookFinished::not_run(Duration::ZERO);
         progress.note_fenced(&not_run);
         assert!(progress.fence().is_some_and(|run| !run.succeeded && run.exit.is_none()));
-        assert_eq!(progress.readiness(true), Readiness::Ready);
+        assert_eq!(progress.readiness(true, false), Readiness::Ready);
         let succeeded = HookOutcome::Succeeded;
         progress.note_fenced(&HookFinished { outcome: succeeded, exit: Some(0), ..not_run });
         assert!(progress.fence().is_some_and(|run| run.succeeded));
-        assert_eq!(progress.readiness(true), Readiness::HookPending);
+        assert_eq!(progress.readiness(true, false), Readiness::HookPending);
     }
 
     #[test]

@@ -417,6 +417,10 @@ fn no_command_begins_while_demoted_waits() {
         lan.heal();
         wait_until("the hook waits", || h2.log().contains("waits for the commands"));
         h1.crash();
+        wait_until("h2 leads again", || h2.leads());
+        let is_ready = h2.status()["ready"] == true;
+        let has_released = h2.hooks().iter().any(|run| run.starts_with("demoted"));
+        assert!(has_released || !is_ready, "its hook has not run for this leadership");
         let note = "echo $LANELECT_TERM > $DIR/second; sleep 300";
         let second = Exec::start(h2, &["--restart"], note);
         wait_until("the second command runs", || fs::exists(h2.path("second")).unwrap());

@@ -4,9 +4,11 @@ use super::{ending, short};
 use crate::commands::transition::date_and_time;
 use crate::control_api::{HookReport, RunReport, StatusReport};
 
-/// The last run; while it runs, or if it failed, also where its output goes.
+/// The last run, and whether another one waits; while it runs, or if it failed, also where its
+/// output goes.
 pub(super) fn hook(hook: &HookReport) -> Option<String> {
-    let event = hook.last_event?;
+    let waits = hook.pending && !hook.running;
+    let Some(event) = hook.last_event else { return waits.then(|| "a run waits".to_owned()) };
     let since = hook.last_start_ms.map(|at| format!(" since {}", date_and_time(at)));
     let ending = match hook.running {
         true => format!("running{}", since.unwrap_or_default()),
@@ -16,7 +18,8 @@ pub(super) fn hook(hook: &HookReport) -> Option<String> {
     let output = hook.output.as_ref().filter(|_| needs_a_look);
     let output = output.map_or(String::new(), |output| format!("; output: {output}"));
     let overdue = hook.overdue_term.map(|term| format!(", HAS NOT RELEASED term {term}"));
-    Some(format!("{event}, {ending}{}{output}", overdue.unwrap_or_default()))
+    let next = if waits { "; another run waits" } else { "" };
+    Some(format!("{event}, {ending}{}{next}{output}", overdue.unwrap_or_default()))
 }
 
 /// The failed runs for `elected`, which a later run hides.
@@ -74,6 +77,18 @@ mod tests {
         report.hook.last_exit = Some(2);
         let text = render(&report);
         assert!(text.contains("exit 2, 3 ms; output: journalctl -t"), "{text}");
+    }
+
+    #[test]
+    fn run_that_waits_is_shown_until_it_runs() {
+        let mut report = follower();
+        report.hook.pending = true;
+        let text = render(&report);
+        assert!(text.contains("hook  started, exit 0, 3 ms; another run waits\n"), "{text}");
+        report.hook.running = true;
+        assert!(!render(&report).contains("waits"));
+        report.hook = HookReport { pending: true, ..HookReport::default() };
+        assert!(render(&report).contains("hook  a run waits\n"));
     }
 
     #[test]

@@ -59,6 +59,12 @@ impl HookRuns {
         self.unannounced.is_none() && self.schedule.is_idle()
     }
 
+    /// Whether what the hooks hold is to change: they have to take over or to release.
+    fn are_changing(&self) -> bool {
+        let has_to_announce = matches!(self.unannounced, Some((HookEvent::Elected, _)));
+        has_to_announce || self.schedule.is_changing()
+    }
+
     /// This leadership does not work. Counts until the next `elected` begins.
     pub(super) const fn note_failed(&mut self) {
         self.failed = true;
@@ -272,6 +278,17 @@ impl Election {
             }
             Fenced::RetryIn(_) | Fenced::Moot => {}
         }
+    }
+
+    /// Whether a hook run is in progress, or waits.
+    pub fn has_hook_pending(&self) -> bool {
+        !self.hooks.are_settled()
+    }
+
+    /// Whether the hooks still have to take over or to release, so that what they hold is not yet
+    /// that of this node's role. A `reaffirmed` changes nothing.
+    pub fn has_changeover_pending(&self) -> bool {
+        self.hooks.are_changing()
     }
 
     /// The term whose hooks have not released everything although `demoted` ran, or have not in

@@ -94,9 +94,7 @@ impl Daemon {
     pub(super) fn renew_grants(&mut self) {
         let now = clock::now();
         let leads = self.election.leads_until(now);
-        let is_ready = self.hooks.progress().readiness(leads.is_some()) == Readiness::Ready;
-        // The node may lead again while `demoted` waits, but its hook has to run for that first.
-        let may_begin = is_ready && self.holds.waiting.is_none();
+        let may_begin = self.readiness_if(leads.is_some()) == Readiness::Ready;
         // A refresh that fails ends no command.
         let Some(until) = leads.filter(|_| may_begin || self.holds.granted.is_some()) else {
             self.end_grants();

@@ -29,7 +29,12 @@ impl Daemon {
 
     /// Whether this node leads now and its hook has taken over.
     pub(super) fn readiness(&self) -> Readiness {
-        self.hooks.progress().readiness(self.election.is_leader_at(clock::now()))
+        self.readiness_if(self.election.is_leader_at(clock::now()))
+    }
+
+    /// Whether the hook has taken over, if this node `leads`.
+    pub(super) fn readiness_if(&self, leads: bool) -> Readiness {
+        self.hooks.progress().readiness(leads, self.election.has_changeover_pending())
     }
 
     fn status_at(&self, now: Time) -> StatusReport {
@@ -63,7 +68,7 @@ impl Daemon {
             group: self.config.group,
             node_id: status.node_id,
             role: status.role,
-            ready: self.hooks.progress().readiness(status.role == Role::Leader) == Readiness::Ready,
+            ready: self.readiness_if(status.role == Role::Leader) == Readiness::Ready,
             eligible: status.ineligible.is_none(),
             ineligible_reason: status.ineligible,
             holdoff_ms: status.holdoff.map(millis),
@@ -81,6 +86,7 @@ impl Daemon {
             peers: self.transport.peer_reports(),
             round_trip_max_us: params.unicast.then(|| micros(params.round_trip_max())),
             hook: HookReport {
+                pending: self.election.has_hook_pending(),
                 overdue_term: self.election.overdue_term(),
                 ..self.hooks.report().clone()
             },

@@ -1095,9 +1095,7 @@ fn crash_plan_names_a_holder_before_it_has_a_grant() {
     alone("crash_plan_names_a_holder_before_it_has_a_grant", || {
         let mut node = Node::start(&Plan::of("a", LONE));
         node.lead();
-        node.turn_until("commands may begin", |node| {
-            node.daemon.hooks.progress().readiness(true) == Readiness::Ready
-        });
+        node.turn_until("commands may begin", |node| node.daemon.readiness() == Readiness::Ready);
         let mut client = node.ask(r#"{"command":"hold"}"#);
         while !node.daemon.control.has_holders() {
             node.daemon.sleep(&mut node.events).unwrap();

@@ -8,6 +8,12 @@ pub(super) fn render(page: &mut Page, report: &StatusReport) {
     let hook = &report.hook;
     page.metric("lanelect_hook_running", Kind::Gauge, "Whether the hook runs now.")
         .truth(&[], hook.running);
+    page.metric(
+        "lanelect_hook_pending",
+        Kind::Gauge,
+        "Whether a hook run is in progress or waits.",
+    )
+    .truth(&[], hook.pending);
     let help = "Whether the hook has not released what it holds within demote_grace.";
     page.metric("lanelect_hook_overdue", Kind::Gauge, help).truth(&[], hook.overdue_term.is_some());
     if let (Some(event), Some(exit)) = (hook.last_event, hook.last_exit) {

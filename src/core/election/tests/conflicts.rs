@@ -23,6 +23,32 @@ fn declaration_of_a_better_leader_ends_the_leadership() {
 }
 
 #[test]
+fn node_that_leads_again_before_its_hook_has_released_has_yet_to_take_over() {
+    let mut lan = Lan::led_by("m");
+    assert!(!lan.at("m").has_hook_pending());
+    lan.set_hooks("m", None);
+    lan.hear(Peer::leading("a", 5).sends(EVERY_SECOND));
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["m"], "the other one is silent");
+    assert_eq!(lan.take("m").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
+    assert!(lan.at("m").has_changeover_pending(), "demoted runs");
+    lan.end_hook("m", HookOutcome::Succeeded);
+    assert_eq!(lan.take("m").hooks(), [(HookEvent::Elected, Reason::Election)]);
+    assert!(lan.at("m").has_changeover_pending(), "elected runs");
+    lan.end_hook("m", HookOutcome::Succeeded);
+    assert!(!lan.at("m").has_changeover_pending() && !lan.at("m").has_hook_pending());
+}
+
+#[test]
+fn reaffirmed_is_no_changeover() {
+    let mut lan = Lan::led_by("m");
+    lan.set_hooks("m", None);
+    lan.hear(Peer::leading("z", 7).sends(EVERY_SECOND));
+    lan.pass(patient().declaration_gap());
+    assert!(lan.at("m").has_hook_pending() && !lan.at("m").has_changeover_pending());
+}
+
+#[test]
 fn a_worse_leaders_declaration_is_answered_at_once_and_then_under_a_term_above_both() {
     let mut lan = Lan::led_by("m");
     lan.pass(ms(500));
