@@ -112,7 +112,6 @@ fn problems(report: &StatusReport, options: &str) -> Vec<(State, String)> {
     let critical = [no_leader(report), failed_hook(report), no_majority(report)];
     let warnings = [
         suspects(report),
-        unintended(report, options),
         interfaces(report),
         peers(report),
         report.too_far_here().map(|far| far.to_string()),
@@ -123,7 +122,8 @@ fn problems(report: &StatusReport, options: &str) -> Vec<(State, String)> {
     ];
     let with = |state| move |text| (state, text);
     let critical = critical.into_iter().flatten().map(with(State::Critical));
-    critical.chain(warnings.into_iter().flatten().map(with(State::Warning))).collect()
+    let warnings = warnings.into_iter().flatten().chain(unintended(report, options));
+    critical.chain(warnings.map(with(State::Warning))).collect()
 }
 
 fn no_leader(report: &StatusReport) -> Option<String> {
@@ -169,10 +169,15 @@ fn suspects(report: &StatusReport) -> Option<String> {
     (!names.is_empty()).then(|| format!("suspect: {}", super::status::listed(&names)))
 }
 
-/// Reasons that no operator chose. A check without a result yet is none: it passes or fails soon.
-fn unintended(report: &StatusReport, options: &str) -> Option<String> {
-    let reason = report.ineligible_reason?;
-    let is_problem = match reason {
+/// The reasons for not being eligible that no operator chose.
+fn unintended(report: &StatusReport, options: &str) -> impl Iterator<Item = String> {
+    let reasons = report.ineligible_reasons.iter().filter(|reason| is_problem(**reason));
+    reasons.map(move |reason| format!("not eligible: {}", ineligible(*reason, options)))
+}
+
+/// A check without a result yet is none: it passes or fails soon.
+const fn is_problem(reason: Ineligible) -> bool {
+    match reason {
         Ineligible::InterfaceDown
         | Ineligible::NoHookRunner
         | Ineligible::NotReleased
@@ -188,8 +193,7 @@ fn unintended(report: &StatusReport, options: &str) -> Option<String> {
         | Ineligible::Maintenance
         | Ineligible::CheckPending
         | Ineligible::Yielding => false,
-    };
-    is_problem.then(|| format!("not eligible: {}", ineligible(reason, options)))
+    }
 }
 
 fn peers(report: &StatusReport) -> Option<String> {
@@ -297,7 +301,10 @@ mod tests {
         };
         warning("suspect: web2", |report| report.members[2].state = MemberState::Suspect);
         warning("not eligible: a health check failed", |report| {
-            report.ineligible_reason = Some(Ineligible::CheckFailed);
+            report.ineligible_reasons = vec![Ineligible::CheckFailed];
+        });
+        warning("not eligible: the hook-runner has not", |report| {
+            report.ineligible_reasons = vec![Ineligible::Maintenance, Ineligible::NoHookRunner];
         });
         warning("interface eth0 is down", |report| report.interfaces[0].up = false);
         warning("config file refused: a b", |report| {
@@ -314,7 +321,7 @@ mod tests {
     fn what_an_operator_chose_is_no_problem() {
         for reason in [Ineligible::Maintenance, Ineligible::Observer, Ineligible::Yielding] {
             assert_judged(State::Ok, "follower of web0", |report| {
-                report.ineligible_reason = Some(reason);
+                report.ineligible_reasons = vec![reason];
             });
         }
         assert_judged(State::Ok, "web0", |report| {

@@ -146,10 +146,7 @@ type Notes = Vec<(&'static str, String)>;
 
 fn notes(report: &StatusReport, options: &str) -> String {
     let mut notes = Notes::new();
-    if let Some(reason) = report.ineligible_reason {
-        let left = report.holdoff_ms.map(|ms| format!(", {} left", short(ms)));
-        notes.push(("not eligible", ineligible(reason, options) + &left.unwrap_or_default()));
-    }
+    notes.extend(exclusions(report, options).map(|text| ("not eligible", text)));
     if let Some(reason) = report.handing_over {
         notes.push(("handing over", format!("this node gives up its leadership ({reason})")));
     }
@@ -176,6 +173,20 @@ fn notes(report: &StatusReport, options: &str) -> String {
     notes.push(("mode", mode(report.mode).to_owned()));
     let width = notes.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     notes.iter().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
+}
+
+/// Why this node is not eligible, and the rest of the hold-off time where that is the reason.
+fn exclusions(report: &StatusReport, options: &str) -> impl Iterator<Item = String> {
+    let reasons = &report.ineligible_reasons;
+    let held_off = reasons.iter().rposition(|reason| {
+        use Ineligible::{CheckFailed, HookFailed, ServiceFailed};
+        matches!(reason, CheckFailed | HookFailed | ServiceFailed)
+    });
+    reasons.iter().enumerate().map(move |(at, reason)| {
+        let left = report.holdoff_ms.filter(|_| held_off == Some(at));
+        let left = left.map_or(String::new(), |ms| format!(", {} left", short(ms)));
+        ineligible(*reason, options) + &left
+    })
 }
 
 /// Why a node is not eligible. `options` are what reaches its daemon.
@@ -396,6 +407,7 @@ pub(in crate::commands) mod tests {
             ready: false,
             eligible: true,
             ineligible_reason: None,
+            ineligible_reasons: Vec::new(),
             handing_over: None,
             holdoff_ms: None,
             term: Term(7),
@@ -550,11 +562,15 @@ mode  available: each side of a network partition has a leader
     #[test]
     fn rest_of_the_holdoff_is_shown() {
         let report = StatusReport {
-            ineligible_reason: Some(Ineligible::HookFailed),
+            ineligible_reasons: vec![Ineligible::Maintenance, Ineligible::HookFailed],
             holdoff_ms: Some(61_200),
             ..follower()
         };
-        assert!(render(&report).contains("end of the hold-off time, 1 min 1 s left\n"));
+        let text = render(&report);
+        assert!(
+            text.contains("not eligible  maintenance is on, until `lanelect maintenance off`\n")
+        );
+        assert!(text.contains("end of the hold-off time, 1 min 1 s left\n"), "{text}");
     }
 
     #[test]
@@ -608,7 +624,7 @@ mode  available: each side of a network partition has a leader
     #[test]
     fn commands_reach_the_daemon_that_was_asked() {
         let report =
-            StatusReport { ineligible_reason: Some(Ineligible::Maintenance), ..follower() };
+            StatusReport { ineligible_reasons: vec![Ineligible::Maintenance], ..follower() };
         let text = super::render(&report, &Target::at("/run/lanelect/web.sock"));
         assert!(text.contains("until `lanelect maintenance off --group web`\n"), "{text}");
     }
@@ -617,7 +633,7 @@ mode  available: each side of a network partition has a leader
     fn maintenance_and_an_observer() {
         let mut report = follower();
         report.eligible = false;
-        report.ineligible_reason = Some(Ineligible::Maintenance);
+        report.ineligible_reasons = vec![Ineligible::Maintenance];
         report.members[1].eligible = false;
         report.members[2].candidate = false;
         report.members[2].eligible = false;
@@ -643,7 +659,7 @@ mode          available: each side of a network partition has a leader
     #[test]
     fn every_problem_gets_a_line() {
         let mut report = alone(Role::Leader);
-        report.ineligible_reason = Some(Ineligible::InterfaceDown);
+        report.ineligible_reasons = vec![Ineligible::InterfaceDown];
         report.handing_over = Some(Reason::InterfaceDown);
         report.interfaces[0].up = false;
         report.interfaces[0].problem = Some("no carrier".to_owned());

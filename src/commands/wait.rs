@@ -133,18 +133,29 @@ fn release(report: &StatusReport) -> Progress {
 
 /// Whether this node may lead again.
 fn return_to_service(report: &StatusReport, options: &str) -> Progress {
-    let Some(reason) = report.ineligible_reason else {
+    let reasons = &report.ineligible_reasons;
+    if reasons.is_empty() {
         return Progress::Done("this node is eligible to lead".to_owned());
-    };
-    let why = super::status::ineligible(reason, options);
-    let why = format!("this node is not eligible to lead: {why}");
-    match reason {
-        Ineligible::Observer
-        | Ineligible::NotVoter
-        | Ineligible::StaticFollower
-        | Ineligible::Stopping => Progress::Failed(why),
-        _ => Progress::Missing(why),
     }
+    let texts: Vec<_> =
+        reasons.iter().map(|reason| super::status::ineligible(*reason, options)).collect();
+    let why = format!("this node is not eligible to lead: {}", texts.join("; "));
+    if reasons.iter().any(|reason| is_for_good(*reason)) {
+        Progress::Failed(why)
+    } else {
+        Progress::Missing(why)
+    }
+}
+
+/// Whether waiting does not help.
+const fn is_for_good(reason: Ineligible) -> bool {
+    matches!(
+        reason,
+        Ineligible::Observer
+            | Ineligible::NotVoter
+            | Ineligible::StaticFollower
+            | Ineligible::Stopping
+    )
 }
 
 #[cfg(test)]
@@ -201,9 +212,9 @@ mod tests {
     fn node_is_back_in_service_when_it_is_eligible() {
         let mut report = follower();
         assert!(matches!(return_to_service(&report, ""), Progress::Done(_)));
-        report.ineligible_reason = Some(Ineligible::CheckPending);
-        assert!(missing(&return_to_service(&report, ""), "no result yet"));
-        report.ineligible_reason = Some(Ineligible::Observer);
+        report.ineligible_reasons = vec![Ineligible::NoHookRunner, Ineligible::CheckPending];
+        assert!(missing(&return_to_service(&report, ""), "see the log; the health check has no"));
+        report.ineligible_reasons = vec![Ineligible::Observer, Ineligible::CheckPending];
         assert!(matches!(return_to_service(&report, ""), Progress::Failed(_)));
     }
 }

@@ -25,8 +25,11 @@ pub struct StatusReport {
     pub ready: bool,
     /// Whether it is eligible to lead.
     pub eligible: bool,
-    /// Why it is not eligible.
+    /// Why it is not eligible: the first of the reasons; null if it is eligible.
     pub ineligible_reason: Option<Ineligible>,
+    /// All the reasons why it is not eligible.
+    #[serde(default)]
+    pub ineligible_reasons: Vec<Ineligible>,
     /// Time until the holdoff after a failed hook ends; null without a holdoff.
     #[serde(default)]
     pub holdoff_ms: Option<u64>,

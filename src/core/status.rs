@@ -126,8 +126,8 @@ pub struct Status {
     pub node_id: NodeId,
     /// Its role.
     pub role: Role,
-    /// Why it is not eligible now; none if it is.
-    pub ineligible: Option<Ineligible>,
+    /// Why it is not eligible now, in the order of [`Ineligible`]; empty if it is.
+    pub ineligible: Vec<Ineligible>,
     /// The state of its health check; none without one.
     pub health: Option<Health>,
     /// The state of its leader's health check; none without one.

@@ -26,7 +26,7 @@ pub(super) fn judge(report: Option<&StatusReport>, programs: &[String]) -> Vec<F
 }
 
 fn runner(report: &StatusReport) -> Option<Finding> {
-    (report.ineligible_reason == Some(Ineligible::NoHookRunner)).then(|| {
+    report.ineligible_reasons.contains(&Ineligible::NoHookRunner).then(|| {
         let socket = report.config.hook_socket.as_deref().unwrap_or("its socket");
         let text = format!(
             "the hook-runner does not answer at {socket}, or has another configuration: this node \
@@ -69,7 +69,9 @@ fn failures(report: &StatusReport) -> Vec<Finding> {
     }
     if let Some(left) = report.holdoff_ms {
         let seconds = left / 1000;
-        let text = format!("this node is not eligible for another {seconds} s: hold-off time");
+        let text = format!(
+            "this node is not eligible for another {seconds} s: hold-off time after a failure"
+        );
         findings.push(Finding::warn(TOPIC, text));
     }
     if report.fence.is_some_and(|run| !run.succeeded) {
@@ -129,7 +131,7 @@ mod tests {
     #[test]
     fn missing_runner_and_a_failing_check_are_faults() {
         let told = lines(|report| {
-            report.ineligible_reason = Some(Ineligible::NoHookRunner);
+            report.ineligible_reasons = vec![Ineligible::Maintenance, Ineligible::NoHookRunner];
             report.config.hook_socket = Some("/run/hook.sock".to_owned());
             report.check = Some(CheckReport {
                 state: HealthState::Failing,

@@ -8,6 +8,7 @@ mod address;
 mod config;
 mod daemon;
 mod disk;
+mod eligible;
 mod finding;
 mod hearers;
 mod hook;
@@ -128,6 +129,7 @@ fn examine(
         Some(report) => findings.extend(network(target, report)),
         None => findings.extend(facts.config.iter().flat_map(interface::look)),
     }
+    findings.extend(report.iter().flat_map(|report| eligible::judge(report, &target.options())));
     findings.extend(hook::judge(report, &facts.programs));
     let hook = facts.config.as_ref().and_then(|config| config.hook.as_deref());
     if let Some((hook, report)) = hook.zip(report) {

@@ -136,6 +136,7 @@ pub(crate) fn report() -> StatusReport {
         ready: true,
         eligible: true,
         ineligible_reason: None,
+        ineligible_reasons: Vec::new(),
         handing_over: None,
         holdoff_ms: None,
         term: Term(7),

@@ -50,9 +50,10 @@ fn node(page: &mut Page, report: &StatusReport) {
     }
     page.metric("lanelect_eligible", Kind::Gauge, "Whether this node can lead now.")
         .truth(&[], report.eligible);
-    if let Some(reason) = report.ineligible_reason {
-        page.metric("lanelect_ineligible_info", Kind::Gauge, "Why this node cannot lead now.")
-            .value(&[("reason", &word(&reason))], 1);
+    let mut reasons =
+        page.metric("lanelect_ineligible_info", Kind::Gauge, "Why this node cannot lead now.");
+    for reason in &report.ineligible_reasons {
+        reasons.value(&[("reason", &word(reason))], 1);
     }
     page.metric("lanelect_holdoff_seconds", Kind::Gauge, "Rest of the hold-off, 0 without one.")
         .seconds(&[], report.holdoff_ms.unwrap_or(0));

@@ -66,9 +66,9 @@ impl Exclusions {
         }
     }
 
-    /// The first reason that holds, in the order in which they are reported.
-    pub(super) fn first(&self) -> Option<Ineligible> {
-        [
+    /// The reasons that hold, in the order in which they are reported.
+    pub(super) fn reasons(&self) -> impl Iterator<Item = Ineligible> {
+        let reasons = [
             self.stopping.map(|_| Ineligible::Stopping),
             self.observer.then_some(Ineligible::Observer),
             self.not_voter.then_some(Ineligible::NotVoter),
@@ -81,10 +81,8 @@ impl Exclusions {
             self.held_off.map(held_off),
             self.yielding.then_some(Ineligible::Yielding),
             self.unenrolled.then_some(Ineligible::Unenrolled),
-        ]
-        .into_iter()
-        .flatten()
-        .next()
+        ];
+        reasons.into_iter().flatten()
     }
 }
 
@@ -109,7 +107,7 @@ const fn unhealthy(health: Health) -> Option<Ineligible> {
 impl Election {
     /// Whether this node may stand for leadership now.
     pub fn is_eligible(&self) -> bool {
-        self.exclusions.first().is_none()
+        self.exclusions.reasons().next().is_none()
     }
 
     /// Applies `change` to the exclusions. If this node is no longer eligible, a leader hands over

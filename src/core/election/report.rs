@@ -28,7 +28,7 @@ impl Election {
         Status {
             node_id: self.life.node_id,
             role,
-            ineligible: self.ineligible(now),
+            ineligible: self.ineligible_reasons(now),
             health: self.health(),
             leader_health: self.leader_health(),
             term,
@@ -45,10 +45,18 @@ impl Election {
         }
     }
 
-    /// Why this node is not eligible now; none if it is.
+    /// The first reason why this node is not eligible now; none if it is.
     pub fn ineligible(&self, now: Time) -> Option<Ineligible> {
+        self.ineligible_reasons(now).first().copied()
+    }
+
+    /// All of them, each once.
+    fn ineligible_reasons(&self, now: Time) -> Vec<Ineligible> {
         let short = self.missing_candidates(now).map(|_| Ineligible::TooFewCandidates);
-        self.exclusions.first().or(short)
+        let mut reasons: Vec<_> = self.exclusions.reasons().chain(short).collect();
+        // Both health checks may have failed.
+        reasons.dedup();
+        reasons
     }
 
     fn quorum_status(&self, now: Time) -> Option<QuorumStatus> {

@@ -68,7 +68,10 @@ fn hook_runner_that_does_not_run() {
     scenario(|lan, [h1, h2]| {
         let socket = h2.path("hook.sock");
         start(lan, [h1, h2], &format!("hook_socket = {socket:?}"));
+        assert_eq!(h2.command(&["maintenance", "on"]), Some(0), "it hides nothing");
         assert_found(h2, "The hook-runner does not run");
+        assert_found(h2, "The hook could not run for `started`");
+        assert_eq!(h2.command(&["maintenance", "off"]), Some(0));
         h2.start("");
         lan.wait_for_leader(h1);
     });

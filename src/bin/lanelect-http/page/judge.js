@@ -68,6 +68,9 @@ const NOT_ELIGIBLE = {
     'too-few-candidates': 'fewer than min_candidates candidates are visible',
 };
 
+/** The reasons that the hold-off may be for. */
+const HELD_OFF = ['check-failed', 'hook-failed', 'service-failed'];
+
 /** Chosen by an administrator, so nothing is wrong. */
 const CHOSEN = ['observer', 'static-follower', 'not-voter'];
 
@@ -173,13 +176,12 @@ function judgeHook(status, add, journal) {
 }
 
 function judgeNode(status, add, option, journal) {
-    if (!status.eligible && !CHOSEN.includes(status.ineligible_reason)) {
-        const why = NOT_ELIGIBLE[status.ineligible_reason] ?? status.ineligible_reason;
-        const left = status.holdoff_ms ? `, ${span(status.holdoff_ms)} left` : '';
-        const command =
-            status.ineligible_reason === 'maintenance'
-                ? `lanelect maintenance off${option}`
-                : journal;
+    const heldOff = status.ineligible_reasons.findLast((it) => HELD_OFF.includes(it));
+    for (const reason of status.ineligible_reasons.filter((it) => !CHOSEN.includes(it))) {
+        const why = NOT_ELIGIBLE[reason] ?? reason;
+        const isHeldOff = status.holdoff_ms && reason === heldOff;
+        const left = isHeldOff ? `, ${span(status.holdoff_ms)} left` : '';
+        const command = reason === 'maintenance' ? `lanelect maintenance off${option}` : journal;
         add('warning', `This node is not eligible: ${why}${left}.`, command);
     }
     for (const it of status.interfaces.filter((it) => !it.up)) {

@@ -295,6 +295,10 @@ fn a_leader_whose_hook_runner_disagrees_hands_over_until_it_agrees() {
     assert_eq!(lan.leaders(), ["b"]);
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Reconfigured)]);
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::NoHookRunner));
+    lan.on("a", |election, now| election.set_maintenance(now, true));
+    let reasons = lan.at("a").status(lan.now).ineligible;
+    assert_eq!(reasons, [Ineligible::Maintenance, Ineligible::NoHookRunner], "none hides another");
+    lan.on("a", |election, now| election.set_maintenance(now, false));
     lan.on("a", |election, now| election.handle_hook_runner(now, true));
     assert_eq!(lan.at("a").ineligible(lan.now), None);
     assert_eq!(lan.leaders(), ["b"]);

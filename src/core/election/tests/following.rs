@@ -161,7 +161,7 @@ fn the_status_shows_the_leader_and_every_member_in_order() {
     assert_eq!(leader.address, Some(address(id("z"))));
     let members: Vec<NodeId> = status.members.iter().map(|member| member.node_id).collect();
     assert_eq!(members, [id("b"), id("m"), id("z")]);
-    assert_eq!((status.role, status.ineligible, status.since), (Role::Follower, None, ms(200)));
+    assert_eq!((status.role, status.ineligible, status.since), (Role::Follower, vec![], ms(200)));
 }
 
 #[test]
