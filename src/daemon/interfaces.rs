@@ -113,6 +113,11 @@ impl Interfaces {
         self.0.iter().find(|interface| interface.index == index)
     }
 
+    /// All of them, in the kernel's order.
+    pub fn iter(&self) -> impl Iterator<Item = &Interface> {
+        self.0.iter()
+    }
+
     /// The addresses of all interfaces.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.0.iter().flat_map(|interface| &interface.addresses).map(|address| address.ip)

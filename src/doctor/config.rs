@@ -33,6 +33,20 @@ pub(super) struct Facts {
     pub(super) changed_ms: Option<u64>,
 }
 
+impl Facts {
+    /// Whether the daemon goes by this file as it is now.
+    pub(super) fn is_in_force(&self, report: Option<&ConfigReport>) -> bool {
+        let is_its_own =
+            |report: &ConfigReport| report.file.as_ref().map(Path::new) == self.file.as_deref();
+        report.is_some_and(|report| is_its_own(report) && !self.is_newer(report))
+    }
+
+    /// Whether it has changed since the daemon read it.
+    fn is_newer(&self, report: &ConfigReport) -> bool {
+        self.changed_ms.is_some_and(|changed| changed > report.read_ms)
+    }
+}
+
 /// Reads the file as the daemon would. `report` is what the daemon says of its own.
 pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Facts {
     let Some(file) = file else { return Facts::default() };
@@ -147,8 +161,7 @@ fn in_force(facts: &Facts, report: &ConfigReport, reload: &str, restart: &str) -
         let text = format!("not in force until the daemon restarts: {keys}");
         findings.push(Finding::warn(TOPIC, text).remedy(restart));
     }
-    let is_newer = facts.changed_ms.is_some_and(|changed| changed > report.read_ms);
-    if is_newer && report.reload_failure.is_none() {
+    if facts.is_newer(report) && report.reload_failure.is_none() {
         let text = "the file was changed after the daemon had read it";
         findings.push(Finding::warn(TOPIC, text).remedy(reload));
     }
@@ -192,6 +205,7 @@ mod tests {
         let told = line(&newer, Some(&report()));
         assert!(told.starts_with("warn     config  the file was changed after"), "{told}");
         assert!(told.ends_with("; reload it"), "{told}");
+        assert!(facts().is_in_force(Some(&report())) && !newer.is_in_force(Some(&report())));
         let keys = ConfigReport { restart_needed: vec!["group".to_owned()], ..report() };
         let told = line(&facts(), Some(&keys));
         assert!(told.ends_with("until the daemon restarts: group; restart it"), "{told}");
@@ -212,6 +226,7 @@ mod tests {
     fn another_file_and_a_missing_one_are_named() {
         let other = ConfigReport { file: Some("/x.toml".to_owned()), ..report() };
         assert!(line(&facts(), Some(&other)).contains("runs with /x.toml, and not with /etc"));
+        assert!(!facts().is_in_force(Some(&other)));
         assert!(line(&Facts::default(), None).contains("name it with --config"));
         let without = ConfigReport::default();
         assert!(line(&Facts::default(), Some(&without)).starts_with("ok "));

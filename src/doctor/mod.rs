@@ -131,9 +131,9 @@ fn examine(
     }
     findings.extend(report.iter().flat_map(|report| eligible::judge(report, &target.options())));
     findings.extend(hook::judge(report, &facts.programs));
-    let hook = facts.config.as_ref().and_then(|config| config.hook.as_deref());
-    if let Some((hook, report)) = hook.zip(report) {
-        findings.extend(address::judge(&address::gather(hook), report));
+    let in_force = facts.config.as_ref().filter(|_| facts.is_in_force(origin));
+    if let Some(hook) = in_force.and_then(|config| config.hook.as_deref()) {
+        findings.extend(address::judge(&address::gather(hook, || target.status().ok())));
     }
     findings.extend(disk(report, facts.config.as_ref()));
     let mode = report.map(|report| report.mode);
