@@ -84,6 +84,7 @@ fn plain(text: &str) -> String {
 fn summary(report: &StatusReport) -> String {
     let StatusReport { node_id, term, .. } = report;
     let role = match (report.role, &report.leader) {
+        _ if report.handing_over.is_some() => format!("{node_id} hands over"),
         (Role::Leader, _) | (_, None) => format!("{node_id} is {}", report.role),
         (role, Some(leader)) => format!("{node_id} is {role} of {}", leader.node_id),
     };
@@ -126,8 +127,10 @@ fn problems(report: &StatusReport, options: &str) -> Vec<(State, String)> {
     critical.chain(warnings.map(with(State::Warning))).collect()
 }
 
+/// A node that hands over declares until its hook has run for `demoted`.
 fn no_leader(report: &StatusReport) -> Option<String> {
-    let is_known = report.leader.is_some() || report.role == Role::Leader;
+    let leads = report.role == Role::Leader || report.handing_over.is_some();
+    let is_known = report.leader.is_some() || leads;
     (!is_known).then(|| format!("no leader known for {} s", report.since_ms / 1000))
 }
 
@@ -231,6 +234,7 @@ mod tests {
     use super::super::status::tests::{alone, follower};
     use super::*;
     use crate::control_api::QuorumReport;
+    use crate::core::hook::Reason;
     use crate::types::Term;
 
     /// A follower in a group in which all is well.
@@ -327,6 +331,14 @@ mod tests {
         assert_judged(State::Ok, "web0", |report| {
             report.hook.last_event = Some(HookEvent::Elected);
             report.hook.last_exit = Some(1);
+        });
+    }
+
+    #[test]
+    fn handover_that_waits_for_its_hook_is_no_problem() {
+        assert_judged(State::Ok, "web1 hands over, term 7, 3 members alive", |report| {
+            report.leader = None;
+            report.handing_over = Some(Reason::Yield);
         });
     }
 

@@ -52,6 +52,7 @@ fn standing(report: &StatusReport) -> String {
     let Some(leader) = report.leader.as_ref().filter(|_| role != Role::Leader) else {
         return match role {
             Role::Leader => role.to_string(),
+            _ if report.handing_over.is_some() => format!("{role}, handing over,"),
             _ => match report.previous_leader {
                 Some(last) => format!("{role}, no leader known (last leader {last}),"),
                 None => format!("{role}, no leader known,"),
@@ -545,6 +546,15 @@ web1: leader for 2 h 5 min, term 7, group default at 239.255.76.69:7669
 hook  elected, running
 mode  available: each side of a network partition has a leader
 "
+        );
+    }
+
+    #[test]
+    fn node_that_hands_over_is_not_shown_as_without_a_leader() {
+        let mut report = StatusReport { leader: None, ..follower() };
+        report.handing_over = Some(Reason::Yield);
+        assert!(
+            render(&report).starts_with("web1: follower, handing over, for 1 min 23 s, term 7")
         );
     }
 

@@ -26,6 +26,10 @@ fn version(report: &StatusReport, own: &str) -> Finding {
 
 fn leader(report: &StatusReport) -> Finding {
     let term = report.term;
+    if let Some(reason) = report.handing_over {
+        let text = format!("this node hands over in term {term} ({reason}), once demoted has run");
+        return Finding::ok("leader", text);
+    }
     match (&report.leader, report.role) {
         (_, Role::Leader) => Finding::ok("leader", format!("this node leads in term {term}")),
         (Some(leader), _) => {
@@ -46,6 +50,7 @@ fn leader(report: &StatusReport) -> Finding {
 mod tests {
     use super::super::tests::follower;
     use super::*;
+    use crate::core::hook::Reason;
 
     fn lines(report: &StatusReport, own: &str) -> Vec<String> {
         judge(Ok(report), own).iter().map(|finding| finding.line(0)).collect()
@@ -69,6 +74,18 @@ mod tests {
         let [version, leader] = &lines(&report, "0.2.0")[..] else { panic!("not two") };
         assert!(version.starts_with("warn     daemon  it is lanelect 0.1.0"), "{version}");
         assert!(leader.starts_with("fail     leader  no leader is known for 83 s"), "{leader}");
+    }
+
+    #[test]
+    fn handover_that_waits_for_its_hook_is_no_fault() {
+        let mut report = follower();
+        report.leader = None;
+        report.handing_over = Some(Reason::Yield);
+        let line = &lines(&report, "0.1.0")[1];
+        assert!(
+            line.starts_with("ok       leader  this node hands over in term 7 (yield)"),
+            "{line}"
+        );
     }
 
     #[test]

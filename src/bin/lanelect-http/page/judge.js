@@ -91,7 +91,8 @@ export function problems(status, before) {
 }
 
 function judgeGroup(status, add, option, journal) {
-    if (!status.leader) add('fault', 'No node leads the group.', `lanelect status${option}`);
+    if (!status.leader && !status.handing_over)
+        add('fault', 'No node leads the group.', `lanelect status${option}`);
     const leaders = status.members.filter((it) => it.role === 'leader' && it.state === 'alive');
     if (leaders.length > 1) {
         add(
