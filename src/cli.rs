@@ -57,7 +57,8 @@ Examples:
   lanelect check-config --quiet /etc/lanelect/web.toml && systemctl restart lanelect@web";
 
 const STATUS_HELP: &str = "\
-Without --group and --socket it shows the only group of this host, or a line for each of several.
+Without --group and --socket it shows the only group of this host, or a line for each of several;
+with --check, the group `default`, so that no other group answers for one that is down.
 
 With --watch the table is shown again every second and at each transition, on a terminal in place.
 With --json, that is one object a line. A daemon that stops answering is waited for.
@@ -66,8 +67,7 @@ With --check it prints one line with performance data, as monitoring plugins do.
 known, no majority of the voters, a hook that failed or is overdue, a daemon that does not run.
 Warning: suspect members, an interface or a peer with a problem, a member that is too far away, not
 eligible although no operator chose that, configuration that is not in force, state that is not
-saved, keys that are not required. Unknown: permission denied, another version, or several groups
-and none named.
+saved, keys that are not required. Unknown: permission denied, or another version.
 
 Exit status: 0; 3 if no daemon can be reached, or if it refuses. With --watch only at first. With
 --check: 0 ok, 1 warning, 2 critical, 3 unknown.

@@ -88,10 +88,12 @@ fn logged<E: Display>(
 }
 
 fn status(args: &StatusArgs, out: &mut io::Stdout) -> ExitCode {
-    let targets = targets(&args.daemon);
     if args.check {
-        return ExitCode::from(commands::check(&targets, out) as u8);
+        // Nobody reads which group answers, so no other one may.
+        let target = args.daemon.socket_path().map_or_else(commands::default_target, Target::at);
+        return ExitCode::from(commands::check(&target, out) as u8);
     }
+    let targets = targets(&args.daemon);
     if !args.watch {
         return asked(commands::overview(&targets, args.json, out));
     }

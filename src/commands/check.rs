@@ -2,12 +2,12 @@
 //!
 //! A daemon that does not run is critical, and not unknown: plugins report the service that they
 //! check as critical if it is down, and unknown only what they could not find out. That is a socket
-//! which this user may not open, an answer of another version, or a group that is not named.
+//! which this user may not open, or an answer of another version.
 
 use std::io::Write;
 
+use super::print;
 use super::status::ineligible;
-use super::{CommandError, print};
 use crate::client::{ClientError, Target};
 use crate::control_api::{HookReport, PeerReport, StatusReport};
 use crate::core::hook::HookEvent;
@@ -38,29 +38,19 @@ impl State {
     }
 }
 
-/// Prints the line for the only one of `targets`. An output that cannot be printed is unknown.
-pub fn check(targets: &[Target], out: &mut impl Write) -> State {
-    let answer = super::only(targets).and_then(|target| {
-        let report = target.status()?;
-        Ok((report, target.options()))
-    });
-    let (state, text) = match answer {
-        Ok((report, options)) => line(&report, &options),
+/// Prints the line for this daemon. An output that cannot be printed is unknown.
+pub fn check(target: &Target, out: &mut impl Write) -> State {
+    let (state, text) = match target.status() {
+        Ok(report) => line(&report, &target.options()),
         Err(error) => failed(&error),
     };
     let text = format!("LANELECT {} - {text}\n", state.word());
     if print(out, &text).is_ok() { state } else { State::Unknown }
 }
 
-fn failed(error: &CommandError) -> (State, String) {
-    let is_down = match error {
-        CommandError::Client(client) => {
-            let is_elsewhere =
-                matches!(client, ClientError::NotPermitted(_) | ClientError::NotASocket(_));
-            client.is_unreachable() && !is_elsewhere
-        }
-        _ => false,
-    };
+fn failed(error: &ClientError) -> (State, String) {
+    let is_elsewhere = matches!(error, ClientError::NotPermitted(_) | ClientError::NotASocket(_));
+    let is_down = error.is_unreachable() && !is_elsewhere;
     let state = if is_down { State::Critical } else { State::Unknown };
     (state, plain(&error.to_string()))
 }
@@ -354,7 +344,7 @@ mod tests {
 
     #[test]
     fn daemon_that_is_down_is_critical_and_one_that_cannot_be_asked_is_unknown() {
-        let state = |error: ClientError| failed(&error.into()).0;
+        let state = |error: ClientError| failed(&error).0;
         assert_eq!(state(ClientError::Stale("/x".into())), State::Critical);
         assert_eq!(state(ClientError::TimedOut("/x".into())), State::Critical);
         assert_eq!(state(ClientError::NotPermitted("/x".into())), State::Unknown);
@@ -362,9 +352,7 @@ mod tests {
         let other = ClientError::Incomprehensible { socket: "/x".into(), daemon: None, what };
         assert_eq!(state(other), State::Unknown);
         let mut out = Vec::new();
-        assert_eq!(check(&[Target::at("/no/such.sock")], &mut out), State::Critical);
+        assert_eq!(check(&Target::at("/no/such.sock"), &mut out), State::Critical);
         assert!(out.starts_with(b"LANELECT CRITICAL - cannot reach the daemon at /no/such.sock"));
-        let several = [Target::at("/a"), Target::at("/b")];
-        assert_eq!(check(&several, &mut out), State::Unknown);
     }
 }

@@ -9,9 +9,7 @@ use serde_json::json;
 
 use super::{CommandError, Exit, finish, status};
 use crate::client::{ClientError, Target};
-use crate::control_api::{
-    DEFAULT_GROUP, SOCKET_DIR, StatusReport, default_socket, group_of_socket,
-};
+use crate::control_api::{DEFAULT_GROUP, SOCKET_DIR, StatusReport, group_of_socket};
 use crate::core::status::MemberState;
 use crate::types::Role;
 
@@ -24,8 +22,12 @@ const GROUPS_MAX: usize = 64;
 /// The daemons of this host, by group; without any, the one of the default group.
 pub fn targets() -> Vec<Target> {
     let found = targets_in(Path::new(SOCKET_DIR));
-    let default = || DEFAULT_GROUP.parse().map(|group| vec![Target::at(default_socket(&group))]);
-    if found.is_empty() { default().unwrap_or_default() } else { found }
+    if found.is_empty() { vec![default_target()] } else { found }
+}
+
+/// The daemon of the default group.
+pub fn default_target() -> Target {
+    Target::at(Path::new(SOCKET_DIR).join(format!("{DEFAULT_GROUP}.sock")))
 }
 
 fn targets_in(directory: &Path) -> Vec<Target> {
@@ -162,6 +164,7 @@ mod tests {
         assert_eq!(targets_in(&path("missing")), []);
         assert!(only(&expected).unwrap_err().to_string().contains("db.sock, "));
         assert_eq!(only(&expected[..1]).unwrap(), &expected[0]);
+        assert_eq!(default_target(), Target::of_group(&DEFAULT_GROUP.parse().unwrap()));
     }
 
     #[test]

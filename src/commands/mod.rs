@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 pub use self::check::{State, check};
 pub use self::error::CommandError;
 pub use self::live::{Show, live};
-pub use self::local::{only, overview, targets};
+pub use self::local::{default_target, only, overview, targets};
 pub use self::status::render;
 pub use self::transition::render_transition;
 pub use self::wait::{await_maintenance, await_successor};

@@ -159,14 +159,29 @@ fn status_without_a_group_shows_the_only_one_or_lists_several() {
             json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(objects[0]["node_id"], "h2");
         assert_eq!(objects[1]["group"], "old");
-        let ambiguous = status(&["--check"]);
-        assert_eq!(ambiguous.status.code(), Some(3));
-        assert!(text(&ambiguous).contains("db, old, web"), "{}", text(&ambiguous));
         for group in ["db", "web"] {
             fs::remove_file(format!("/run/lanelect/{group}.sock")).unwrap();
         }
         drop(UnixListener::bind("/run/lanelect/older.sock").unwrap());
         assert_eq!(status(&[]).status.code(), Some(3), "none answers");
+    });
+}
+
+/// A monitoring system does not read which group answers.
+#[test]
+fn check_without_a_group_is_of_the_default_one_and_of_no_other() {
+    scenario(|lan, [h1]| {
+        h1.start("");
+        lan.wait_for_leader(h1);
+        publish(h1, "web");
+        let down = status(&["--check"]);
+        assert_eq!(down.status.code(), Some(2), "{}", text(&down));
+        let expected = "CRITICAL - cannot reach the daemon at /run/lanelect/default.sock: ";
+        assert!(text(&down).contains(expected), "{}", text(&down));
+        assert!(text(&down).contains("/run/lanelect/web.sock"), "{}", text(&down));
+        assert_eq!(status(&["--check", "--group", "web"]).status.code(), Some(0));
+        publish(h1, "default");
+        assert_eq!(status(&["--check"]).status.code(), Some(0));
     });
 }
 
