@@ -224,6 +224,9 @@ pub struct HookReport {
     pub last_event: Option<HookEvent>,
     /// Why that run was started.
     pub last_reason: Option<Reason>,
+    /// The event of the last finished run.
+    #[serde(default)]
+    pub last_exit_event: Option<HookEvent>,
     /// How the last finished run exited: its status, or 128 and the signal that ended it.
     pub last_exit: Option<i32>,
     /// How long the last finished run took.

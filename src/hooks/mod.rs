@@ -516,6 +516,7 @@ mod tests {
         let mut took = RunTimes::new(HookEvent::Elected);
         took.note(12);
         let ended = HookReport {
+            last_exit_event: Some(HookEvent::Elected),
             elected_failures: 1,
             last_elected_failure: failure,
             run_times: vec![took],

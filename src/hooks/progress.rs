@@ -69,6 +69,7 @@ impl Progress {
         }
         if self.report.running {
             self.report.running = false;
+            self.report.last_exit_event = event;
             self.report.last_exit = finished.exit;
             self.report.last_ms = Some(millis(finished));
             if let Some(event) = event {
@@ -183,6 +184,18 @@ mod tests {
         assert!(report.last_elected_failure.is_some_and(|run| !run.succeeded));
         after(&mut progress, elected(8), HookOutcome::Succeeded);
         assert_eq!(progress.report().elected_failures, 1);
+    }
+
+    #[test]
+    fn exit_status_goes_with_the_event_of_its_run_while_the_next_one_runs() {
+        let mut progress = Progress::default();
+        let finished = HookFinished { exit: Some(3), ..HookFinished::not_run(Duration::ZERO) };
+        progress.note_started(&elected(7), Some("the log".to_owned()));
+        progress.note_finished(&finished);
+        progress.note_started(&demoted(7), Some("the log".to_owned()));
+        let report = progress.report();
+        assert_eq!(report.last_event, Some(HookEvent::Demoted));
+        assert_eq!((report.last_exit_event, report.last_exit), (Some(HookEvent::Elected), Some(3)));
     }
 
     #[test]

@@ -16,8 +16,9 @@ pub(super) fn render(page: &mut Page, report: &StatusReport) {
     .truth(&[], hook.pending);
     let help = "Whether the hook has not released what it holds within demote_grace.";
     page.metric("lanelect_hook_overdue", Kind::Gauge, help).truth(&[], hook.overdue_term.is_some());
-    if let (Some(event), Some(exit)) = (hook.last_event, hook.last_exit) {
-        let help = "How its last run ended: its status, or 128 and the signal that ended it.";
+    if let (Some(event), Some(exit)) = (hook.last_exit_event, hook.last_exit) {
+        let help =
+            "How its last finished run ended: its status, or 128 and the signal that ended it.";
         page.metric("lanelect_hook_exit_status", Kind::Gauge, help)
             .value(&[("event", &event.to_string())], u64::try_from(exit).unwrap_or(u64::MAX));
     }
