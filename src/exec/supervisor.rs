@@ -171,6 +171,8 @@ impl Supervisor {
         }
         if self.connect_at.is_some_and(|at| at <= now) {
             self.connect()?;
+            // A grant may have arrived with the answer: it is read already, and wakes nobody.
+            self.take_news()?;
         }
         Ok(())
     }

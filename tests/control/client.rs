@@ -483,3 +483,28 @@ fn a_watch_that_is_interrupted_was_successful() {
         assert_eq!(status.code(), Some(0), "{signal}: {status}");
     }
 }
+
+/// The daemon sends the next grant only when a part of this one is over.
+#[test]
+fn command_begins_by_a_grant_that_arrives_with_the_answer() {
+    let (home, socket) = home();
+    let grant = serde_json::json!({
+        "node_id": "web1", "group": "default", "term": 7, "until_ns": u64::MAX / 2,
+        "stop_within_ms": 5000,
+    });
+    let listener = UnixListener::bind(&socket).unwrap();
+    let daemon = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        reader.read_line(&mut String::new()).unwrap();
+        stream.write_all(format!("{{\"ok\":\"holding\"}}\n{grant}\n").as_bytes()).unwrap();
+        // Until the client hangs up.
+        io::copy(&mut reader, &mut io::sink()).unwrap();
+    });
+    let mut exec = Command::new("timeout");
+    exec.args(["30", env!("CARGO_BIN_EXE_lanelect"), "exec", "--restart", "--socket"]);
+    exec.arg(&socket).args(["--", "sh", "-c", "exit 7"]).stdin(Stdio::null());
+    assert_eq!(exec.status().unwrap().code(), Some(7), "it did not begin");
+    daemon.join().unwrap();
+    drop(home);
+}
