@@ -13,6 +13,7 @@ use super::{BY_SIGNAL, ExecError, Settings, code, say};
 use crate::client::ClientError;
 use crate::control_api::Grant;
 use crate::os::clock::{self, Alarm};
+use crate::os::process;
 use crate::time::Time;
 
 /// Pause between two attempts to reach a daemon that does not answer.
@@ -42,7 +43,11 @@ pub(super) struct Supervisor {
 impl Supervisor {
     pub(super) fn new(settings: Settings) -> Result<Self, ExecError> {
         let poll = Poll::new()?;
-        let mut signals = Signals::new([SIGCHLD, SIGHUP, SIGINT, SIGTERM])?;
+        let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM])?;
+        // `nohup` lets a command outlive its terminal.
+        if !process::ignores(SIGHUP) {
+            signals.add_signal(SIGHUP)?;
+        }
         poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         let alarm = Alarm::new(poll.registry(), ALARM)?;
         // A unit may start before that of the daemon. Without `restarts` a daemon that is not there

@@ -47,6 +47,15 @@ impl Stat {
     }
 }
 
+/// Whether this process ignores the signal of this number, as it may have been told to before it
+/// was started.
+pub(crate) fn ignores(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
 /// Whether anything of `group` still runs. If that is unknown, it counts as running.
 pub(crate) fn is_group_alive(group: Pid) -> bool {
     let Ok(members) = members(group) else { return true };
@@ -82,11 +91,19 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
+    use nix::libc;
+
     use super::*;
 
     fn stat(name: &str, state: &str, group: u32, threads: u32) -> Option<Stat> {
         let rest = format!("0 0 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 99");
         Stat::parse(&format!("12 ({name}) {state} 1 {group} 12 {rest}"))
+    }
+
+    /// The runtime of Rust ignores SIGPIPE, and nobody can ignore SIGKILL.
+    #[test]
+    fn ignored_signals_are_known() {
+        assert!(ignores(libc::SIGPIPE) && !ignores(libc::SIGKILL));
     }
 
     #[test]

@@ -297,6 +297,24 @@ fn command_waits_for_the_hook_and_the_hook_for_the_command() {
     });
 }
 
+#[test]
+fn command_outlives_its_terminal_under_nohup() {
+    scenario(|lan, [h1]| {
+        h1.start("");
+        lan.wait_for_leader(h1);
+        let mut command = Command::new("nohup");
+        command.arg(env!("CARGO_BIN_EXE_lanelect"));
+        command.args(["exec", "--socket", &h1.path("control.sock"), "--", "sh", "-c"]);
+        command.arg("echo > $DIR/runs; while ! [ -e $DIR/may-end ]; do sleep 0.05; done; exit 7");
+        command.env("DIR", h1.path("")).stdin(Stdio::null()).stdout(Stdio::null());
+        let exec = Exec(command.spawn().unwrap());
+        wait_until("the command runs", || fs::exists(h1.path("runs")).unwrap());
+        exec.signal(Signal::SIGHUP);
+        fs::write(h1.path("may-end"), "").unwrap();
+        assert_eq!(exec.status(), Some(7));
+    });
+}
+
 /// The grant is over when the guard has started at last.
 #[test]
 fn command_whose_guard_starts_late_does_not_begin() {
