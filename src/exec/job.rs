@@ -111,6 +111,12 @@ impl Job {
             self.was_stopped = true;
             self.signal(Signal::SIGTERM);
             self.signal(Signal::SIGCONT);
+            if let Some(pid) = self.out_of_reach() {
+                say(&format!(
+                    "cannot end process {pid} of the command, which runs as another user: run \
+                     `lanelect exec` as root, or as that user"
+                ));
+            }
         }
         self.advance(now);
     }
@@ -162,7 +168,13 @@ impl Job {
                     self.stage = Stage::Gone;
                 } else if report_at.is_some_and(|at| at <= now) {
                     self.stage = Stage::Killed { report_at: None };
-                    say("the command does not end on SIGKILL; waiting for it");
+                    say(&match self.out_of_reach() {
+                        Some(pid) => format!(
+                            "process {pid} of the command runs as another user: end it as root; \
+                             waiting for it"
+                        ),
+                        None => "the command does not end on SIGKILL; waiting for it".to_owned(),
+                    });
                 }
             }
             Stage::Running | Stage::Terminated { .. } | Stage::Gone => {}
@@ -187,6 +199,13 @@ impl Job {
     /// Whether anything of the group is left but its guard.
     fn has_others(&self) -> bool {
         process::has_others(self.guard.group(), self.guard.group())
+    }
+
+    /// A process of the group that this one may not signal. The kernel reports that only if it may
+    /// signal none of them, and the guard is one.
+    fn out_of_reach(&self) -> Option<Pid> {
+        let group = self.guard.group();
+        process::others(group, group).into_iter().find(|pid| process::is_out_of_reach(*pid))
     }
 
     fn is_group_alive(&self) -> bool {

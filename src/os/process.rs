@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 
 use nix::errno::Errno;
+use nix::sys::signal::kill;
 use nix::unistd::{Pid, getpgid};
 
 /// One process.
@@ -54,6 +55,11 @@ pub(crate) fn ignores(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask >> (signal - 1) & 1 == 1
+}
+
+/// Whether the kernel forbids this process to signal the process `pid`.
+pub(crate) fn is_out_of_reach(pid: Pid) -> bool {
+    kill(pid, None) == Err(Errno::EPERM)
 }
 
 /// Whether anything of `group` still runs. If that is unknown, it counts as running.

@@ -15,8 +15,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::harness::host::full_pipe;
+use crate::harness::inside::Needs;
 use crate::harness::patience::now;
-use crate::harness::{Host, Lan, quorum_scenario, scenario, stuck, wait_for, wait_until};
+use crate::harness::{
+    Host, Lan, quorum_scenario, scenario, scenario_with, stuck, wait_for, wait_until,
+};
 use crate::quorum::elect_with;
 
 /// How long a grant lasts in available mode: `leader_alive_threshold` of the tests.
@@ -312,6 +315,47 @@ fn command_outlives_its_terminal_under_nohup() {
         exec.signal(Signal::SIGHUP);
         fs::write(h1.path("may-end"), "").unwrap();
         assert_eq!(exec.status(), Some(7));
+    });
+}
+
+fn needs_setpriv() -> Result<(), String> {
+    let found = Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_ok();
+    found.then_some(()).ok_or_else(|| "there is no setpriv; install util-linux".to_owned())
+}
+
+#[test]
+fn command_of_another_user_that_cannot_be_ended_is_named() {
+    let needs = Needs { real_root: true, trial: needs_setpriv, ..Needs::default() };
+    scenario_with(needs, |lan, [h1]| {
+        h1.start("");
+        lan.wait_for_leader(h1);
+        let pid_file = h1.path("pid");
+        fs::write(&pid_file, "").unwrap();
+        fs::set_permissions(&pid_file, fs::Permissions::from_mode(0o666)).unwrap();
+        // Without the capability to end the processes of others, as every user but root.
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-kill", "--inh-caps=-kill"]);
+        command.arg(env!("CARGO_BIN_EXE_lanelect"));
+        command.args(["exec", "--socket", &h1.path("control.sock"), "--"]);
+        command.args(["setpriv", "--reuid=12345", "--clear-groups"]);
+        command.args(["sh", "-c", &format!("echo $$ > {pid_file}; exec sleep 300")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(fs::File::create(h1.path("said")).unwrap());
+        let exec = Exec(command.spawn().unwrap());
+        let pid = wait_for("the command runs", || {
+            fs::read_to_string(&pid_file).unwrap().trim().parse::<i32>().ok()
+        });
+        let said = |text: &str| fs::read_to_string(h1.path("said")).unwrap().contains(text);
+        exec.signal(Signal::SIGTERM);
+        wait_until("it says why it cannot", || {
+            said(&format!("cannot end process {pid} of the command, which runs as another user"))
+        });
+        exec.signal(Signal::SIGTERM);
+        wait_until("it says so again", || {
+            said(&format!("process {pid} of the command runs as another user: end it as root"))
+        });
+        kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+        assert_eq!(exec.status(), Some(128 + 9));
     });
 }
 
