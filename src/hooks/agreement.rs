@@ -72,7 +72,12 @@ impl Agreement {
             return;
         }
         if self.asked.is_some() {
-            return self.object("it does not answer".to_owned(), now);
+            // The answer may have arrived since the last look.
+            self.handle_socket(now);
+            if self.asked.is_some() {
+                self.object("it does not answer".to_owned(), now);
+            }
+            return;
         }
         match self.door.hand_over(&self.question) {
             Ok(stream) => {
@@ -126,5 +131,27 @@ fn receive(
         Some(reply) => Ok(Some(reply)),
         None if connection? == Connection::Closed => Err(LineError::HungUp),
         None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::super::testing::{node, settings};
+    use super::super::{Digest, protocol};
+    use super::*;
+
+    #[test]
+    fn answer_that_arrived_in_time_but_was_not_read_counts() {
+        let start = Time::from_millis(1_000);
+        let settings = Digest::new(&settings(None), node().group, node().node_id);
+        let question = Request::Agree { group: node().group, settings };
+        let (connections, arrivals) = mpsc::channel();
+        let mut agreement = Agreement::new(Door::Own(connections), question, start);
+        agreement.handle_timeout(start);
+        protocol::send(&arrivals.recv().unwrap(), &RunReply::Agreed).unwrap();
+        agreement.handle_timeout(start + ANSWER_WAIT);
+        assert_eq!(agreement.poll_verdict(), Some(true));
     }
 }

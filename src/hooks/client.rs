@@ -190,6 +190,8 @@ impl HookClient {
             Some(Step::Connecting { retry_at, .. }) if now >= *retry_at => self.connect(now),
             Some(Step::Asked { has_begun, give_up_at, .. }) if now >= *give_up_at => {
                 if *has_begun {
+                    // The end may have been reported since the last look.
+                    self.handle_socket(now);
                     self.give_up(&ClientError::Silent, now);
                 } else {
                     self.take_back(now);
@@ -572,6 +574,20 @@ mod tests {
         let (stream, _) = accept(&listener);
         protocol::send(&stream, &RunReply::Started).unwrap();
         assert_eq!(bench.time_out().0, HookFinished::lost(LONGEST_RUN));
+    }
+
+    #[test]
+    fn end_that_was_reported_in_time_but_not_read_counts() {
+        let mut bench = Bench::new();
+        let listener = bench.listen();
+        bench.client.start(request(demoted(7)), START);
+        let (stream, _) = accept(&listener);
+        protocol::send(&stream, &RunReply::Started).unwrap();
+        bench.client.handle_socket(START);
+        let told =
+            HookFinished { outcome: HookOutcome::Succeeded, ..HookFinished::lost(Duration::ZERO) };
+        protocol::send(&stream, &RunReply::Finished(told)).unwrap();
+        assert_eq!(bench.time_out().0, told);
     }
 
     #[test]
