@@ -162,14 +162,13 @@ impl Members {
 
     /// The ranks of the members that are alive and would stand if there were no leader.
     pub(crate) fn rivals(&self, now: Time) -> impl Iterator<Item = Rank> {
-        self.rivals_since(now, Time::ZERO)
+        self.rivals_heard(now).map(|(rank, _)| rank)
     }
 
-    /// Those of them that were heard since `since`.
-    pub(crate) fn rivals_since(&self, now: Time, since: Time) -> impl Iterator<Item = Rank> {
+    /// The same, and when each of them was heard last.
+    pub(crate) fn rivals_heard(&self, now: Time) -> impl Iterator<Item = (Rank, Time)> {
         self.present_rivals(now)
-            .filter(move |(_, member)| member.last_heard >= since)
-            .map(|(id, member)| Rank::new(*id, &member.standing))
+            .map(|(id, member)| (Rank::new(*id, &member.standing), member.last_heard))
     }
 
     /// The best starting member that would stand.

@@ -12,14 +12,15 @@
 //! answers stay away. So a few lost datagrams cost no leader, even with a short threshold.
 //!
 //! Of the followers that would probe or reply, the best one goes first, and the others count what
-//! it sent as theirs. So the cost does not grow with the group. A better node that was silent while
-//! the leader was probed is presumed failed, too.
+//! it sent as theirs. So the cost does not grow with the group. If one of the best nodes, which go
+//! first in turn, was silent while the leader was probed, it is presumed failed, too.
 
 use std::time::Duration;
 
 use super::{Election, State};
 use crate::core::membership::Awaited;
 use crate::core::params::Params;
+use crate::core::rank::Rank;
 use crate::core::timers::{Timer, Timers};
 use crate::time::Time;
 use crate::types::{DatagramId, NodeId};
@@ -29,7 +30,8 @@ use crate::wire::message::Body;
 /// while finds its leader overdue, but has not listened.
 const ASKED_AT_LEAST: u32 = 3;
 
-/// This many nodes go first, in the order of their rank. The others follow at random.
+/// This many nodes go first, in the order of their rank. The others follow at random, so that their
+/// silence does not show that they have failed.
 const TURNS: u32 = 8;
 
 /// How many declarations a probed leader repeats.
@@ -187,16 +189,22 @@ impl Election {
         false
     }
 
-    /// How many visible nodes are better. After unanswered probes, a node counts only if it was
-    /// heard meanwhile.
+    /// How many visible nodes are better. After unanswered probes, those with a turn to probe count
+    /// only if they were heard meanwhile.
     pub(super) fn better_rivals(&self, now: Time) -> usize {
         let own = self.rank();
-        let since = self.probing.asking.since.unwrap_or(Time::ZERO);
-        self.members.rivals_since(now, since).filter(|rival| *rival > own).count()
+        let mut better: Vec<(Rank, Time)> =
+            self.members.rivals_heard(now).filter(|(rival, _)| *rival > own).collect();
+        let Some(since) = self.probing.asking.since else { return better.len() };
+        if better.len() > TURNS as usize {
+            better.select_nth_unstable_by(TURNS as usize, |(a, _), (b, _)| b.cmp(a));
+        }
+        let (in_turn, others) = better.split_at(better.len().min(TURNS as usize));
+        others.len() + in_turn.iter().filter(|(_, heard)| *heard >= since).count()
     }
 
-    /// Whether no other node can be the next leader: the last one did not answer, and no better
-    /// node was heard meanwhile.
+    /// Whether no other node can be the next leader: the last one did not answer, and each better
+    /// node had a turn to probe it, but was not heard meanwhile.
     pub(super) fn succeeds_for_certain(&self, now: Time) -> bool {
         self.probing.asking.since.is_some() && self.better_rivals(now) == 0
     }

@@ -32,6 +32,7 @@ use lanelect::time::Time;
 use lanelect::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
+use crate::available::swarm::LARGE;
 use crate::silence::Silence;
 use crate::watch::{Violation, Watch, refuse};
 use crate::world::broken::Lie;
@@ -49,8 +50,8 @@ const ASKED_AT_LEAST: u32 = 3;
 /// declaration that was due, and of each probe since then either the probe or what answered it.
 const LOST_AT_LEAST: u32 = 8;
 
-/// The same of a follower that cannot lead: it leaves it to the others to ask first, and nobody
-/// takes over.
+/// The same of a follower that cannot lead, or may be none of the best in a large group: it leaves
+/// it to the others to ask first.
 const LOST_AT_LEAST_ELSE: u32 = ASKED_AT_LEAST + 1;
 
 /// A copy of a datagram comes before so many others have.
@@ -469,7 +470,8 @@ impl Watch for Checkers {
                     format!("{id} gave up {leader}, asked {asked} times")
                 })?;
                 let eligible = host.election.as_ref().is_some_and(Election::is_eligible);
-                self.check_loss(index, leader, eligible)?;
+                let asks_in_turn = eligible && self.records.len() < *LARGE.start();
+                self.check_loss(index, leader, asks_in_turn)?;
                 // That many were lost in a row: the group may settle again.
                 self.disturb(now);
                 Ok(())
@@ -593,12 +595,12 @@ impl Checkers {
     /// In a group that nothing has disturbed since `index` heard `leader`, and in which everybody
     /// reaches everybody, a leader is given up only after as many datagrams were lost as probing
     /// bears.
-    fn check_loss(&self, index: usize, leader: &NodeId, eligible: bool) -> Result<(), Violation> {
+    fn check_loss(&self, index: usize, leader: &NodeId, in_turn: bool) -> Result<(), Violation> {
         let Some(missed) = self.records[index].missed.get(leader) else { return Ok(()) };
         let theirs = &self.records[index_of(leader)];
         let undisturbed = missed.disturbances == self.disturbances && self.connected == Some(true);
         let lost = missed.from + theirs.lost_to_it - missed.to_before;
-        let least = if eligible { LOST_AT_LEAST } else { LOST_AT_LEAST_ELSE };
+        let least = if in_turn { LOST_AT_LEAST } else { LOST_AT_LEAST_ELSE };
         refuse(undisturbed && theirs.leads && lost < least, || {
             format!("{} gave up {leader} after {lost} lost datagrams", node_id(index))
         })

@@ -14,10 +14,11 @@ use std::time::Duration;
 use fastrand::Rng;
 use lanelect::core::Election;
 use lanelect::core::params::Params;
+use lanelect::types::NodeId;
 
 use crate::available::checkers::Checkers;
 use crate::available::swarm::{
-    Tally, choose_peers, choose_priority, choose_tie_break, settling_time,
+    LARGE, Tally, choose_peers, choose_priority, choose_size, choose_tie_break, settling_time,
 };
 use crate::watch::{Violation, Watch};
 use crate::world::{HookHabit, World, nanos, node_id};
@@ -35,7 +36,7 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
     let mut rng = Rng::with_seed(seed);
     let heartbeat = Duration::from_millis([20, 1000][rng.usize(0..2)]);
     let hooks = HookHabit::of_length(0);
-    let hosts = rng.usize(1..=6);
+    let hosts = choose_size(&mut rng, seed, 1..=6);
     let settings: Vec<_> = choose_peers(&mut rng, hosts)
         .into_iter()
         .map(|unicast| {
@@ -55,7 +56,7 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, Violation> {
     world.watch.settling_time = settling_time(&world.hosts[0].params, &hooks);
     let steps = rng.usize(STEPS);
     for step in 1..=steps {
-        let event = Event::choose(&mut rng, world.hosts.len());
+        let event = Event::choose(&mut rng, &model);
         let at_step = |violation| Violation::new(format!("step {step}, {event}: {violation}"));
         model.take_in(&event);
         play(&mut world, &event).and_then(|()| agree(&mut world, &mut model)).map_err(at_step)?;
@@ -73,6 +74,8 @@ enum Event {
     /// Everyone that is down, at the same time.
     StartAll,
     Crash(usize),
+    /// The leaders and the best of the others, at the same time.
+    CrashBest(Vec<usize>),
     Stop(usize),
     Yield(usize),
     /// The daemon is held for a settling period, and goes on.
@@ -83,7 +86,14 @@ enum Event {
 }
 
 impl Event {
-    fn choose(rng: &mut Rng, hosts: usize) -> Self {
+    fn choose(rng: &mut Rng, model: &Model) -> Self {
+        let hosts = model.hosts.len();
+        if LARGE.contains(&hosts) && rng.bool() {
+            return match rng.bool() {
+                true => Event::StartAll,
+                false => Event::CrashBest(model.leaders_and_best(rng.usize(1..hosts))),
+            };
+        }
         let host = rng.usize(0..hosts);
         match rng.u8(0..14) {
             0..=3 => Event::Start(host),
@@ -104,6 +114,7 @@ impl fmt::Display for Event {
             Event::Start(host) => write!(f, "{} starts", node_id(*host)),
             Event::StartAll => write!(f, "everyone starts"),
             Event::Crash(host) => write!(f, "{} crashes", node_id(*host)),
+            Event::CrashBest(hosts) => write!(f, "{:?} crash", names(hosts)),
             Event::Stop(host) => write!(f, "{} stops", node_id(*host)),
             Event::Yield(host) => write!(f, "{} yields", node_id(*host)),
             Event::Pause(host) => write!(f, "{} is held for long and goes on", node_id(*host)),
@@ -152,11 +163,8 @@ impl Model {
         match event {
             Event::Start(host) => self.hosts[*host].runs = true,
             Event::StartAll => self.hosts.iter_mut().for_each(|host| host.runs = true),
-            Event::Crash(host) | Event::Stop(host) => {
-                self.hosts[*host].runs = false;
-                self.hosts[*host].leads = false;
-                self.hosts[*host].follows = None;
-            }
+            Event::Crash(host) | Event::Stop(host) => self.end(*host),
+            Event::CrashBest(hosts) => hosts.iter().for_each(|host| self.end(*host)),
             Event::Yield(host) if self.hosts[*host].leads => {
                 self.hosts[*host].leads = false;
                 let others = self.component(*host).into_iter().filter(|other| other != host);
@@ -175,6 +183,12 @@ impl Model {
         }
         self.open = self.split_minded();
         self.come_to_rest();
+    }
+
+    fn end(&mut self, host: usize) {
+        self.hosts[host].runs = false;
+        self.hosts[host].leads = false;
+        self.hosts[host].follows = None;
     }
 
     fn resume(&mut self, host: usize) {
@@ -244,6 +258,17 @@ impl Model {
         })
     }
 
+    /// The leaders, and the best candidates besides that run, `count` of them.
+    fn leaders_and_best(&self, count: usize) -> Vec<usize> {
+        let mut hosts = self.leaders();
+        while hosts.len() < count {
+            let others = (0..self.hosts.len()).filter(|host| !hosts.contains(host));
+            let Some(next) = self.best(others.filter(|host| self.hosts[*host].runs)) else { break };
+            hosts.push(next);
+        }
+        hosts
+    }
+
     fn leaders(&self) -> Vec<usize> {
         let leads = |host: &usize| self.hosts[*host].leads && !self.hosts[*host].held;
         (0..self.hosts.len()).filter(leads).collect()
@@ -264,6 +289,7 @@ fn play(world: &mut World<Checkers>, event: &Event) -> Result<(), Violation> {
             }
         }
         Event::Crash(host) => world.crash(*host)?,
+        Event::CrashBest(hosts) => hosts.iter().try_for_each(|host| world.crash(*host))?,
         Event::Stop(host) => world.command(*host, "is stopped", Election::stop)?,
         Event::Yield(host) => world.command(*host, "yields", |election, now| {
             let _ = election.yield_leadership(now);
@@ -297,6 +323,9 @@ fn agree(world: &mut World<Checkers>, model: &mut Model) -> Result<(), Violation
     if leaders == expected {
         return world.run_for(time_to_report(world));
     }
-    let names = |hosts: &[usize]| hosts.iter().map(|host| node_id(*host)).collect::<Vec<_>>();
     Err(Violation::new(format!("{:?} lead, not {:?}", names(&leaders), names(&expected))))
+}
+
+fn names(hosts: &[usize]) -> Vec<NodeId> {
+    hosts.iter().map(|host| node_id(*host)).collect()
 }

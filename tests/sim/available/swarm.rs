@@ -1,6 +1,7 @@
 //! Random groups under random faults, each wholly determined by its seed: faults first, with every
 //! checker watching, then everything is mended and the group must settle within its bound.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -18,6 +19,12 @@ use crate::world::{HookHabit, Sabotage, World, nanos, replay_horizon};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
+
+/// So many hosts are in a large group: more than have a turn to probe.
+pub const LARGE: RangeInclusive<usize> = 12..=20;
+
+/// A group is large with one seed in so many, because large ones take long.
+const LARGE_EVERY: u64 = 100;
 
 /// How many old datagrams come in while a group settles, where they are authenticated.
 const REPLAYS: u64 = 100;
@@ -57,7 +64,8 @@ impl Scenario {
     fn new(seed: u64, trace: bool, sabotage: Option<Sabotage>) -> Self {
         let mut rng = Rng::with_seed(seed);
         let gentle = rng.bool();
-        let settings = choose_settings(&mut rng, gentle);
+        let hosts = choose_size(&mut rng, seed, 1..=7);
+        let settings = choose_settings(&mut rng, hosts, gentle);
         let Params { heartbeat_interval, key_mode, .. } = settings[0].0;
         let heartbeat = nanos(heartbeat_interval);
         let bound = if gentle { gentle_settling_time } else { settling_time };
@@ -178,7 +186,7 @@ impl Scenario {
         let host = self.rng.usize(0..hosts);
         self.world.watch.disturb(self.world.now);
         match self.rng.u8(0..27) {
-            0..=1 => return self.world.crash(host),
+            0..=1 => return self.crash_some(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
             2 => {
                 self.world.crash(host)?;
@@ -242,6 +250,13 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+
+    /// In a large group, others crash together with `first`.
+    fn crash_some(&mut self, first: usize) -> Result<(), Violation> {
+        let hosts = self.world.hosts.len();
+        let count = if LARGE.contains(&hosts) { self.rng.usize(1..hosts) } else { 1 };
+        (first..first + count).try_for_each(|host| self.world.crash(host % hosts))
     }
 
     /// Whether a host believes what anybody sends.
@@ -333,8 +348,12 @@ impl Scenario {
     }
 }
 
-fn choose_settings(rng: &mut Rng, gentle: bool) -> Vec<(Params, HookHabit)> {
-    let hosts = rng.usize(1..=7);
+/// How many hosts a group has.
+pub fn choose_size(rng: &mut Rng, seed: u64, usual: RangeInclusive<usize>) -> usize {
+    rng.usize(if seed % LARGE_EVERY == 0 { LARGE } else { usual })
+}
+
+fn choose_settings(rng: &mut Rng, hosts: usize, gentle: bool) -> Vec<(Params, HookHabit)> {
     let shared = choose_shared(rng, hosts);
     let slow = nanos(shared.heartbeat_interval) * [0, 1, 10][rng.usize(0..3)];
     let failure = if gentle { 0.0 } else { [0.0, 0.0, 0.2, 0.8][rng.usize(0..4)] };

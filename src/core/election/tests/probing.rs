@@ -107,6 +107,38 @@ fn next_follower_probes_and_leads_if_the_best_one_has_failed_too() {
     assert_eq!(probes(&mut lan, "c"), 7);
 }
 
+/// A node behind the eighth probes at random or not at all, so its silence does not show that it
+/// has failed. The worst survivor is the first to wake.
+#[test]
+fn best_survivor_leads_after_the_leader_and_many_better_nodes_have_failed() {
+    const WORST_FIRST: &str = "abcdefghijklmnopqrst";
+    for (group, failed) in (12..=20).flat_map(|group| (7..group).map(move |failed| (group, failed)))
+    {
+        let names: Vec<_> = WORST_FIRST.split("").filter(|name| !name.is_empty()).collect();
+        let (survivors, better) = names[..group].split_at(group - failed);
+        let mut lan = Lan::new();
+        for (priority, name) in (0..20).zip(&names[..group]).rev() {
+            lan.start(name, Params { priority: Priority(priority), ..every_second() });
+            // They share a seed, but do not choose the same times.
+            lan.pass(ms(300));
+        }
+        lan.pass(secs(20));
+        assert_eq!(lan.leaders(), better[failed - 1..]);
+        for name in better {
+            lan.crash(name);
+        }
+        for name in survivors {
+            lan.take(name);
+        }
+        lan.pass(secs(1) + GIVEN_UP * 2);
+        let best = survivors.len() - 1;
+        assert_eq!(lan.leaders(), survivors[best..], "{failed} of {group} failed");
+        for name in &survivors[..best] {
+            assert_eq!(lan.take(name).hooks(), [], "{name} of {group}, {failed} failed");
+        }
+    }
+}
+
 /// A stopped follower that continues finds its leader overdue, but has not listened.
 #[test]
 fn paused_follower_probes_before_it_gives_its_leader_up() {
