@@ -61,8 +61,8 @@ pub(super) struct Asking {
 /// A probe reply that this follower owes for a leader that it hears and another node misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Replying {
-    /// When a node last asked.
-    asked_at: Option<Time>,
+    /// Which node asked last, and when.
+    asked: Option<(NodeId, Time)>,
     /// Whether a node asked again after the leader had answered, so that it does not hear the
     /// leader.
     is_repeated: bool,
@@ -118,8 +118,8 @@ impl Election {
         self.probing.note_probe(now, due, spacing, &mut self.timers);
     }
 
-    /// A node asks `leader` whether it is alive.
-    pub(super) fn handle_probe(&mut self, now: Time, leader: NodeId) {
+    /// The node `from` asks `leader` whether it is alive.
+    pub(super) fn handle_probe(&mut self, now: Time, from: NodeId, leader: NodeId) {
         if self.holds_leadership() {
             // If the probe is for another leader, its sender should follow this one.
             if leader == self.life.node_id {
@@ -133,9 +133,10 @@ impl Election {
         }
         let spacing = spacing(due, until);
         if now < due {
-            let last = self.probing.replying.asked_at.replace(now);
+            // The same node may probe more rarely than this one would, by other settings.
+            let last = self.probing.replying.asked.replace((from, now));
             self.probing.replying.is_repeated =
-                last.is_some_and(|last| now.since(last) <= spacing * 2);
+                last.is_some_and(|(last, at)| last == from || now.since(at) <= spacing * 2);
             if self.timers.get(Timer::ProbeReply).is_none() {
                 self.probing.replying.in_turn = false;
                 self.timers.set(Timer::ProbeReply, now + spacing / 2);

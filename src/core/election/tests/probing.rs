@@ -294,6 +294,21 @@ fn repeated_probe_gets_a_reply_even_if_the_leader_has_answered() {
     assert!(matches!(told[..], [Body::ProbeReply { .. }]), "{told:?}");
 }
 
+/// Its settings may be others than this node's, as while new intervals are rolled out.
+#[test]
+fn repeated_probe_gets_a_reply_however_rarely_the_node_probes() {
+    let (mut lan, mut leader, _) = follower();
+    let mut deaf = Peer::new("x");
+    for expected in [0, 1] {
+        lan.hear(deaf.sends(probe("z")));
+        lan.hear(leader.sends(EVERY_SECOND));
+        lan.pass(SPACING * 10);
+        let told = lan.take("m").bodies();
+        let replies = told.iter().filter(|body| matches!(body, Body::ProbeReply { .. })).count();
+        assert_eq!(replies, expected, "{told:?}");
+    }
+}
+
 #[test]
 fn follower_with_an_overdue_leader_sends_no_reply() {
     let (mut lan, ..) = follower();
