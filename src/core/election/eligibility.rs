@@ -156,6 +156,7 @@ impl Election {
         if self.state.is_starting() {
             return self.begin_startup(now);
         }
+        self.probing.forget_unsent();
         if self.params.static_role == Some(StaticRole::Leader) {
             return self.resume_static_leadership(now);
         }

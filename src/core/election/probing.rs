@@ -82,6 +82,11 @@ impl Probing {
         }
     }
 
+    /// The probes so far did not leave this host, so silence since then shows nothing.
+    pub(super) fn forget_unsent(&mut self) {
+        self.asking = Asking::default();
+    }
+
     /// Stops waiting for a declaration.
     pub(super) fn end(&mut self, timers: &mut Timers) {
         self.asking = Asking::default();

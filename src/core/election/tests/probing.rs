@@ -154,6 +154,39 @@ fn paused_follower_probes_before_it_gives_its_leader_up() {
     assert!(!lan.take("m").events().any(|event| matches!(event, Event::LeaderSilent { .. })));
 }
 
+/// The earlier probes did not leave this host.
+#[test]
+fn follower_whose_links_return_probes_before_it_gives_its_leader_up() {
+    let (mut lan, mut leader, _) = follower();
+    lan.pass(DUE);
+    lan.on("m", |election, now| election.handle_links(now, false));
+    lan.pass(GIVEN_UP - DUE - ms(1));
+    assert!(probes(&mut lan, "m") >= 3);
+    lan.on("m", |election, now| election.handle_links(now, true));
+    lan.pass(SPACING * 2);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    assert!(probes(&mut lan, "m") >= 1);
+    lan.hear(leader.sends(EVERY_SECOND));
+    lan.pass(DUE);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+}
+
+#[test]
+fn node_whose_links_return_does_not_take_better_nodes_for_failed() {
+    let (mut lan, ..) = follower();
+    let interval_us = 60_000_000;
+    let rarely = Body::Heartbeat { interval_us, leader: None, conceded: None, acknowledged: None };
+    lan.hear(Peer::new("b").sends(rarely));
+    lan.on("m", |election, now| election.handle_links(now, false));
+    lan.pass(secs(5));
+    assert_eq!(lan.at("m").leader(), None);
+    lan.on("m", |election, now| election.handle_links(now, true));
+    lan.take("m");
+    lan.pass(GIVEN_UP + every_second().candidacy_slot());
+    assert_eq!(lan.leaders(), Vec::<String>::new(), "b may be about to stand");
+    assert!(lan.take("m").bodies().contains(&Body::Proposal));
+}
+
 #[test]
 fn paused_follower_gives_up_a_leader_that_does_not_answer() {
     let (mut lan, ..) = follower();
