@@ -117,10 +117,14 @@ impl Election {
         self.send(Body::Heartbeat { interval_us, leader: self.leader, conceded, acknowledged });
     }
 
-    /// Sets the time of the next heartbeat, and returns the longest time until then.
+    /// Sets the time of the next heartbeat, and returns the longest time between two from now on.
+    /// If that grows, the next one still comes after the shorter time: the heartbeat that announces
+    /// the longer one may be lost.
     fn schedule_heartbeat(&mut self, now: Time) -> Duration {
         let interval = self.report_interval(now);
-        let chosen = interval + self.chance.up_to(interval / HEARTBEAT_JITTER_PART);
+        let announced = self.sent.announced.replace(interval);
+        let next = announced.map_or(interval, |announced| announced.min(interval));
+        let chosen = next + self.chance.up_to(next / HEARTBEAT_JITTER_PART);
         self.timers.set(Timer::Heartbeat, now + chosen);
         longest(interval)
     }

@@ -69,6 +69,7 @@ impl Election {
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
         self.sent.declared = Some(now);
+        self.sent.announced = Some(interval);
         self.sent.declaration_due = Some(now + interval);
         let next = now + self.time_to_next_declaration();
         self.timers.set(Timer::Declare, next);

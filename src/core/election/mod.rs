@@ -148,6 +148,8 @@ struct Sent {
     newest: Sequence,
     /// When it last declared in its present leadership.
     declared: Option<Time>,
+    /// The interval that it announced last to all, without the jitter.
+    announced: Option<Duration>,
     /// When it declares next at the latest, as it said then.
     declaration_due: Option<Time>,
     /// When it last proposed itself, or asked for votes.

@@ -1,6 +1,7 @@
 //! Following a leader, and losing it.
 
 use super::*;
+use crate::core::params::patience_for;
 use crate::core::status::MemberState;
 
 #[test]
@@ -197,5 +198,30 @@ fn between_declarations_a_leader_sleeps() {
         let wake = lan.at("a").poll_timeout().unwrap();
         assert_eq!(wake.timer, crate::core::timers::Timer::Declare);
         lan.pass(wake.at.since(lan.now));
+    }
+}
+
+/// The others know only the interval that was announced last.
+#[test]
+fn lost_heartbeat_makes_no_member_suspect_though_its_interval_grows() {
+    let mut lan = Lan::new();
+    lan.start("m", Params::default());
+    lan.pass(secs(10));
+    // It leads, then concedes, and then reports rarely; at last the group grows.
+    let mut better = Peer::leading("a", 1);
+    lan.pass_with(secs(3), &mut [(&mut better, EVERY_SECOND)]);
+    better.term = Term(50);
+    lan.pass_with(secs(10), &mut [(&mut better, EVERY_SECOND)]);
+    let interval_us = 60_000_000;
+    let rarely = Body::Heartbeat { interval_us, leader: None, conceded: None, acknowledged: None };
+    for number in 0..1000 {
+        lan.hear(Peer::new(&format!("n{number}")).sends(rarely));
+    }
+    lan.pass_with(secs(30), &mut [(&mut better, EVERY_SECOND)]);
+    let announced = lan.take("m").announced();
+    assert!(announced.last().is_some_and(|(_, interval)| *interval > secs(10)), "{announced:?}");
+    for heartbeats in announced.windows(3) {
+        let [(from, interval), _, (to, _)] = heartbeats else { unreachable!() };
+        assert!(to.since(*from) <= patience_for(*interval), "{heartbeats:?}");
     }
 }

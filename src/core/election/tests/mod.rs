@@ -387,15 +387,20 @@ impl Outputs {
         })
     }
 
-    /// Each silence that was longer than announced, and what was announced.
-    fn overlong_silences(&self) -> Vec<(Duration, Duration)> {
+    /// When it announced which interval.
+    fn announced(&self) -> Vec<(Time, Duration)> {
         let announced = |(at, message): (Time, Message)| match message.body {
             Body::Heartbeat { interval_us, .. } | Body::Declaration { interval_us, .. } => {
                 Some((at, Duration::from_micros(interval_us.into())))
             }
             _ => None,
         };
-        let announced: Vec<_> = self.sent().filter_map(announced).collect();
+        self.sent().filter_map(announced).collect()
+    }
+
+    /// Each silence that was longer than announced, and what was announced.
+    fn overlong_silences(&self) -> Vec<(Duration, Duration)> {
+        let announced = self.announced();
         let silences = announced.windows(2).map(|pair| (pair[1].0.since(pair[0].0), pair[0].1));
         silences.filter(|(silence, announced)| silence > announced).collect()
     }
