@@ -129,8 +129,8 @@ impl Election {
         longest(interval)
     }
 
-    /// Announces the end of this node's start-up. In a large group, whose hosts may all have
-    /// started together, the announcements spread over one report interval.
+    /// Announces the end of this node's start-up, or a concession. In a large group, whose hosts
+    /// may all do so at the same time, the announcements spread over one report interval.
     pub(super) fn report_soon(&mut self, now: Time) {
         if self.reports_rarely(now) {
             let wait = self.chance.up_to(self.report_interval(now));
@@ -142,19 +142,23 @@ impl Election {
 
     /// Whether the group is so large that a heartbeat more is too many.
     pub(super) fn reports_rarely(&self, now: Time) -> bool {
-        self.report_interval(now) > self.params.shortest_report_interval()
+        self.usual_report_interval(now) > self.params.shortest_report_interval()
     }
 
     /// The time between this node's heartbeats to all. A concession is urgent.
     pub(super) fn report_interval(&self, now: Time) -> Duration {
-        let interval = if self.concession().is_some() {
-            self.params.heartbeat_interval
-        } else if self.is_voter() {
-            self.params.voter_report_interval(self.members.visible(now))
-        } else {
-            self.params.report_interval(self.members.visible(now))
-        };
-        at_least_a_millisecond(interval)
+        at_least_a_millisecond(match self.concession() {
+            Some(_) => self.params.heartbeat_interval,
+            None => self.usual_report_interval(now),
+        })
+    }
+
+    fn usual_report_interval(&self, now: Time) -> Duration {
+        let others = self.members.visible(now);
+        match self.is_voter() {
+            true => self.params.voter_report_interval(others),
+            false => self.params.report_interval(others),
+        }
     }
 
     /// Reports soon to the leader that it has missed a leadership.

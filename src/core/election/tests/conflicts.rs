@@ -498,3 +498,19 @@ fn leader_that_restarts_without_its_disk_hears_of_its_former_term() {
     lan.hear(restarted.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies().pop(), Some(following("a", Some(9))));
 }
+
+#[test]
+fn concessions_of_a_large_group_spread_over_an_interval() {
+    let mut loser = Peer::leading("c", 9);
+    let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut loser);
+    let interval_us = 60_000_000;
+    let rarely = Body::Heartbeat { interval_us, leader: None, conceded: None, acknowledged: None };
+    for number in 0..318 {
+        lan.hear(Peer::new(&format!("n{number}")).sends(rarely));
+    }
+    lan.take("m");
+    lan.hear(Peer::leading("a", 6).sends(EVERY_SECOND));
+    assert_eq!(lan.take("m").bodies(), []);
+    lan.pass(patient().heartbeat_interval);
+    assert_eq!(lan.take("m").bodies(), [following("a", Some(9))]);
+}
