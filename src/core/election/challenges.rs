@@ -45,6 +45,7 @@ impl Election {
         if self.params.demands_proof() {
             self.members.doubt_all();
             self.members.forget_forgeable();
+            self.quorum.forget_census();
         }
     }
 

@@ -75,6 +75,11 @@ impl Quorum {
         }
     }
 
+    /// The answers so far may be forged. The next inquiry begins another census.
+    pub(super) fn forget_census(&mut self) {
+        self.census = None;
+    }
+
     /// The leader is lost, and its declaration is not acknowledged any more.
     pub(super) const fn forget_declaration(&mut self) {
         self.acknowledging = None;

@@ -1,6 +1,7 @@
 //! Voters without their state.
 
 use super::*;
+use crate::types::KeyMode;
 
 #[test]
 fn a_new_group_needs_every_voter_once() {
@@ -263,4 +264,33 @@ fn a_term_that_a_removed_voter_has_won_is_not_won_again() {
     lan.pass(secs(30));
     assert_eq!(lan.leaders().len(), 1);
     assert!(lan.at("b").term() > Term(2), "{}", lan.at("b").term());
+}
+
+/// An attacker without the key answers in the name of a, before keys are required.
+#[test]
+fn forged_testimony_does_not_count_once_keys_are_required() {
+    let mode = |key_mode| Params { key_mode: Some(key_mode), ..quorum(&THREE) };
+    let mut lan = Lan::stable(&THREE, &mode(KeyMode::Prefer));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.crash("c");
+    lan.host("c").disk = PersistentState { incarnation: Incarnation(5), ..Default::default() };
+    lan.cut_off("a");
+    lan.start("c", mode(KeyMode::Prefer));
+    lan.pass(secs(2));
+    let inquiry = lan.take("c").last(|body| *body == Body::Inquiry);
+    let incarnation = lan.at("a").life.incarnation;
+    let mut forger = Peer { incarnation, sequence: Sequence(1 << 40), ..voter("a") };
+    let forged = forger.answers(&inquiry, true);
+    lan.on("c", |election, now| {
+        election.handle_open_datagram(now, address(forged.sender), &forged);
+    });
+    for name in ["b", "c"] {
+        lan.on(name, |election, now| election.reconfigure(now, mode(KeyMode::Require)));
+    }
+    lan.pass(secs(30));
+    assert_eq!(lan.host("c").disk.enrolment, Enrolment::None, "only b has testified");
+    lan.on("a", |election, now| election.reconfigure(now, mode(KeyMode::Require)));
+    lan.reconnect("a");
+    lan.pass(secs(30));
+    assert_eq!(lan.host("c").disk.enrolment, Enrolment::Enrolled);
 }
