@@ -151,13 +151,15 @@ impl Election {
     }
 
     /// After all interfaces were down, a starting node listens anew. Any other node waits to hear
-    /// the others' leader first.
+    /// the others' leader first, unless it leads in any case.
     pub(super) fn relink(&mut self, now: Time) {
         if self.state.is_starting() {
             return self.begin_startup(now);
         }
         self.probing.forget_unsent();
-        if self.params.static_role == Some(StaticRole::Leader) {
+        let leads_in_any_case =
+            self.params.static_role == Some(StaticRole::Leader) && self.may_challenge_leader(now);
+        if leads_in_any_case {
             return self.resume_static_leadership(now);
         }
         let turn = self.turn(now);

@@ -144,3 +144,24 @@ fn leadership_does_not_wait_for_the_gap_after_a_declaration_of_an_earlier_one() 
     assert_eq!(lan.leaders(), ["z"]);
     assert_eq!(lan.take("z").declarations().len(), 1);
 }
+
+/// It has not listened yet, and its hooks cannot take over.
+#[test]
+fn static_leader_whose_links_return_while_started_runs_listens_first() {
+    let mut lan = Lan::led_by("a");
+    lan.hosts.insert(id("z"), Host::default());
+    lan.start("z", fixed(StaticRole::Leader));
+    lan.pass(secs(10));
+    assert_eq!(lan.at("z").leader(), Some(id("a")));
+    lan.cut_off("z");
+    lan.on("z", |election, now| election.handle_links(now, false));
+    lan.pass(secs(10));
+    assert_eq!(lan.at("z").leader(), None);
+    lan.reconnect("z");
+    lan.on("z", |election, now| election.handle_links(now, true));
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.end_hook("z", HookOutcome::Succeeded);
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["z"]);
+}
