@@ -55,10 +55,13 @@ impl Election {
         self.advance_handover(now);
     }
 
-    /// Resigns, once the hooks have released everything.
+    /// Resigns, once the hooks have released everything. After the fence command a `demoted` that
+    /// still runs is not waited for.
     pub(super) fn advance_handover(&mut self, now: Time) {
         let State::HandingOver { successor, .. } = self.state else { return };
-        if !self.hooks.schedule.is_idle() && !self.leaves_without_demoted() {
+        let schedule = &self.hooks.schedule;
+        let may_leave = schedule.is_idle() || schedule.have_released();
+        if !may_leave && !self.leaves_without_demoted() {
             return;
         }
         if self.others_wait_for_hooks() && self.hooks.schedule.hold() {

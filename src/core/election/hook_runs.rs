@@ -271,7 +271,10 @@ impl Election {
             Fenced::Released => {
                 self.timers.clear(Timer::HookRetry);
                 self.hooks.schedule.release();
-                self.set_not_released(now, false);
+                // As the leader this node would wait for it with `elected`.
+                let running = self.hooks.schedule.running();
+                let still_runs = running.is_some_and(|run| releases(run.event));
+                self.set_not_released(now, still_runs);
             }
             Fenced::RetryIn(pause) if self.timers.get(Timer::GraceEnd).is_none() => {
                 self.timers.set(Timer::GraceEnd, now + pause);

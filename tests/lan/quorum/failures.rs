@@ -9,22 +9,23 @@ use crate::harness::{Host, quorum_scenario, scenario, wait_until};
 fn a_demote_hook_that_overruns_its_grace_is_fenced() {
     quorum_scenario(|lan, hosts: [_; 2]| {
         for host in hosts {
-            let fence = "echo $LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM";
-            let file = host.path("fenced");
+            let says = "echo $LANELECT_EVENT $LANELECT_REASON $LANELECT_TERM";
+            let (noted, file) = (host.journal_hook(), host.path("fenced"));
+            let fence = format!("{noted} && {says} > {file}");
             let lines = voters_with_grace(&hosts, "1s");
-            host.start(&format!("{lines}hook_timeout = \"6s\"\nfence = \"{fence} > {file}\""));
+            host.start(&format!("{lines}hook_timeout = \"6s\"\nfence = \"{fence}\""));
         }
         let old = lan.sole_leader();
         let expected = format!("fence grace-overrun {}\n", old.hook_term());
-        old.slow_hooks("300");
+        old.slow_hook_on("demoted", "300");
         lan.cut(old);
         wait_until("the fence ran", || {
             fs::read_to_string(old.path("fenced")).is_ok_and(|text| text == expected)
         });
         assert_eq!(old.status()["counters"]["fences"], 1);
         assert!(old.log().contains("FENCING THIS NODE"), "{}", old.log());
-        assert_eq!(old.hooks().last().unwrap(), "demoted lease-lost");
-        old.slow_hooks("0");
+        assert_eq!(old.hooks()[2..], ["demoted lease-lost", "fence grace-overrun"]);
+        old.slow_hook_on("demoted", "0");
         lan.heal();
         lan.sole_leader();
     });

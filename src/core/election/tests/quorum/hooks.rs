@@ -1,6 +1,7 @@
 //! Hooks that do not release everything: the node neither resigns nor votes, and is fenced.
 
 use super::*;
+use crate::core::status::Ineligible;
 
 const NOT_LET_GO: [HookOutcome; 3] = [HookOutcome::Failed, HookOutcome::Lost, HookOutcome::NotRun];
 
@@ -194,4 +195,25 @@ fn a_node_neither_votes_nor_stands_while_its_fence_command_runs() {
     lan.on("a", |election, now| election.handle_fence_finished(now, HookOutcome::Failed));
     lan.hear(candidate.asks_for_votes());
     assert_eq!(lan.take("a").votes(), [yes("b")]);
+}
+
+/// As the leader it would wait for that run with `elected`.
+#[test]
+fn a_leader_that_is_fenced_while_its_demote_hook_hangs_resigns_and_stays_out_until_that_ends() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.set_fence("a", Some(HookOutcome::Succeeded));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.end_hook("a", HookOutcome::Lost);
+    lan.pass(ms(5_100));
+    let done = lan.take("a");
+    assert_eq!((done.demotions().len(), done.fences().len()), (2, 1));
+    assert!(resigns(&done));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.crash("b");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["c"], "with the vote of the fenced node");
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::NotReleased));
+    lan.end_hook("a", HookOutcome::Failed);
+    assert_eq!(lan.at("a").ineligible(lan.now), None);
 }
