@@ -79,7 +79,7 @@ impl CrashPlanFile {
     /// The daemon's that runs by `config` from `source`.
     pub(super) fn of(source: &ConfigSource, config: &Config) -> Self {
         let path = in_runtime_directory(source);
-        let path = path.unwrap_or_else(|| config.socket.with_extension("crash-plan"));
+        let path = path.unwrap_or_else(|| beside(&config.socket));
         CrashPlanFile { path, failure: None }
     }
 
@@ -170,6 +170,14 @@ impl CrashPlanFile {
     }
 }
 
+/// Without the `sock` of the usual names it is the file that systemd's directory has.
+fn beside(socket: &Path) -> PathBuf {
+    let is_usual = socket.extension().is_some_and(|extension| extension == "sock");
+    let mut name = if is_usual { socket.with_extension("") } else { socket.to_owned() };
+    name.as_mut_os_string().push(".crash-plan");
+    name
+}
+
 /// Named after the config file. Of several directories the first is the one.
 fn in_runtime_directory(source: &ConfigSource) -> Option<PathBuf> {
     let directories = env::var_os(RUNTIME_DIRECTORY)?;
@@ -178,4 +186,21 @@ fn in_runtime_directory(source: &ConfigSource) -> Option<PathBuf> {
     let mut name = source.file.as_ref()?.file_stem()?.to_owned();
     name.push(".crash-plan");
     Some(Path::new(first).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_socket_has_a_crash_plan_of_its_own() {
+        for (socket, plan) in [
+            ("/run/lanelect/web.sock", "/run/lanelect/web.crash-plan"),
+            ("/run/lanelect/web.1.sock", "/run/lanelect/web.1.crash-plan"),
+            ("/run/lanelect/mail.1", "/run/lanelect/mail.1.crash-plan"),
+            ("/run/lanelect/mail.2", "/run/lanelect/mail.2.crash-plan"),
+        ] {
+            assert_eq!(beside(Path::new(socket)), Path::new(plan));
+        }
+    }
 }

@@ -331,7 +331,11 @@ impl Daemon {
         }
         self.warn_of_key_mode();
         // If the socket was removed, the files beside it probably were, too.
-        if self.control.restore() || self.plan.has_failed() {
+        let was_removed = self.control.restore();
+        if was_removed {
+            self.hooks.restore_notes();
+        }
+        if was_removed || self.plan.has_failed() {
             self.keep_crash_plan();
         }
         if self.config.interfaces.is_empty() && self.transport.any_up() {

@@ -309,6 +309,11 @@ impl Hooks {
         self.own.as_ref()?.process.hook_that_took_over()
     }
 
+    /// Writes the notes of this process again, because others have removed them.
+    pub fn restore_notes(&self) {
+        self.own.iter().for_each(|server| server.process.restore_notes());
+    }
+
     /// Sets other interfaces for the environment, from the next run on; returns whether they
     /// differ.
     pub fn set_interfaces(&mut self, interfaces: Vec<String>) -> bool {

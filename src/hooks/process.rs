@@ -199,6 +199,12 @@ impl HookProcess {
         }
     }
 
+    /// Writes the notes again, because others have removed them.
+    pub fn restore_notes(&self) {
+        self.slots[Lane::Hook].running.iter().for_each(|hook| self.note(hook));
+        self.took_over.restore();
+    }
+
     /// Ends the run in `lane`: TERM now, KILL at `by`.
     pub fn cut_short(&mut self, lane: Lane, by: Time, now: Time) {
         let leftover = self.leftover.as_mut().filter(|_| lane == Lane::Hook);
@@ -593,6 +599,21 @@ mod tests {
         let (mut process, _dir) = start("a command with a \0");
         assert_eq!(process.poll_finished(Lane::Hook), Some(HookFinished::not_run(Duration::ZERO)));
         assert_eq!(process.poll_timeout(), None);
+    }
+
+    #[test]
+    fn notes_that_others_have_removed_are_written_again() {
+        let (process, dir) = start("echo $$ > $DIR/pid; exec sleep 100");
+        let shell = pid_in(&dir);
+        let took_over = process.record.path().with_extension("took-over");
+        let noted = fs::read(&took_over).unwrap();
+        for note in [process.record.path(), &took_over] {
+            fs::remove_file(note).unwrap();
+        }
+        process.restore_notes();
+        assert_eq!(process.record.find().unwrap(), Some(Pid::from_raw(shell as i32)));
+        assert_eq!(fs::read(&took_over).unwrap(), noted);
+        kill(shell);
     }
 
     #[test]

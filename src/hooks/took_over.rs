@@ -46,17 +46,23 @@ impl TookOver {
         if self.command.as_ref() == Some(&command) {
             return;
         }
-        if let Err(error) = self.write(&command) {
+        self.write(&command);
+        self.command = Some(command);
+    }
+
+    /// Writes the note again, because others have removed it.
+    pub(super) fn restore(&self) {
+        self.command.iter().for_each(|command| self.write(command));
+    }
+
+    fn write(&self, command: &Option<String>) {
+        let note = serde_json::to_vec(command).map_err(io::Error::from);
+        if let Err(error) = note.and_then(|note| small_file::replace(&self.path, &note)) {
             log::warn!(
                 "cannot write {}: {error}; if this process ends and the config file has another \
                  hook then, that hook runs for demoted",
                 self.path.display()
             );
         }
-        self.command = Some(command);
-    }
-
-    fn write(&self, command: &Option<String>) -> io::Result<()> {
-        small_file::replace(&self.path, &serde_json::to_vec(command)?)
     }
 }

@@ -1,6 +1,8 @@
 //! State directories that fill up, turn read-only, go away or are spoilt, in available mode: the
 //! group has its leader all the same. What a voter does without its memory is in `quorum::memory`.
 
+use std::fs;
+
 use crate::harness::{Host, scenario, wait_until};
 
 const TOLD: &str = "continuing without saved state: a restart would lose the current term";
@@ -114,6 +116,7 @@ fn sockets_that_are_removed_are_made_anew() {
         wait_until("it can be asked again", || h1.leads());
         lan.wait_for_leader(h1);
         assert_eq!(h1.log().matches("was removed; created it again").count(), 1);
+        assert!(fs::exists(h1.path("control.sock.took-over")).unwrap());
 
         // What is to be done if it dies is there again, too.
         h1.crash();

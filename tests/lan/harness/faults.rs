@@ -45,7 +45,7 @@ impl Host {
     /// Removes what the daemon keeps where its control socket is, as somebody does who clears
     /// `/run`.
     pub(crate) fn remove_control_files(&self) {
-        for file in ["control.sock", "control.crash-plan"] {
+        for file in ["control.sock", "control.crash-plan", "control.sock.took-over"] {
             fs::remove_file(self.path(file)).unwrap();
         }
     }
