@@ -753,6 +753,30 @@ fn a_hook_whose_daemon_hung_up_is_ended_in_the_time_that_the_next_request_gives_
     assert!(!is_alive(&left));
 }
 
+/// A thread of it waits in the kernel, so its connections stay open.
+#[test]
+fn hook_of_a_dead_daemon_that_cannot_end_is_ended_like_that_of_one_that_has() {
+    let runner = Runner::start(
+        "echo $LANELECT_EVENT $$ >> $DIR/runs; [ $LANELECT_EVENT = elected ] || exit 0; \
+         trap '' TERM; while :; do sleep 0.1; done",
+    );
+    let _runs = runner.ask(elected(1));
+    runner.wait_for_lines("runs", 1);
+    let _waits = runner.ask(elected(2));
+    runner.wait_for_log("term 2) is requested");
+    let mut post_stop = runner.connect();
+    let task = Task::Hook(HookRun { reason: Reason::Crashed, ..demoted(2) });
+    let (node, settings) = (node("blue"), post_stop.settings);
+    let orphan_grace = Duration::from_millis(300);
+    post_stop.request(&Request::Run(Box::new(RunRequest { task, node, settings, orphan_grace })));
+    let asked = clock::now();
+    assert_eq!(post_stop.finished().outcome, HookOutcome::Succeeded);
+    // KILL would come 5 seconds after TERM otherwise.
+    assert!(clock::now().since(asked) < Duration::from_secs(4));
+    let events: Vec<_> = runner.lines("runs").iter().map(|line| line[..7].to_owned()).collect();
+    assert_eq!(events, ["elected", "demoted"]);
+}
+
 #[test]
 fn a_run_that_has_not_begun_is_taken_back_by_hanging_up() {
     let runner = Runner::start(

@@ -10,6 +10,7 @@ use std::io;
 use std::mem::{self, Discriminant};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::process;
 
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,8 @@ enum KeepError {
 #[serde(deny_unknown_fields)]
 struct Kept {
     plan: CrashPlan,
+    /// The daemon.
+    process: u32,
     /// The configuration in force, as TOML.
     config: String,
     /// The interfaces that hooks are told of: those of the configuration, or those that the
@@ -69,6 +72,7 @@ struct Kept {
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) plan: CrashPlan,
+    pub(super) process: u32,
     pub(super) config: Config,
     pub(super) interfaces: Vec<String>,
     pub(super) holders: Vec<i32>,
@@ -109,6 +113,7 @@ impl CrashPlanFile {
         let kept = match plan {
             Some(plan) => self.replace(&Kept {
                 plan: plan.clone(),
+                process: process::id(),
                 config: config.to_toml(),
                 interfaces: interfaces.to_vec(),
                 holders: holders.to_vec(),
@@ -139,10 +144,11 @@ impl CrashPlanFile {
         let content = small_file::read(&self.path, CRASH_PLAN_MAX)?;
         // An empty file is one that could not be removed.
         let Some(content) = content.filter(|it| !it.is_empty()) else { return Ok(None) };
-        let Kept { plan, config, interfaces, holders, peers } = serde_json::from_slice(&content)?;
+        let Kept { plan, process, config, interfaces, holders, peers } =
+            serde_json::from_slice(&content)?;
         let invalid = |problems| ConfigError::Invalid { file: None, problems };
         let config = Config::from_toml(&config).map_err(|p| io::Error::other(invalid(p)))?;
-        Ok(Some(Left { plan, config, interfaces, holders, peers }))
+        Ok(Some(Left { plan, process, config, interfaces, holders, peers }))
     }
 
     /// Nothing is left to be done.

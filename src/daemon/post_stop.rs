@@ -5,7 +5,12 @@
 //! or hung, the demote hook runs, and then the resignation is sent in its name, so that its
 //! successor takes over within milliseconds instead of after a time-out. It goes by the
 //! configuration that the daemon ran by.
+//!
+//! The daemon's disk may hang, and a thread of the daemon that waits for it does not end on SIGKILL.
+//! So nothing here waits for the disk, and such a daemon counts as dead: none of its threads ever
+//! runs again.
 
+use std::env;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,17 +26,22 @@ use super::crash_plan::{CrashPlanFile, Left};
 use super::event_loop::holds::longest_hold;
 use super::store::{Store, StoreError};
 use super::transport::{RescanError, Settings, Transport, TransportError};
+use super::worker::{self, Results};
 use crate::config::keys::KeyFileError;
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::fencing::pause_before_fencing_again;
 use crate::core::hook::{HookOutcome, HookRun};
 use crate::hooks::group::KILL_GRACE;
-use crate::hooks::{HookNode, Hooks, Lane, Lanes, Task};
+use crate::hooks::{HookNode, HookSettings, Hooks, Lane, Lanes, Task};
 use crate::os::clock;
 use crate::os::notify::Notifier;
+use crate::os::process::Stat;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
+
+/// How long the lock may take. A disk that hangs must not keep the demote hook waiting.
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Time between two looks whether commands have ended.
 const HOLDERS_LOOK: Duration = Duration::from_millis(10);
@@ -55,6 +65,17 @@ pub enum PostStopError {
          leadership (`lanelect yield`, or stop it); post-stop is only for one that died"
     )]
     Running(#[source] StoreError),
+    /// The daemon may live.
+    #[error(
+        "cannot clean up, because the daemon may still run: the state directory {path} does not \
+         respond, and process {process} has not ended; stop the daemon first"
+    )]
+    MayRun {
+        /// The directory with the daemon's lock.
+        path: PathBuf,
+        /// The daemon.
+        process: u32,
+    },
     /// What the daemon left cannot be read.
     #[error("cannot read the crash plan {path}: {source}; the demote hook was not run")]
     CrashPlan {
@@ -134,11 +155,13 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
         log::debug!("nothing to do: the daemon left no crash plan");
         return Ok(());
     };
-    let Left { plan, config, .. } = &left;
-    let _held = keep_daemons_away(config)?;
-    await_holders(&left.holders, longest_hold(&config.election))?;
+    let plan = &left.plan;
+    let mut notifier = take_time(&left, began);
+    let opening = begin_to_lock(&left.config)?;
+    let _held = keep_daemons_away(&opening, &left)?;
+    await_holders(&left, &mut notifier)?;
     let is_released = match &plan.hook {
-        Some(run) => release(&left, run, began)?,
+        Some(run) => release(&left, run, began, notifier)?,
         None => true,
     };
     // In quorum mode a resignation frees the voters from what keeps two nodes' hooks apart.
@@ -155,46 +178,103 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     if is_released { Ok(()) } else { Err(PostStopError::NotDemoted) }
 }
 
+/// Requests the time that all of it may take from the service manager, before anything is waited
+/// for: in quorum mode the hook has the grace, and the fence command one run after that.
+fn take_time(left: &Left, began: Time) -> Notifier {
+    let Left { plan, config, .. } = left;
+    let runs = HookSettings::from(config).longest_stop();
+    let longest = LOCK_PATIENCE + longest_hold(&config.election) + plan.grace.unwrap_or_default();
+    let mut notifier = Notifier::from_environment();
+    notifier.extend_stop(began + longest + runs, began);
+    notifier
+}
+
+/// Takes the daemon's own lock, so that none starts meanwhile, on a thread: the disk may hang.
+fn begin_to_lock(config: &Config) -> io::Result<Results<Result<Store, StoreError>>> {
+    let (dir, group) = (config.state_dir.clone(), config.group);
+    let open = move |()| Store::open(&dir, group).map(|(store, _)| store);
+    let (orders, results) = worker::start("store", open, || ())?;
+    orders.send(()).map_err(io::Error::other)?;
+    Ok(results)
+}
+
+/// Returns the lock; none where it cannot be had although the daemon is dead. A lock that comes
+/// later is kept in `opening`. Where the state cannot be used for another reason than that a daemon
+/// runs, no daemon can use it either.
+fn keep_daemons_away(
+    opening: &Results<Result<Store, StoreError>>,
+    left: &Left,
+) -> Result<Option<Store>, PostStopError> {
+    let (process, path) = (left.process, &left.config.state_dir);
+    match opening.recv_timeout(LOCK_PATIENCE) {
+        Ok(Ok(store)) => return Ok(Some(store)),
+        Ok(Err(locked @ StoreError::Locked { holder, .. })) => {
+            if !holder.is_some_and(cannot_end) {
+                return Err(PostStopError::Running(locked));
+            }
+            log::warn!("the daemon was killed, but cannot end, and keeps its lock: {locked}");
+        }
+        Ok(Err(error)) => log::warn!("{error}"),
+        Err(_) if !is_gone(process) && !cannot_end(process) => {
+            return Err(PostStopError::MayRun { path: path.clone(), process });
+        }
+        Err(_) => log::warn!(
+            "the state directory {} does not respond: continuing without its lock",
+            path.display()
+        ),
+    }
+    Ok(None)
+}
+
+/// Whether the daemon was killed, and only waits in the kernel. Then its first thread has ended. If
+/// that one waits too, or is hidden from this process, systemd tells: it runs post-stop beside the
+/// main process only after SIGKILL was in vain.
+fn cannot_end(process: u32) -> bool {
+    let given_up = env::var_os("SERVICE_RESULT").and_then(|_| env::var("MAINPID").ok());
+    let stat = pid(process).and_then(|pid| Stat::of(pid).ok().flatten());
+    given_up == Some(process.to_string()) || stat.is_some_and(|stat| stat.is_headless)
+}
+
+fn is_gone(process: u32) -> bool {
+    pid(process).is_none_or(|pid| kill(pid, None) == Err(Errno::ESRCH))
+}
+
+fn pid(process: u32) -> Option<Pid> {
+    i32::try_from(process).ok().filter(|number| *number > 0).map(Pid::from_raw)
+}
+
 /// The commands of `lanelect exec` end when their daemon has died. The hook releases nothing, and
 /// no other node leads, before they have ended, or can be expected to.
-fn await_holders(holders: &[i32], limit: Duration) -> io::Result<()> {
+fn await_holders(left: &Left, notifier: &mut Notifier) -> io::Result<()> {
     // The number is not used again within so short a time. Another user's process is there too.
     let lives = |pid: &&i32| kill(Pid::from_raw(**pid), None) != Err(Errno::ESRCH);
-    let end = clock::now() + limit;
+    let end = clock::now() + longest_hold(&left.config.election);
     let mut poll = Poll::new()?;
-    while holders.iter().filter(|pid| **pid > 0).any(|pid| lives(&pid)) {
+    while left.holders.iter().filter(|pid| **pid > 0).any(|pid| lives(&pid)) {
         if clock::now() >= end {
             log::error!("commands of `lanelect exec` have not ended: continuing without");
             break;
         }
         poll.poll(&mut Events::with_capacity(1), Some(HOLDERS_LOOK))?;
+        notifier.handle_timeout(clock::now());
     }
     Ok(())
 }
 
-/// The daemon's own lock, so that none starts meanwhile. Where the state cannot be used for another
-/// reason than that a daemon runs, no daemon can use it either.
-fn keep_daemons_away(config: &Config) -> Result<Option<Store>, PostStopError> {
-    match Store::open(&config.state_dir, config.group) {
-        Ok((store, _)) => Ok(Some(store)),
-        Err(running @ StoreError::Locked { .. }) => Err(PostStopError::Running(running)),
-        Err(error) => {
-            log::warn!("{error}");
-            Ok(None)
-        }
-    }
-}
-
 /// Runs the demote hook; returns whether this host has released what the leader holds. In quorum
 /// mode the hook runs again until it succeeds. When the grace is over, the fence command runs too.
-fn release(left: &Left, run: &HookRun, began: Time) -> Result<bool, PostStopError> {
+fn release(
+    left: &Left,
+    run: &HookRun,
+    began: Time,
+    notifier: Notifier,
+) -> Result<bool, PostStopError> {
     let plan = &left.plan;
     log::warn!(
         "the daemon died and its hook has not released term {}: running the demote hook",
         run.term
     );
-    let mut cleaner = Cleaner::new(left)?;
-    cleaner.take_time(plan.grace);
+    let mut cleaner = Cleaner::new(left, notifier)?;
     let Some(grace) = plan.grace else {
         return Ok(cleaner.run(run, KILL_GRACE, None)? == Some(HookOutcome::Succeeded));
     };
@@ -223,7 +303,7 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    fn new(left: &Left) -> io::Result<Self> {
+    fn new(left: &Left, notifier: Notifier) -> io::Result<Self> {
         let Left { config, interfaces, .. } = left;
         let poll = Poll::new()?;
         let mut signals = Signals::new([SIGCHLD])?;
@@ -235,16 +315,7 @@ impl Cleaner {
         };
         let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, None, clock::now())?;
         let has_fence = config.fence.is_some();
-        let notifier = Notifier::from_environment();
         Ok(Cleaner { poll, signals, hooks, is_demoting: false, has_fence, notifier })
-    }
-
-    /// Requests the time that hook and fence may take from the service manager: in quorum mode the
-    /// hook has the grace, and the fence command one run after that.
-    fn take_time(&mut self, grace: Option<Duration>) {
-        let now = clock::now();
-        let end = now + grace.unwrap_or_default() + self.hooks.longest_stop();
-        self.notifier.extend_stop(end, now);
     }
 
     /// Runs the demote hook again and again until `limit`, and at least once: it may release at any

@@ -40,7 +40,6 @@ use mio::{Registry, Token};
 use serde::{Deserialize, Serialize};
 
 use self::agreement::Agreement;
-use self::client::ANSWER_MARGIN;
 pub use self::client::{Door, HookClient};
 pub use self::digest::Digest;
 pub use self::process::{HookProcess, HookSettings};
@@ -281,11 +280,9 @@ impl Hooks {
         self.clients.0.iter().filter_map(HookClient::poll_timeout).chain(own).chain(agreement).min()
     }
 
-    /// How long all that is left takes at the longest when the daemon stops: the run in progress,
-    /// `demoted`, and the fence command if `demoted` does not release.
+    /// How long all that is left takes at the longest when the daemon stops.
     pub fn longest_stop(&self) -> Duration {
-        let runs = if self.settings.fence.is_some() { 3 } else { 2 };
-        (self.settings.longest_run() + ANSWER_MARGIN) * runs
+        self.settings.longest_stop()
     }
 
     /// Applies other commands and other time limits, from the next run on. A separate hook-runner

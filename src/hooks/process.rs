@@ -17,6 +17,7 @@ use log::Level;
 use nix::unistd::Pid;
 
 use super::HookNode;
+use super::client::ANSWER_MARGIN;
 use super::group::{self, Ending, KILL_GRACE, KILL_WAIT, Progress};
 use super::journal::Output;
 use super::record::Record;
@@ -69,6 +70,13 @@ impl HookSettings {
     /// How long a run of hook or fence takes at the longest, until it is given up.
     pub const fn longest_run(&self) -> Duration {
         self.timeout.saturating_add(KILL_GRACE).saturating_add(KILL_WAIT)
+    }
+
+    /// How long all that is left takes at the longest when the daemon has stopped, or stops: the run
+    /// in progress, `demoted`, and the fence command if `demoted` does not release.
+    pub fn longest_stop(&self) -> Duration {
+        let runs = if self.fence.is_some() { 3 } else { 2 };
+        self.longest_run().saturating_add(ANSWER_MARGIN) * runs
     }
 
     /// The command of a lane.

@@ -11,7 +11,7 @@ use log::Level;
 use serde::{Deserialize, Serialize};
 
 use super::HookNode;
-use crate::core::hook::{HookOutcome, HookRun};
+use crate::core::hook::{HookOutcome, HookRun, Reason};
 use crate::types::{Role, Term};
 
 /// The variables of one run.
@@ -131,6 +131,11 @@ impl Task {
             Task::Check { .. } => Lane::Check,
             Task::CheckLeader { .. } => Lane::CheckLeader,
         }
+    }
+
+    /// Whether `post-stop` asks for it, which cleans up for a daemon that died.
+    pub(super) const fn speaks_for_dead_daemon(&self) -> bool {
+        matches!(self, Task::Hook(HookRun { reason: Reason::Crashed, .. }))
     }
 
     /// `LANELECT_TERM`.

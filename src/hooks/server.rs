@@ -237,6 +237,9 @@ impl HookServer {
                 let level = if lane == Lane::Fence { Level::Warn } else { Level::Debug };
                 log::log!(level, "{} is requested", request.task);
                 if lane == Lane::Hook {
+                    if request.task.speaks_for_dead_daemon() {
+                        self.hang_up_on_others(token, now);
+                    }
                     self.end_orphan(now + request.orphan_grace, now);
                 }
                 self.queues[lane].waiting.push_back((token, request));
@@ -345,6 +348,14 @@ impl HookServer {
             file.highest = file.highest.max(Some(term));
         }
         None
+    }
+
+    /// The daemon is dead. If one of its threads waits in the kernel, its connections are still
+    /// open; they count as closed.
+    fn hang_up_on_others(&mut self, post_stop: Token, now: Time) {
+        let tokens: Vec<Token> = self.clients.keys().copied().collect();
+        let others = tokens.into_iter().filter(|token| *token != post_stop);
+        others.for_each(|token| self.handle_hangup(token, now));
     }
 
     /// Ends a hook that a dead daemon left running: the next run does not wait for it to end by

@@ -12,6 +12,8 @@ use nix::unistd::{Pid, getpgid};
 pub(crate) struct Stat {
     /// Whether no part of it runs any more, although it was not reaped.
     pub(crate) is_dead: bool,
+    /// Whether its first thread has ended. Others may still run, or wait in the kernel.
+    pub(crate) is_headless: bool,
     /// Its process group.
     pub(crate) group: Pid,
     /// Its session; zero if that began in another namespace.
@@ -39,8 +41,10 @@ impl Stat {
         let field = |number: usize| fields.get(number - 3).copied();
         // The first thread of a process may have ended before the others.
         let is_alone = field(20)?.parse::<u32>().ok()? <= 1;
+        let is_headless = matches!(field(3)?, "Z" | "X");
         Some(Stat {
-            is_dead: matches!(field(3)?, "Z" | "X") && is_alone,
+            is_dead: is_headless && is_alone,
+            is_headless,
             group: Pid::from_raw(field(5)?.parse().ok()?),
             session: field(6)?.parse().ok()?,
             started: field(22)?.parse().ok()?,
@@ -115,7 +119,7 @@ mod tests {
     #[test]
     fn a_process_is_read_whatever_its_command_is_called() {
         let group = Pid::from_raw(11);
-        let living = Stat { is_dead: false, group, session: 12, started: 4711 };
+        let living = Stat { is_dead: false, is_headless: false, group, session: 12, started: 4711 };
         assert_eq!(stat("sh", "S", 11, 1), Some(living));
         assert_eq!(stat("a) S 1 (b", "R", 11, 1), Some(living));
         assert_eq!(Stat::parse("12 (sh) S 1 12"), None);

@@ -47,5 +47,6 @@ mod spread;
 mod startup;
 mod status;
 mod trust;
+mod undead;
 mod unicast;
 mod upgrade;

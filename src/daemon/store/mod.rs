@@ -40,14 +40,14 @@ pub enum StoreError {
     },
     /// Another process holds the lock.
     #[error(
-        "the state of this group is in use: {holder} holds the lock {path}; stop that daemon \
-         first, or give one of the two another state_dir"
+        "the state of this group is in use: {} holds the lock {path}; stop that daemon first, or \
+         give one of the two another state_dir", process_name(*holder)
     )]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// Who holds it, as far as known.
-        holder: String,
+        /// The process that holds it, if it is known.
+        holder: Option<u32>,
     },
     /// The lock file could not be opened or locked.
     #[error("cannot lock {path}: {source}{}", advice(.source))]
@@ -290,13 +290,14 @@ fn write_holder(file: &mut File) -> io::Result<()> {
 }
 
 /// Who holds the lock, by what it wrote into the file.
-fn holder(file: &mut File) -> String {
+fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
-    let is_read = file.take(32).read_to_string(&mut text).is_ok();
-    match text.trim().parse::<u32>() {
-        Ok(process) if is_read => format!("process {process}"),
-        _ => "another process".to_owned(),
-    }
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn process_name(holder: Option<u32>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
 }
 
 fn write_synced(path: &Path, content: &str) -> io::Result<()> {

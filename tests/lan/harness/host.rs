@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -28,7 +28,7 @@ use super::forge::GROUP;
 use super::inside::Inside;
 use super::journal::{self, Fault, Journal};
 use super::patience::{wait_for, wait_until};
-use super::stuck::Stuck;
+use super::stuck::{self, Stuck};
 use super::switch::Switch;
 use super::usage::GIVE_BACK;
 
@@ -43,8 +43,15 @@ const SETTINGS: &str = "\
     membership_sample_interval = \"500ms\"\n";
 
 /// Variables by which a service manager or a user would change how a daemon behaves.
-const FOREIGN_VARIABLES: [&str; 5] =
-    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM", "RUNTIME_DIRECTORY", "RUST_LOG"];
+const FOREIGN_VARIABLES: [&str; 7] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "JOURNAL_STREAM",
+    "RUNTIME_DIRECTORY",
+    "RUST_LOG",
+    "SERVICE_RESULT",
+    "MAINPID",
+];
 
 /// The binary, which goes by nothing of this process's surroundings.
 fn lanelect() -> Command {
@@ -233,6 +240,16 @@ impl Host {
         self.signal(Signal::SIGKILL);
         self.exit_status();
         self.journal.note(&self.name, "crash");
+    }
+
+    /// Kills a daemon of which a thread waits in the kernel, and so does not end.
+    pub(crate) fn crash_without_end(&self) {
+        self.signal(Signal::SIGKILL);
+        self.journal.note(&self.name, "crash");
+        let stat = format!("/proc/{}/stat", self.started_pid().unwrap());
+        wait_until("its first thread has ended", || {
+            fs::read_to_string(&stat).unwrap().contains(") Z ")
+        });
     }
 
     /// Has the daemon stop, and does not wait for its hook; returns the exit status.
@@ -490,6 +507,18 @@ impl Host {
         fs::remove_file(self.path("state/filler")).unwrap();
     }
 
+    /// Puts the state where nothing answers.
+    pub(crate) fn hang_disk(&self) {
+        fs::rename(self.path("state"), self.path("state-kept")).unwrap();
+        symlink(self.path(stuck::FILE), self.path("state")).unwrap();
+    }
+
+    /// Has it answer again.
+    pub(crate) fn revive_disk(&self) {
+        fs::remove_file(self.path("state")).unwrap();
+        fs::rename(self.path("state-kept"), self.path("state")).unwrap();
+    }
+
     /// Leaves a state that no daemon wrote.
     pub(crate) fn damage_state(&self) {
         fs::write(self.path("state/default.state"), "version = 1\nterm = 7\n").unwrap();
@@ -590,20 +619,31 @@ impl Host {
     /// `lanelect post-stop`, as its unit runs it after the daemon's end; returns its exit status
     /// and log.
     pub(crate) fn post_stop(&self) -> (Option<i32>, String) {
+        let mut post_stop = self.begin_post_stop();
+        let status = post_stop.child.wait().unwrap();
+        (status.code(), post_stop.log())
+    }
+
+    /// The same, while the test goes on.
+    pub(crate) fn begin_post_stop(&self) -> PostStop {
         let config = self.path("config.toml");
         let arguments = ["post-stop", "--config", &config];
         let log = self.dir.join("post-stop.log");
         let mut command = lanelect();
         // Into a file: a hook that outlives it would keep a pipe open.
         command.args(arguments).stdin(Stdio::null()).stderr(File::create(&log).unwrap());
-        let status = self.run(|| command.status().unwrap());
-        (status.code(), fs::read_to_string(log).unwrap())
+        PostStop { child: self.run(|| command.spawn().unwrap()), log }
     }
 
     pub(crate) fn ask(&self, words: &[&str]) -> Output {
+        self.client(words).output().unwrap()
+    }
+
+    /// A command to the daemon.
+    pub(crate) fn client(&self, words: &[&str]) -> Command {
         let mut command = Command::new(LANELECT);
-        command.args(words).arg("--socket").arg(self.path("control.sock"));
-        command.stdin(Stdio::null()).output().unwrap()
+        command.args(words).arg("--socket").arg(self.path("control.sock")).stdin(Stdio::null());
+        command
     }
 
     fn assert_alive(&self) {
@@ -678,6 +718,24 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A `lanelect post-stop` that may still run.
+pub(crate) struct PostStop {
+    child: Child,
+    log: PathBuf,
+}
+
+impl PostStop {
+    /// What it has said so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Its exit status, once it has ended.
+    pub(crate) fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
     }
 }
 
