@@ -193,7 +193,7 @@ Win(n) ==
         /\ ~ENABLED HandleProposal(n, m) /\ ~ENABLED HandleProposal(m, n)
     /\ Becomes(n, BecomesLeader(node[n], n))
 
-\* `claim`: following.rs; `handle_claim`, `resign`, `succeed`: handover.rs. With `preempt` a leader,
+\* `claim`: claims.rs; `handle_claim`, `resign`, `succeed`: handover.rs. With `preempt` a leader,
 \* `m`, resigns in favour of a better node that follows it.
 HandOver(m, n) ==
     LET resigns == Loses(node[m])

@@ -35,6 +35,7 @@
 //! Waking early is harmless. Hand in waiting datagrams before a timeout: otherwise a daemon that
 //! was stopped for a while mistakes its own pause for the silence of the others.
 
+mod back_off;
 mod disk;
 pub mod election;
 pub mod fencing;

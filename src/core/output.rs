@@ -187,6 +187,12 @@ pub enum Event {
         /// When the run is repeated.
         retry_in: Duration,
     },
+    /// This node has claimed the leadership, and a worse node leads. It claims it again only after
+    /// a pause.
+    ClaimFailed {
+        /// How long it waits.
+        pause: Duration,
+    },
     /// The `elected` hook or the leader's health check failed, and this node stays out for a while.
     HeldOff {
         /// Which of the two.

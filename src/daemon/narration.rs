@@ -181,6 +181,10 @@ fn tell_event(event: &Event) {
              repeated in {retry_in:?}; meanwhile this node is not eligible to lead, and in quorum \
              mode it neither resigns nor votes"
         ),
+        Event::ClaimFailed { pause } => log::warn!(
+            "this node ranks higher than the leader, and claimed the leadership, but did not get \
+             it; it claims it again in {pause:.1?} at the earliest"
+        ),
         Event::HeldOff { reason: Reason::CheckFailed, holdoff } => {
             log::error!(
                 "this node is not eligible to lead for {holdoff:.1?}, because check_leader failed"

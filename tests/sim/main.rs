@@ -20,6 +20,7 @@
 
 mod available;
 mod fresh;
+mod handovers;
 mod quorum;
 mod silence;
 mod speed;

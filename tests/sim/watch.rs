@@ -44,6 +44,15 @@ pub trait Watch {
     /// A fault or a command happens.
     fn disturb(&mut self, now: u64);
 
+    /// What a hook run has come to changes which hosts may lead. The group may settle anew.
+    fn stir(&mut self, now: u64);
+
+    /// A hook run has failed, was lost, or could not begin.
+    fn note_failed_run(&mut self);
+
+    /// A datagram is about to be handed to an election long after it was sent.
+    fn note_late(&mut self, now: u64);
+
     /// A new life begins.
     fn note_start(&mut self, index: usize, now: u64, hosts: &[Host]);
 

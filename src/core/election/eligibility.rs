@@ -32,15 +32,12 @@ pub(super) struct Exclusions {
     /// failure.
     pub(super) held_off: Option<Reason>,
     pub(super) yielding: bool,
-    /// A better candidate that yielded makes no claim before this time.
-    pub(super) no_claim_before: Time,
     pub(super) not_voter: bool,
     pub(super) unenrolled: bool,
 }
 
 impl Exclusions {
     pub(super) fn new(
-        now: Time,
         params: &Params,
         node_id: NodeId,
         persisted: &PersistentState,
@@ -60,7 +57,6 @@ impl Exclusions {
             leader_health: params.check_leader.map(Health::untested),
             held_off: None,
             yielding: false,
-            no_claim_before: now,
             not_voter: params.quorum.as_ref().is_some_and(|quorum| !votes(quorum)),
             unenrolled: params.quorum.as_ref().is_some_and(votes) && !remembers,
         }
@@ -170,7 +166,7 @@ impl Election {
     pub(super) fn begin_yield_time(&mut self, now: Time) {
         if self.exclusions.yielding {
             let end = now + self.params.yield_time();
-            self.exclusions.no_claim_before = end;
+            self.claims.rest_until(end);
             self.timers.set(Timer::YieldEnd, end);
         }
     }

@@ -7,7 +7,6 @@ use super::{Election, State, at_least_a_millisecond};
 use crate::core::membership::Fading;
 use crate::core::output::Event;
 use crate::core::params::StaticRole;
-use crate::core::rank::Rank;
 use crate::core::status::MemberState;
 use crate::core::timers::Timer;
 use crate::time::Time;
@@ -32,6 +31,7 @@ impl Election {
         }
         self.watch_leader();
         self.finish_yield(now);
+        self.judge_claim(now);
         self.consider_claim(now);
         self.resume_static_leadership(now);
     }
@@ -166,42 +166,6 @@ impl Election {
         if self.concession().is_some() {
             self.report_soon(now);
         }
-    }
-
-    /// A better candidate under a worse leader claims the leadership as soon as it may.
-    pub(super) fn consider_claim(&mut self, now: Time) {
-        if !self.may_claim(now) {
-            self.timers.clear(Timer::Claim);
-        } else if self.timers.get(Timer::Claim).is_none() {
-            self.timers.set(
-                Timer::Claim,
-                self.exclusions.no_claim_before.max(now + self.params.preempt_delay),
-            );
-        }
-    }
-
-    /// Asks the leader to hand over, and repeats that every interval until it does.
-    pub(super) fn claim(&mut self, now: Time) {
-        if self.may_claim(now) {
-            // If this node did not hear the leader, it would miss the resignation too, and the
-            // others would wait for it. So they would if its disk hung.
-            let hears_leader = self.leader.is_some_and(|leader| self.members.hears(&leader));
-            if hears_leader && self.disk.has_all() {
-                self.send(Body::Claim);
-            }
-            let interval = at_least_a_millisecond(self.params.heartbeat_interval);
-            self.timers.set(Timer::Claim, now + interval);
-        }
-    }
-
-    fn may_claim(&self, now: Time) -> bool {
-        let leader = self.leader.and_then(|id| Some((id, self.members.get(&id)?)));
-        self.params.preempt
-            && self.state == State::Following
-            && self.is_eligible()
-            && self.missing_candidates(now).is_none()
-            && self.may_challenge_leader(now)
-            && leader.is_some_and(|(id, member)| self.rank() > Rank::new(id, &member.standing))
     }
 
     /// Does what is due before the next declaration: waking up costs more than the work.

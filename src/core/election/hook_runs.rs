@@ -8,18 +8,15 @@
 use std::time::Duration;
 
 use super::{Election, State};
+use crate::core::back_off::{BackOff, PAUSE_MAX};
 use crate::core::fencing::{Fenced, Fencing};
 use crate::core::hook::{HookEvent, HookOutcome, HookRun, Reason};
 use crate::core::hook_schedule::HookSchedule;
 use crate::core::output::{Event, Output};
 use crate::core::params::OnElectedFailure;
 use crate::core::timers::Timer;
-use crate::time::{Time, doubled};
+use crate::time::Time;
 use crate::types::{Role, Term};
-
-/// The holdoff after a failed leadership doubles up to this, or to the configured one if
-/// longer.
-const HOLDOFF_MAX: Duration = Duration::from_secs(3600);
 
 /// Pause before a hook that could not be started is tried again. After a failed or lost run it
 /// doubles each time, up to [`HOOK_RETRY_MAX`].
@@ -34,9 +31,9 @@ pub(super) struct HookRuns {
     /// The announcement of this leadership, until its hook may run.
     unannounced: Option<(HookEvent, Reason)>,
     /// Leaderships that failed since the last success: by the hook or the leader's check.
-    failures_in_a_row: u32,
+    failures_in_a_row: BackOff,
     /// Failed or lost runs that were repeated since the last success.
-    repeated: u32,
+    repeated: BackOff,
     /// The last run was lost, or its turn did not come: that of the next may never come.
     stuck: bool,
     /// What the hooks have taken over since the last `elected` has failed there: the hook, a check
@@ -72,7 +69,7 @@ impl HookRuns {
 
     /// This leadership works, so the next failure is the first one.
     pub(super) fn end_failures(&mut self) {
-        self.failures_in_a_row = 0;
+        self.failures_in_a_row.note_succeeded();
     }
 
     /// Whether the hooks hold nothing, and no fence command runs, which would also hit this node's
@@ -114,17 +111,13 @@ impl HookRuns {
         if matches!(outcome, HookOutcome::NotRun | HookOutcome::NoTurn) {
             return HOOK_RETRY;
         }
-        let pause = doubled(HOOK_RETRY, self.repeated).min(HOOK_RETRY_MAX);
-        self.repeated = self.repeated.saturating_add(1);
-        pause
+        self.repeated.note_failed(HOOK_RETRY, HOOK_RETRY_MAX)
     }
 
     /// How long a leader whose hook or check failed stays out: `base`, doubled with each failure in
     /// a row.
     pub(super) fn next_holdoff(&mut self, base: Duration) -> Duration {
-        let holdoff = doubled(base, self.failures_in_a_row);
-        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        holdoff.min(HOLDOFF_MAX.max(base))
+        self.failures_in_a_row.note_failed(base, PAUSE_MAX)
     }
 }
 
@@ -178,6 +171,7 @@ impl Election {
             return;
         }
         if let Some((event, reason)) = self.hooks.unannounced.take() {
+            self.claims.note_led();
             self.schedule_hook(event, reason);
         }
     }
@@ -189,7 +183,7 @@ impl Election {
         let is_missing = HookRuns::is_missing(run.event, outcome, held, others_wait);
         self.hooks.stuck = matches!(outcome, HookOutcome::Lost | HookOutcome::NoTurn);
         if !is_missing {
-            self.hooks.repeated = 0;
+            self.hooks.repeated.note_succeeded();
         } else if self.exclusions.stopping.is_some() {
             self.hooks.schedule.do_without(run);
         } else {

@@ -23,13 +23,15 @@
 //! `challenges` (replay protection), `terms` and `duplicates` (of this node's id). `mode` then
 //! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
 //! host's, `eligibility` and `checks` say whether this node may lead, and `hook_runs` when hooks
-//! run, `refresh` when a leader's hook runs again. `pings` show who hears this node, and how
+//! run, `refresh` when a leader's hook runs again. `claims` are those of a better node on a worse
+//! leader. `pings` show who hears this node, and how
 //! far away it is.
 
 mod available;
 mod candidacy;
 mod challenges;
 mod checks;
+mod claims;
 mod commands;
 pub mod crash_plan;
 mod datagrams;
@@ -71,6 +73,7 @@ use crate::wire::echo::Echoes;
 use crate::wire::message::{Body, Flags, Message, Standing};
 
 use available::Conflicts;
+use claims::Claims;
 pub use commands::{YieldError, Yielding};
 use duplicates::Duplicates;
 use eligibility::Exclusions;
@@ -174,6 +177,7 @@ pub struct Election {
     params: Params,
     state: State,
     exclusions: Exclusions,
+    claims: Claims,
     terms: Terms,
     conflicts: Conflicts,
     disk: Disk,
@@ -207,7 +211,8 @@ impl Election {
             members: Members::new(&params),
             replay: ReplayProtection::new(life, &params, Recent::since(Sequence::default())),
             duplicates: Duplicates::default(),
-            exclusions: Exclusions::new(now, &params, node_id, &persisted, links_up),
+            exclusions: Exclusions::new(&params, node_id, &persisted, links_up),
+            claims: Claims::default(),
             params,
             state: State::Starting { sampled: None, samples: 0 },
             terms: Terms::restored(persisted.term),

@@ -86,7 +86,7 @@ impl Election {
     pub(super) fn may_challenge_leader(&self, now: Time) -> bool {
         match self.params.mode() {
             Mode::Available => self.hooks.have_released(),
-            Mode::Quorum => self.could_be_elected(now),
+            Mode::Quorum => self.could_stand_after_leader(now),
         }
     }
 }

@@ -33,6 +33,7 @@ use lanelect::types::{Incarnation, Life, NodeId, Role, Sequence, Term};
 use lanelect::wire::message::{Body, Flags, Message, Standing};
 
 use crate::available::swarm::LARGE;
+use crate::handovers::Handovers;
 use crate::silence::Silence;
 use crate::watch::{Violation, Watch, refuse};
 use crate::world::broken::Lie;
@@ -101,7 +102,8 @@ struct Record {
     met: BTreeSet<(Life, Term)>,
     /// In this life: whether it yields, and still declares.
     yields: bool,
-    /// In this life: until when it asks nobody to hand over, by its own clock, as it yielded.
+    /// In this life: until when it asks nobody to hand over, by its own clock, as it yielded and
+    /// has not led since.
     no_claim_before: Time,
     /// In this life: when it last took a higher term while it led, by its own clock, and whether it
     /// had to do so at once for a leadership that the last datagram was the first to tell of. What
@@ -111,8 +113,9 @@ struct Record {
     sequence: Sequence,
     last_sent: Option<Message>,
     stopped: bool,
-    /// In this life: until when it stays out after a failure, in true time.
-    held_off_until: Option<u64>,
+    /// In this life: until when it stays out after a failure, or claims nothing after a claim that
+    /// failed, in true time.
+    stays_out_until: Option<u64>,
 }
 
 /// Since a node's declaration was taken in.
@@ -156,6 +159,7 @@ impl Record {
 pub struct Checkers {
     records: Vec<Record>,
     silence: Silence,
+    handovers: Handovers,
     /// True time of the last fault or command, or of the last end of a holdoff.
     disturbed_at: u64,
     /// So long after that, on a calm network, the election must have settled.
@@ -185,6 +189,7 @@ impl Checkers {
         Checkers {
             records: vec![Record::default(); hosts],
             silence: Silence::of(hosts),
+            handovers: Handovers::of(hosts),
             disturbed_at: 0,
             settling_time: u64::MAX,
             counts_candidates: false,
@@ -201,11 +206,24 @@ impl Checkers {
 
 impl Watch for Checkers {
     fn disturb(&mut self, now: u64) {
+        self.handovers.disturb(now);
+        self.stir(now);
+    }
+
+    fn stir(&mut self, now: u64) {
         self.disturbed_at = now;
         self.uncounted = true;
         self.disturbances += 1;
         self.settled = false;
         self.connected = None;
+    }
+
+    fn note_failed_run(&mut self) {
+        self.handovers.note_failed_run();
+    }
+
+    fn note_late(&mut self, now: u64) {
+        self.handovers.disturb(now);
     }
 
     fn note_lost(&mut self, from: usize, to: usize) {
@@ -224,12 +242,12 @@ impl Watch for Checkers {
 
     fn note_stopped(&mut self, host: usize) {
         self.records[host].stopped = true;
-        self.records[host].held_off_until = None;
+        self.records[host].stays_out_until = None;
         self.uncounted = true;
     }
 
     fn note_crash(&mut self, host: usize, _now: u64, _hosts: &[Host]) {
-        self.records[host].held_off_until = None;
+        self.records[host].stays_out_until = None;
     }
 
     /// A held host does nothing in time.
@@ -289,7 +307,8 @@ impl Watch for Checkers {
     /// The numbers of a forgery stay. It is no news of its sender otherwise: nothing has to come of
     /// it. But a probe is one. And until a leader requires keys, it takes a forged leadership for
     /// one of its sender's.
-    fn note_forged(&mut self, host: usize, _now: u64, message: &Message, election: &Election) {
+    fn note_forged(&mut self, host: usize, now: u64, message: &Message, election: &Election) {
+        self.handovers.disturb(now);
         self.silence.note_forged(host, message, election);
         let record = &mut self.records[host];
         let newest = record.newest.entry(message.sender).or_default();
@@ -368,6 +387,9 @@ impl Watch for Checkers {
         hosts: &[Host],
     ) -> Result<(), Violation> {
         self.silence.note_sent(host, now, message, &hosts[host]);
+        if message.body == Body::Claim {
+            self.handovers.note_claim(host, now, &hosts[host])?;
+        }
         let (now, disk) = (hosts[host].local(now), &hosts[host].disk.kept);
         let record = &mut self.records[host];
         let id = node_id(host);
@@ -385,6 +407,9 @@ impl Watch for Checkers {
             let begins = record.last_sent.filter(|last| last.standing.role != Role::Leader);
             let old_term = begins.is_some_and(|last| message.term <= last.term);
             refuse(old_term, || format!("{id} begins a leadership under an old term"))?;
+            if begins.is_some() {
+                record.no_claim_before = Time::default();
+            }
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
             refuse(late, || format!("{id} answered too late"))?;
             record.to_reach.retain(|(term, _)| message.term < *term);
@@ -407,9 +432,9 @@ impl Watch for Checkers {
     fn note_hook_start(
         &mut self,
         host: usize,
-        _now: u64,
+        now: u64,
         run: &HookRun,
-        _hosts: &[Host],
+        hosts: &[Host],
     ) -> Result<(), Violation> {
         use HookEvent::{Demoted, Elected, Reaffirmed, Started};
         let record = &mut self.records[host];
@@ -434,6 +459,9 @@ impl Watch for Checkers {
         record.hook_term = run.term;
         record.hook_before = record.last_hook.replace(run.event);
         record.hook_runs = true;
+        if run.event == Elected {
+            self.handovers.note_taken_over(host, now, hosts)?;
+        }
         Ok(())
     }
 
@@ -473,12 +501,16 @@ impl Watch for Checkers {
                 let asks_in_turn = eligible && self.records.len() < *LARGE.start();
                 self.check_loss(index, leader, asks_in_turn)?;
                 // That many were lost in a row: the group may settle again.
-                self.disturb(now);
+                self.stir(now);
                 Ok(())
             }
             Event::HeldOff { holdoff, .. } => {
                 let holdoff = host.clock.span(nanos(*holdoff));
-                self.records[index].held_off_until = Some(now + holdoff);
+                self.records[index].stays_out_until = Some(now + holdoff);
+                Ok(())
+            }
+            Event::ClaimFailed { .. } => {
+                self.records[index].stays_out_until = Some(host.claims_again_at);
                 Ok(())
             }
             Event::Transition(Transition { role, previous_role, leader, reason, .. }) => {
@@ -514,6 +546,7 @@ impl Watch for Checkers {
     /// are lost there is no such time; but once it has its leader it keeps it.
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
         self.silence.check(now, hosts)?;
+        self.handovers.check_step(now, network);
         self.note_returns(now);
         // Answers that come too late are no answers, and candidates are counted by what is heard of
         // them within some intervals, without asking: nothing is promised of either.
@@ -523,7 +556,7 @@ impl Watch for Checkers {
         let may_meet_late = is_authenticated && network.cliques(&up).is_none();
         self.is_calm = network.weather.is_calm() && !may_meet_late;
         if self.attacked || !self.is_calm && (!is_borne || may_meet_late) {
-            self.disturb(now);
+            self.stir(now);
         }
         if !self.uncounted || now <= self.settles_by() {
             return Ok(());
@@ -535,14 +568,14 @@ impl Watch for Checkers {
         // stays as it is.
         let cliques = cliques.unwrap_or_default();
         let checked = cliques.iter().try_for_each(|clique| {
-            check_clique(clique, hosts)?;
+            check_clique(clique, now, hosts)?;
             check_hooks(clique, hosts)?;
             self.check_leaderships(clique, hosts)
         });
         self.settled = checked.is_ok();
         match checked {
             Err(_) if !self.is_calm => {
-                self.disturb(now);
+                self.stir(now);
                 Ok(())
             }
             checked => checked,
@@ -555,8 +588,8 @@ impl Checkers {
     fn note_returns(&mut self, now: u64) {
         let is_back = |until: &mut u64| *until <= now + nanos(CLOCK_GRAIN);
         let mut records = self.records.iter_mut();
-        if records.any(|record| record.held_off_until.take_if(is_back).is_some()) {
-            self.disturb(now);
+        if records.any(|record| record.stays_out_until.take_if(is_back).is_some()) {
+            self.stir(now);
         }
     }
 
@@ -628,8 +661,9 @@ impl Checkers {
 }
 
 /// In a connected group that has settled there is exactly one leader, known to all; or none, where
-/// nobody may lead; or every static leader.
-fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
+/// nobody may lead; or every static leader. A node whose claim has failed lets the leader be for a
+/// while.
+fn check_clique(clique: &[usize], now: u64, hosts: &[Host]) -> Result<(), Violation> {
     let elections: Vec<&Election> =
         clique.iter().filter_map(|host| hosts[*host].election.as_ref()).collect();
     let candidates = elections.iter().filter(|election| election.params().candidate).count();
@@ -660,7 +694,8 @@ fn check_clique(clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
     }
     let all_preempt = elections.iter().all(|election| election.params().preempt);
     let best = able.iter().map(|election| rank(election)).max();
-    refuse(all_preempt && best.is_some_and(|best| best.node_id() != leader), || {
+    let waits = best.is_some_and(|best| hosts[index_of(&best.node_id())].claims_again_at > now);
+    refuse(all_preempt && !waits && best.is_some_and(|best| best.node_id() != leader), || {
         format!("{leader} leads though {best:?} preempts")
     })
 }

@@ -11,7 +11,8 @@
 //!
 //! At the worst every voter holds still for a leader that is gone (`P`, also after a restart, from
 //! its start), and follows it until its silence is noticed (`T`, within `P` where that is longer).
-//! Nodes that start, clean up, wait for hooks or stay out add their own times.
+//! Nodes that start, clean up, wait for hooks, stay out, or wait after claims that failed add their
+//! own times.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use super::guarantees::Settled;
 use super::leaderships::may_act;
 use super::scenario::Scenario;
 use crate::available::checkers::rank;
-use crate::watch::Violation;
+use crate::watch::{Violation, Watch};
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
 use crate::world::{Hiccups, Host, nanos};
@@ -210,12 +211,13 @@ impl Scenario {
 
     /// What else is asked of a group that has recovered.
     pub fn end(&mut self) -> Result<(), Violation> {
-        match self.rng.u8(0..9) {
+        match self.rng.u8(0..11) {
             0 => self.stay_quiet(),
             1..=2 => self.split_without_majority(),
             3..=4 => self.send_minority_away(),
             5 => self.lose_the_leader(),
             6 => self.lose_the_leader_beside_a_broken_member(),
+            7..=8 => self.endure_lasting_faults(),
             _ => self.stay_as_it_is(),
         }
     }
@@ -315,6 +317,50 @@ impl Scenario {
         self.check_recovered()?;
         self.check_that_no_term_was_taken(term)?;
         broken("liveness", !self.leads(leader), || "a returning minority deposed a leader".into())
+    }
+
+    /// Links that fail in one direction, and disks that hang again and again, all for long. A host
+    /// that was away meanwhile would like to lead. All of it may cost the group its leader, but not
+    /// again and again. Mended, the group gets the right one.
+    fn endure_lasting_faults(&mut self) -> Result<(), Violation> {
+        self.world.log(0, || "links and disks fail for long".into());
+        let away = self.choose_host();
+        self.world.crash(away)?;
+        self.cut_some_links();
+        let longest = self.recovery_bound();
+        self.world.run_for(self.rng.u64(0..=longest))?;
+        let usual: Vec<_> = self.world.hosts.iter().map(|host| host.disk.slowest).collect();
+        for host in &mut self.world.hosts {
+            if self.rng.u8(0..3) == 0 {
+                host.disk.slowest = self.heartbeat * [1, 10, 100][self.rng.usize(0..3)];
+            }
+        }
+        self.start_all()?;
+        self.world.watch.disturb(self.world.now);
+        self.world.run_for(self.rng.u64(longest..=longest * 8))?;
+        self.world.network.heal();
+        for (host, slowest) in self.world.hosts.iter_mut().zip(usual) {
+            // A write that is not over keeps the next one waiting.
+            host.disk.slowest = slowest.max(1);
+        }
+        while self.world.hosts.iter().any(|host| host.disk.is_busy()) {
+            self.world.run_for(self.heartbeat)?;
+        }
+        self.world.watch.disturb(self.world.now);
+        self.start_all()?;
+        self.expect_leader_within(
+            self.startup_bound() + self.recovery_bound() + self.handover_bound(),
+        )?;
+        self.stay_as_it_is()
+    }
+
+    fn cut_some_links(&mut self) {
+        let (share, hosts) = ([0.0, 0.1, 0.4][self.rng.usize(0..3)], self.settings.hosts);
+        for (from, to) in (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))) {
+            if self.rng.f64() < share {
+                self.world.network.cut_one_way(from, to);
+            }
+        }
     }
 
     /// Who cannot win asks for support first, and takes no term.

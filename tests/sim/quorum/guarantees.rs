@@ -14,6 +14,7 @@
 //! | duplicates | an id under which two daemons are heard does not count |
 //! | silence | nobody says nothing for longer than it has announced |
 //! | order | hooks alternate, numbers grow, nothing is sent after the end or for a dead lease |
+//! | handovers | no fault costs a leader its leadership again and again; see `handovers` |
 //! | liveness | see `endings` |
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use super::duplicates::Duplicates;
 use super::leaderships::{Leaderships, may_act};
 use super::ledger::Ledger;
 use super::recorder::Recorder;
+use crate::handovers::Handovers;
 use crate::silence::Silence;
 use crate::watch::{Decided, Violation, Watch};
 use crate::world::network::Network;
@@ -74,6 +76,7 @@ pub struct Guarantees {
     covered: Vec<u64>,
     newest: BTreeMap<(usize, NodeId), (Incarnation, Sequence)>,
     silence: Silence,
+    handovers: Handovers,
     pub leaderships: Leaderships,
     pub ledger: Ledger,
     /// The highest term that a voter has announced. A node that is no voter moves nobody's term.
@@ -107,6 +110,7 @@ impl Guarantees {
             covered: vec![0; hosts],
             newest: BTreeMap::new(),
             silence: Silence::of(hosts),
+            handovers: Handovers::of(hosts),
             leaderships: Leaderships::default(),
             ledger: Ledger::default(),
             voters_term: Term::default(),
@@ -199,7 +203,19 @@ impl Guarantees {
 impl Watch for Guarantees {
     const DUPLICATES_MEAN_NOTHING: bool = false;
 
-    fn disturb(&mut self, _now: u64) {}
+    fn disturb(&mut self, now: u64) {
+        self.handovers.disturb(now);
+    }
+
+    fn stir(&mut self, _now: u64) {}
+
+    fn note_failed_run(&mut self) {
+        self.handovers.note_failed_run();
+    }
+
+    fn note_late(&mut self, now: u64) {
+        self.handovers.disturb(now);
+    }
 
     fn note_start(&mut self, index: usize, now: u64, hosts: &[Host]) {
         if let Some(recorder) = &mut self.recorder {
@@ -268,7 +284,8 @@ impl Watch for Guarantees {
 
     /// A forgery in a voter's name announces a term as the voter does. It is in no other book: the
     /// attacker asks for no promise, gives none and ends none.
-    fn note_forged(&mut self, index: usize, _now: u64, message: &Message, election: &Election) {
+    fn note_forged(&mut self, index: usize, now: u64, message: &Message, election: &Election) {
+        self.handovers.disturb(now);
         if has_vote(election, &message.sender) {
             self.voters_term = message.term.max(self.voters_term);
         }
@@ -356,6 +373,9 @@ impl Watch for Guarantees {
             format!("{id} speaks before its life is on disk")
         })?;
         self.check_term(message, host)?;
+        if message.body == Body::Claim {
+            self.handovers.note_claim(index, now, host)?;
+        }
         if matches!(message.body, Body::Resignation { .. }) {
             broken("hooks", host.hooks_hold, || {
                 format!("{id} resigns though its hooks have not let go")
@@ -381,6 +401,7 @@ impl Watch for Guarantees {
         self.check_order(index, run, &hosts[index])?;
         self.leaderships.note_begun(run, &hosts[index], self.guarded)?;
         if run.event == HookEvent::Elected {
+            self.handovers.note_taken_over(index, now, hosts)?;
             self.check_takeover(index, now, hosts)
         } else {
             Ok(())
@@ -415,12 +436,8 @@ impl Watch for Guarantees {
         })
     }
 
-    fn check_step(
-        &mut self,
-        now: u64,
-        hosts: &[Host],
-        _network: &Network,
-    ) -> Result<(), Violation> {
+    fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
+        self.handovers.check_step(now, network);
         Leaderships::check_one(now, hosts)?;
         self.check_leases(hosts)?;
         self.silence.check(now, hosts)?;

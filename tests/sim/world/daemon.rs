@@ -52,6 +52,7 @@ impl<W: Watch> World<W> {
         host.listens_since = self.now;
         host.is_deceived = false;
         host.held = None;
+        host.claims_again_at = 0;
         host.lease_seen = None;
         host.incarnation = incarnation;
         host.disk.forget_writes();
@@ -286,8 +287,9 @@ impl<W: Watch> World<W> {
 
     /// What arrives late can make a host believe for a while that its sender is there.
     fn note_age(&mut self, index: usize, sent_at: u64) {
-        if self.now - sent_at > self.horizon(index) / 8 {
+        if self.hosts[index].is_alive() && self.now - sent_at > self.horizon(index) / 8 {
             self.hosts[index].misled_at = self.now;
+            self.watch.note_late(self.now);
         }
     }
 
@@ -616,6 +618,10 @@ impl<W: Watch> World<W> {
 
     fn note_event(&mut self, index: usize, event: Event) -> Result<(), Violation> {
         self.log(index, || format!("{event:?}"));
+        if let Event::ClaimFailed { pause } = event {
+            let host = &mut self.hosts[index];
+            host.claims_again_at = self.now + host.clock.span(nanos(pause));
+        }
         self.watch.note_event(index, self.now, &event, &self.hosts[index])
     }
 

@@ -40,6 +40,8 @@ pub struct Host {
     pub healthy: bool,
     /// True time from which on its daemon may be started again.
     pub busy_until: u64,
+    /// True time from which on it may claim the leadership again, after claims that failed.
+    pub claims_again_at: u64,
     /// True time at which it was last held and let go.
     pub released_at: u64,
     pub(super) hook: Option<RunningHook>,
@@ -201,6 +203,7 @@ impl Host {
             healthy: true,
             lease_seen: None,
             busy_until: 0,
+            claims_again_at: 0,
             released_at: 0,
             hook: None,
             hooks_run: 0,

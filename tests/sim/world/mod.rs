@@ -261,11 +261,13 @@ impl<W: Watch> World<W> {
         })
     }
 
-    /// How long it takes until nobody is held off any more, if nothing fails from now on.
+    /// How long it takes until nobody is held off any more, and nobody waits to claim the
+    /// leadership again, if nothing fails from now on.
     pub fn longest_holdoff(&self) -> u64 {
         let holdoff = |host: &Host| {
             let status = host.election.as_ref()?.status(host.local(self.now));
-            Some(host.clock.span(nanos(status.holdoff?)))
+            let holdoff = host.clock.span(nanos(status.holdoff.unwrap_or_default()));
+            Some(holdoff.max(host.claims_again_at.saturating_sub(self.now)))
         };
         self.hosts.iter().filter_map(holdoff).max().unwrap_or_default()
     }

@@ -130,8 +130,11 @@ impl<W: Watch> World<W> {
             election.handle_hook_finished(now, outcome);
             let is_news = outcome != HookOutcome::Succeeded && !host.tries_in_vain;
             if is_news || election.is_eligible() != was_eligible {
-                self.watch.disturb(self.now);
+                self.watch.stir(self.now);
             }
+        }
+        if outcome != HookOutcome::Succeeded {
+            self.watch.note_failed_run();
         }
         self.drain(index)
     }

@@ -19,15 +19,13 @@ impl Election {
         self.may_vote(now) && self.quorum.voter.bound_until(now, self.life).is_none()
     }
 
-    /// Whether this node could win against the leader that it follows, once that has resigned: it
-    /// may vote for itself then, and hears enough other voters.
-    pub(in crate::core::election) fn could_be_elected(&self, now: Time) -> bool {
-        let Some(params) = self.params.quorum.as_ref() else { return false };
+    /// Whether this node may vote for itself once the leader that it follows has resigned. It may
+    /// not if it has just restarted and is pledged to a leader before that one.
+    pub(in crate::core::election) fn could_stand_after_leader(&self, now: Time) -> bool {
         let is_leader = |to: Life| self.leader == Some(to.node_id) && self.members.knows(to);
         let is_released = self.quorum.voter.pledge().is_some_and(|pledge| is_leader(pledge.to));
         let is_free = is_released || self.quorum.voter.bound_until(now, self.life).is_none();
-        let others = params.voters.ids().iter().filter(|id| self.counts(now, id)).count();
-        self.may_vote(now) && is_free && others + 1 >= params.voters.needed()
+        self.may_vote(now) && is_free
     }
 
     /// Asks the voters whether they would vote for this node. Tries again later if it may not vote

@@ -5,6 +5,7 @@
 //! is first in the alphabet is better.
 
 mod absurd_terms;
+mod claims;
 mod conflicts;
 mod crash_plan;
 mod directed_yield;

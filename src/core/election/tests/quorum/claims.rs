@@ -1,5 +1,5 @@
-//! Claims of a better candidate that could not win: each would cost the leader its leadership, and
-//! two hook runs, for nothing.
+//! Claims of a better candidate that cannot win: each costs the leader its leadership, and two hook
+//! runs, for nothing. It makes none that it knows to be in vain, and all others ever more rarely.
 
 use super::*;
 
@@ -47,16 +47,15 @@ fn candidate_that_is_pledged_to_a_third_node_waits_until_that_ends() {
 }
 
 #[test]
-fn candidate_that_hears_no_majority_claims_nothing() {
+fn candidate_that_hears_no_majority_claims_ever_more_rarely() {
     let mut lan = Lan::stable(&FIVE, &preempting(&FIVE));
     for other in ["c", "d", "e"] {
         lan.deaf.insert((id("a"), id(other)));
         lan.deaf.insert((id(other), id("a")));
     }
-    lan.pass(secs(60));
+    lan.pass(secs(3600));
     assert_eq!(lan.leaders(), ["b"]);
-    lan.take("b");
-    lan.pass(secs(300));
-    assert_eq!(lan.leaders(), ["b"]);
-    assert_eq!(lan.take("b").demotions().len(), 0);
+    // After 18 s, and pauses that double from then on.
+    let demotions = lan.take("b").demotions().len();
+    assert!((5..=9).contains(&demotions), "{demotions} in an hour");
 }
