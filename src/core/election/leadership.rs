@@ -119,6 +119,11 @@ impl Election {
         }
     }
 
+    /// Whether this leader has declared: its term is on disk, and its hooks may run.
+    pub(super) const fn has_declared(&self) -> bool {
+        self.sent.declared.is_some()
+    }
+
     /// Whether this node announces itself as the leader.
     pub(super) const fn holds_leadership(&self) -> bool {
         self.may_act() && self.state.is_in_office()

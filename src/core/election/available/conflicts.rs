@@ -68,6 +68,23 @@ impl Election {
         self.send_heartbeat(now);
     }
 
+    /// This leader's term is not on disk yet, and `leader` has declared under `term`. No node has
+    /// heard of this leadership, and no hook has run for it. So `leader`, which serves, need not
+    /// get above it, even if it is worse.
+    pub(in crate::core::election) fn withdraw_undeclared(
+        &mut self,
+        now: Time,
+        leader: NodeId,
+        term: Term,
+    ) {
+        self.hooks.retract_elected();
+        self.vacate_office(now);
+        self.learn_term(term);
+        self.terms.current = term;
+        self.follow(now, leader);
+        self.concede_soon(now);
+    }
+
     /// Another node leads by `static_role` too. Neither gives way; the operators must decide.
     pub(in crate::core::election) fn report_static_rival(
         &mut self,

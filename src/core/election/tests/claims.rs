@@ -111,3 +111,23 @@ fn reload_does_not_end_the_pause_after_a_claim_that_failed() {
     lan.on("m", |election, now| election.reconfigure(now, preempting()));
     assert!(time_to_claim(&mut lan, &mut leader) >= secs(18));
 }
+
+/// Whenever `m` claims, its disk takes longer than the others wait for it.
+#[test]
+fn node_whose_disk_is_slow_takes_the_leadership_away_ever_more_rarely() {
+    let mut lan = Lan::stable(&["x", "z"], &patient());
+    lan.start("m", Params { preempt_delay: secs(1), ..preempting() });
+    lan.set_slow_disk("m", true);
+    for _ in 0..100 {
+        lan.pass(secs(3));
+        let both = lan.leaders();
+        assert!(both.len() == 1, "{both:?} lead");
+        if lan.at("m").leader() == Some(id("x")) && lan.host("m").unwritten.is_some() {
+            lan.end_write("m");
+        }
+    }
+    assert_eq!(lan.leaders(), ["x"]);
+    let demoted = lan.take("x").hooks().iter().filter(|run| run.0 == HookEvent::Demoted).count();
+    assert!((2..=5).contains(&demoted), "{demoted} in five minutes");
+    assert_eq!(lan.take("m").hooks(), [(HookEvent::Started, Reason::Startup)]);
+}

@@ -1,6 +1,7 @@
 //! Two leaders hear each other.
 
 use super::*;
+use crate::core::params::StaticRole;
 use crate::types::DatagramId;
 
 #[test]
@@ -416,17 +417,57 @@ fn leadership_heard_during_a_write_is_outbid_after_it() {
     let slow = Params { candidate: true, ..Params::new(secs(60)) };
     let mut lan = Lan::new();
     lan.start("m", slow);
-    lan.pass(secs(30));
-    lan.set_slow_disk("m", true);
     lan.pass(secs(1000));
     assert_eq!(lan.leaders(), ["m"]);
-    assert!(lan.host("m").unwritten.is_some(), "its first term is not on disk yet");
+    lan.set_slow_disk("m", true);
     lan.hear(Peer::leading("y", 7).sends(EVERY_SECOND));
+    lan.pass(secs(61));
+    lan.hear(Peer::leading("z", 20).sends(EVERY_SECOND));
+    assert_eq!(lan.at("m").term(), Term(8), "that is not on disk yet");
     lan.set_slow_disk("m", false);
     lan.pass(ms(50));
     lan.end_write("m");
     lan.pass(secs(20));
-    assert_eq!(lan.at("m").term(), Term(8));
+    assert_eq!(lan.at("m").term(), Term(21));
+}
+
+/// `m` succeeds `a`, and its disk hangs.
+fn undeclared() -> Lan {
+    let mut leader = Peer::leading("a", 1);
+    let mut lan = Lan::following("m", patient(), &mut leader);
+    lan.set_slow_disk("m", true);
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
+    assert_eq!(lan.leaders(), ["m"]);
+    lan
+}
+
+#[test]
+fn leader_whose_term_is_not_on_disk_follows_a_worse_one_that_declares() {
+    let mut lan = undeclared();
+    let mut rival = Peer::leading("z", 2);
+    lan.hear(rival.sends(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    lan.end_write("m");
+    lan.pass_with(secs(10), &mut [(&mut rival, EVERY_SECOND)]);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    let outputs = lan.take("m");
+    assert_eq!(outputs.hooks(), []);
+    let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
+    assert!(!outputs.bodies().iter().any(concedes), "no hook ran in the other's time");
+    assert_eq!(outputs.declarations(), []);
+}
+
+/// The operator wants it to lead, whoever leads.
+#[test]
+fn static_leader_whose_term_is_not_on_disk_does_not_withdraw() {
+    let fixed = Params { static_role: Some(StaticRole::Leader), ..patient() };
+    let mut lan = Lan::new();
+    lan.start("m", fixed);
+    lan.set_slow_disk("m", true);
+    lan.pass(secs(20));
+    assert_eq!((lan.leaders(), lan.take("m").declarations().len()), (vec!["m".to_string()], 0));
+    lan.hear(Peer::leading("a", 7).sends(EVERY_SECOND));
+    assert_eq!(lan.leaders(), ["m"]);
 }
 
 #[test]
