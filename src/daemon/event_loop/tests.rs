@@ -1017,7 +1017,8 @@ fn post_stop_runs_the_demote_hook_once_even_if_no_grace_is_left() {
     alone("post_stop_runs_the_demote_hook_once_even_if_no_grace_is_left", || {
         let slow = "[ $LANELECT_EVENT != demoted ] || sleep 1; echo $LANELECT_EVENT >> $LOG";
         let fails = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != demoted ]";
-        let fence = Some("sleep 1; echo fenced >> $LOG");
+        // It waits for the hook, which runs beside it.
+        let fence = Some("until grep -q demoted $LOG; do sleep 0.1; done; echo fenced >> $LOG");
         for (hook, fence, is_released, ran) in [
             (slow, None, true, "demoted\n"),
             (fails, None, false, "demoted\n"),
