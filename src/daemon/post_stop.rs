@@ -6,9 +6,9 @@
 //! successor takes over within milliseconds instead of after a time-out. It goes by the
 //! configuration that the daemon ran by.
 //!
-//! The daemon's disk may hang, and a thread of the daemon that waits for it does not end on SIGKILL.
-//! So nothing here waits for the disk, and such a daemon counts as dead: none of its threads ever
-//! runs again.
+//! The daemon's disk may hang, and a thread of the daemon that waits for it does not end on
+//! SIGKILL. So nothing here waits for the disk, and such a daemon counts as dead: none of its
+//! threads ever runs again.
 
 use std::env;
 use std::io::{self, ErrorKind};
