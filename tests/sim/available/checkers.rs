@@ -17,6 +17,10 @@
 //!   it probes if it was not deceived itself. Once all require a key, what was forged before is no
 //!   excuse.
 //! * *Hooks that are blocked.* They cannot be told that their leader has won a conflict.
+//! * *One whose disk hangs.* It says that it leads, and declares nothing, until its term is on
+//!   disk: it is neither counted as a leader nor expected to lead. One that leads already goes on.
+//! * *A disk that fails.* The node goes on without what was not saved, and forgets it in a restart:
+//!   the terms of its hooks begin anew.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,7 +42,7 @@ use crate::silence::Silence;
 use crate::watch::{Violation, Watch, refuse};
 use crate::world::broken::Lie;
 use crate::world::network::Network;
-use crate::world::{Host, nanos, node_id};
+use crate::world::{DiskFault, Host, nanos, node_id};
 
 /// A wake may come so much later than asked for, where a host's clock is not in step with true
 /// time.
@@ -92,6 +96,13 @@ struct Record {
     /// nothing.
     lost_to_it: u32,
     leads: bool,
+    /// In this life: whether it has declared itself in its leadership, if it leads.
+    declares: bool,
+    /// In this life: what it last asked its disk to keep, and what it takes for kept.
+    asked_to_keep: Option<PersistentState>,
+    told_kept: Option<PersistentState>,
+    /// In this life: whether it learned that since its last declaration.
+    has_waited_for_disk: bool,
     /// In this life: until when a worse leader's declaration or a probe has to be answered, by its
     /// own clock.
     answer_by: Option<Time>,
@@ -144,6 +155,11 @@ impl Record {
             }
             _ => None,
         }
+    }
+
+    /// Whether nothing that it wants to keep waits for its disk.
+    fn has_saved(&self) -> bool {
+        self.asked_to_keep == self.told_kept
     }
 
     /// Takes in that somebody asked for a leader, where this does.
@@ -233,10 +249,13 @@ impl Watch for Checkers {
         }
     }
 
-    fn note_start(&mut self, host: usize, _now: u64, _hosts: &[Host]) {
+    fn note_start(&mut self, host: usize, _now: u64, hosts: &[Host]) {
         let record = &mut self.records[host];
         let Record { hook_term, term, lost, lost_to_it, .. } = *record;
         *record = Record { hook_term, term, lost, lost_to_it, ..Record::default() };
+        if hosts[host].disk.has_lost_terms {
+            *record = Record { lost_to_it, ..Record::default() };
+        }
         self.silence.note_start(host);
     }
 
@@ -285,13 +304,14 @@ impl Watch for Checkers {
             Body::Probe { leader } => leader == election.node_id(),
             _ => false,
         };
-        if is_news && wants_answer && election.is_leader() {
+        if is_news && wants_answer && election.is_leader() && record.declares {
             let answer_by = now + election.params().declaration_gap() + CLOCK_GRAIN;
             record.answer_by.get_or_insert(answer_by);
         }
         let interval = election.params().heartbeat_interval;
         let may_raise = record.raised_at.is_none_or(|raised| now.since(raised) >= interval);
-        record.may_raise = may_raise && !record.met.contains(&(message.life(), message.term));
+        let is_new = !record.met.contains(&(message.life(), message.term));
+        record.may_raise = may_raise && is_new && record.has_saved();
         // What was forged may hide from this record what the host still believes.
         if (is_news || self.attacked) && election.is_leader() {
             let term = record.term_to_reach(message, election).filter(|_| is_news);
@@ -363,6 +383,20 @@ impl Watch for Checkers {
         })
     }
 
+    fn note_asked_to_keep(
+        &mut self,
+        host: usize,
+        state: &PersistentState,
+    ) -> Result<(), Violation> {
+        self.records[host].asked_to_keep = Some(*state);
+        Ok(())
+    }
+
+    fn note_told_kept(&mut self, host: usize, state: &PersistentState) {
+        self.records[host].told_kept = Some(*state);
+        self.records[host].has_waited_for_disk = true;
+    }
+
     /// Terms and lives on disk only grow.
     fn note_kept(
         &mut self,
@@ -390,12 +424,12 @@ impl Watch for Checkers {
         if message.body == Body::Claim {
             self.handovers.note_claim(host, now, &hosts[host])?;
         }
-        let (now, disk) = (hosts[host].local(now), &hosts[host].disk.kept);
+        let (now, settled) = (hosts[host].local(now), hosts[host].disk.settled_term());
         let record = &mut self.records[host];
         let id = node_id(host);
         refuse(record.stopped, || format!("{id} sends {:?} after it stopped", message.body))?;
         refuse(message.sequence <= record.sequence, || format!("{id} repeats a sequence number"))?;
-        refuse(message.term > disk.term, || format!("{id} tells a term that is not on disk"))?;
+        refuse(message.term > settled, || format!("{id} tells a term that is not on disk"))?;
         let resigns = matches!(message.body, Body::Resignation { .. });
         // What comes after it is the same resignation, said again.
         let led = record.last_sent.is_some_and(|last| last.standing.role == Role::Leader);
@@ -412,7 +446,13 @@ impl Watch for Checkers {
             }
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
             refuse(late, || format!("{id} answered too late"))?;
+            record.declares = true;
             record.to_reach.retain(|(term, _)| message.term < *term);
+            if std::mem::take(&mut record.has_waited_for_disk) || !record.has_saved() {
+                // It gets there when its present term is on disk.
+                let by = now + hosts[host].params.heartbeat_interval * OUTDOES_WITHIN;
+                record.to_reach.iter_mut().for_each(|(_, old)| *old = by.max(*old));
+            }
             let missed = record.to_reach.iter().find(|(_, by)| now > *by);
             refuse(missed.is_some(), || {
                 format!("{id} leads on under {} instead of {missed:?}", message.term)
@@ -427,8 +467,8 @@ impl Watch for Checkers {
         Ok(())
     }
 
-    /// Hooks run one at a time, alternate, and see terms that only grow. A refresh has the term of
-    /// its leadership.
+    /// Hooks run one at a time, alternate, and see terms that only grow, and take over under terms
+    /// that are on disk. A refresh has the term of its leadership.
     fn note_hook_start(
         &mut self,
         host: usize,
@@ -452,6 +492,8 @@ impl Watch for Checkers {
             let refreshes = (run.event, run.reason) == (Reaffirmed, Reason::Refresh);
             let again = record.term.is_some_and(|term| run.term <= term) && !refreshes;
             refuse(again, || format!("{id} leaderships again under term {}", run.term))?;
+            let is_early = run.term > hosts[host].disk.settled_term();
+            refuse(is_early, || format!("{id} runs {} before its term is on disk", run.event))?;
             record.term = Some(run.term);
         } else if run.reason == Reason::BetterLeader {
             record.lost = record.term;
@@ -490,8 +532,9 @@ impl Watch for Checkers {
                 let local = host.local(now);
                 let silent = heard.is_none_or(|heard| local.since(*heard) >= threshold);
                 let id = host.node_id;
-                // A forged number hides what it hears, and forged probes count.
-                let is_sound = !host.is_deceived;
+                // A forged number hides what it hears, and forged probes count. One that can say
+                // nothing probes nobody.
+                let is_sound = !host.is_deceived && !self.is_silenced(index, host);
                 refuse(!silent && is_sound, || format!("{id} gave up {leader}, which it hears"))?;
                 let asked = self.records[index].asked.get(leader).copied().unwrap_or_default();
                 refuse(asked < ASKED_AT_LEAST && is_sound, || {
@@ -522,6 +565,8 @@ impl Watch for Checkers {
                 record.yields = *reason == Some(Reason::Yield) && leader.is_none();
                 if (*role, *previous_role) == (Role::Leader, Role::Leader) {
                     self.note_raised(index, host, now)?;
+                } else if *role == Role::Leader {
+                    self.records[index].declares = false;
                 }
                 self.records[index].leads = *role == Role::Leader;
                 if *role != Role::Leader {
@@ -568,9 +613,11 @@ impl Watch for Checkers {
         // stays as it is.
         let cliques = cliques.unwrap_or_default();
         let checked = cliques.iter().try_for_each(|clique| {
-            check_clique(clique, now, hosts)?;
-            check_hooks(clique, hosts)?;
-            self.check_leaderships(clique, hosts)
+            let is_silent = |host: &usize| self.is_silenced(*host, &hosts[*host]);
+            let clique: Vec<_> = clique.iter().copied().filter(|host| !is_silent(host)).collect();
+            check_clique(&clique, now, hosts)?;
+            check_hooks(&clique, hosts)?;
+            self.check_leaderships(&clique, hosts)
         });
         self.settled = checked.is_ok();
         match checked {
@@ -646,7 +693,7 @@ impl Checkers {
         let leads = |host: &&usize| hosts[**host].election.as_ref().is_some_and(|e| e.is_leader());
         let mut leaders = clique.iter().filter(leads);
         let (Some(leader), None) = (leaders.next(), leaders.next()) else { return Ok(()) };
-        if hosts[*leader].hooks.blocked {
+        if hosts[*leader].hooks.blocked || !self.records[*leader].has_saved() {
             return Ok(());
         }
         let term = self.records[*leader].term;
@@ -657,6 +704,13 @@ impl Checkers {
                 format!("{leader} leads under {term:?}, though {other} lost {lost:?}")
             })
         })
+    }
+
+    /// Whether a host's disk hangs, so it has said nothing in this life, or not that it leads.
+    fn is_silenced(&self, index: usize, host: &Host) -> bool {
+        let leads = host.election.as_ref().is_some_and(Election::is_leader);
+        let is_mute = self.records[index].last_sent.is_none();
+        host.disk.fault == DiskFault::Hangs && (is_mute || leads && !self.records[index].declares)
     }
 }
 
@@ -673,7 +727,9 @@ fn check_clique(clique: &[usize], now: u64, hosts: &[Host]) -> Result<(), Violat
         let needed = usize::from(election.params().min_candidates);
         election.is_eligible() && (candidates >= needed || leads_by_order(election))
     };
-    let able: Vec<&Election> = elections.iter().filter(may_lead).copied().collect();
+    let able = clique.iter().map(|host| &hosts[*host]).filter(|host| may_save_or_leads(host));
+    let able = able.filter_map(|host| host.election.as_ref());
+    let able: Vec<&Election> = able.filter(|election| may_lead(&election)).collect();
     let ordered: Vec<NodeId> =
         able.iter().filter(leads_by_order).map(|election| election.node_id()).collect();
     let leaders: Vec<NodeId> =
@@ -692,12 +748,17 @@ fn check_clique(clique: &[usize], now: u64, hosts: &[Host]) -> Result<(), Violat
             format!("{} follows {:?}, not {leader}", election.node_id(), election.leader())
         })?;
     }
-    let all_preempt = elections.iter().all(|election| election.params().preempt);
-    let best = able.iter().map(|election| rank(election)).max();
+    let preempting = able.iter().filter(|election| election.params().preempt);
+    let best = preempting.map(|election| rank(election)).max();
+    let own = able.iter().find(|election| election.is_leader()).map(|election| rank(election));
     let waits = best.is_some_and(|best| hosts[index_of(&best.node_id())].claims_again_at > now);
-    refuse(all_preempt && !waits && best.is_some_and(|best| best.node_id() != leader), || {
-        format!("{leader} leads though {best:?} preempts")
-    })
+    refuse(!waits && best.is_some() && best > own, || format!("{leader} leads though {best:?} preempts"))
+}
+
+/// Whether a host's disk lets it take office, or it leads already.
+fn may_save_or_leads(host: &Host) -> bool {
+    let leads = host.election.as_ref().is_some_and(Election::is_leader);
+    leads || host.disk.fault != DiskFault::Hangs
 }
 
 /// In a group that has settled the hooks of a leader have taken over, or are doing it, unless the

@@ -9,13 +9,13 @@ use lanelect::core::Election;
 use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
 use lanelect::types::{Priority, Role, Term, TieBreak};
 
-use crate::available::checkers::Checkers;
+use crate::available::checkers::{self, Checkers};
 use crate::watch::{Violation, Watch};
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::keys::choose_modes;
 use crate::world::network::Weather;
-use crate::world::{HookHabit, Sabotage, World, nanos, replay_horizon};
+use crate::world::{DiskFault, HookHabit, Sabotage, World, nanos, replay_horizon};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
@@ -28,6 +28,9 @@ const LARGE_EVERY: u64 = 100;
 
 /// How many old datagrams come in while a group settles, where they are authenticated.
 const REPLAYS: u64 = 100;
+
+/// How many writes a group may wait for, one after the other, until it has settled.
+const WRITES_IN_A_ROW: u64 = 12;
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,11 +76,12 @@ impl Scenario {
         let drift = if rng.bool() { DRIFT_PPB } else { 0 };
         let checkers = Checkers::new(settings.len());
         let mut world = World::new(rng.u64(..), settings, drift, checkers);
+        let slowest = choose_slowest_write(&mut rng, &mut world);
         world.trace = trace;
         world.sabotage = sabotage;
         world.post_stop = 0.5;
         world.keeps_datagrams = key_mode.is_some() || world.mixes_modes();
-        world.watch.settling_time = settling_time;
+        world.watch.settling_time = settling_time + slowest * WRITES_IN_A_ROW;
         world.watch.counts_candidates = world.hosts[0].params.min_candidates > 1;
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
@@ -101,9 +105,10 @@ impl Scenario {
         }
         self.mend()?;
         self.settle()?;
-        match self.rng.u8(0..4) {
+        match self.rng.u8(0..5) {
             0 => self.endure_loss(),
             1 => self.endure_broken_member(),
+            2 => self.lose_the_leader_beside_a_hung_disk(),
             _ => Ok(()),
         }
     }
@@ -152,6 +157,25 @@ impl Scenario {
         self.world.run_for(self.heartbeat * 300)
     }
 
+    /// The disk of a host hangs, mostly of the one that is to take over, and the leader dies: the
+    /// others do without that host, and with it once its disk works again.
+    fn lose_the_leader_beside_a_hung_disk(&mut self) -> Result<(), Violation> {
+        let hosts = 0..self.world.hosts.len();
+        let election = |host: &usize| self.world.hosts[*host].election.as_ref();
+        let leads = |host: &usize| election(host).is_some_and(Election::is_leader);
+        let Some(leader) = hosts.clone().find(leads) else { return Ok(()) };
+        let best = hosts.clone().filter(|host| *host != leader);
+        let best = best.max_by_key(|host| election(host).map(checkers::rank));
+        let any = self.rng.usize(hosts);
+        let hung = best.filter(|_| self.rng.u8(0..4) > 0).unwrap_or(any);
+        self.world.set_disk_fault(hung, DiskFault::Hangs);
+        self.let_pass(0..10)?;
+        self.world.crash(leader)?;
+        self.let_settle()?;
+        self.world.set_disk_fault(hung, DiskFault::None);
+        self.let_settle()
+    }
+
     /// The group gets the time to settle, and a quarter as much to stay as it is.
     fn let_settle(&mut self) -> Result<(), Violation> {
         let longest = self.world.longest_holdoff();
@@ -185,7 +209,7 @@ impl Scenario {
         let hosts = self.world.hosts.len();
         let host = self.rng.usize(0..hosts);
         self.world.watch.disturb(self.world.now);
-        match self.rng.u8(0..27) {
+        match self.rng.u8(0..32) {
             0..=1 => return self.crash_some(host),
             2..=5 if !self.world.hosts[host].is_alive() => return self.world.start(host),
             2 => {
@@ -223,7 +247,8 @@ impl Scenario {
                 let up = self.rng.bool();
                 return self.world.plug(host, up);
             }
-            18 => return self.reload(host),
+            18 | 29 => return self.reload(host),
+            30 => return self.change_hook(host),
             23 => return self.attack(),
             24..=25 => {
                 let towards = self.rng.u8(0..3) > 0;
@@ -240,6 +265,7 @@ impl Scenario {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
+            26..=28 => self.change_disk(host),
             // Only where the group has the time for a run that is tried again.
             22 if self.world.hosts[host].hooks.longest_retry() > 0 => {
                 self.world.hosts[host].block_hooks(self.rng.bool());
@@ -257,6 +283,23 @@ impl Scenario {
         let hosts = self.world.hosts.len();
         let count = if LARGE.contains(&hosts) { self.rng.usize(1..hosts) } else { 1 };
         (first..first + count).try_for_each(|host| self.world.crash(host % hosts))
+    }
+
+    /// A disk hangs or fails, for a while or until it works again with all others.
+    fn change_disk(&mut self, host: usize) {
+        let fault = [DiskFault::Hangs, DiskFault::Fails][self.rng.usize(0..2)];
+        match self.rng.u8(0..3) {
+            0 => self.world.set_disk_fault(host, fault),
+            1 => {
+                let duration = self.rng.u64(0..=self.heartbeat * 20);
+                self.world.set_disk_fault_for(host, fault, duration);
+            }
+            _ => {
+                for host in 0..self.world.hosts.len() {
+                    self.world.set_disk_fault(host, DiskFault::None);
+                }
+            }
+        }
     }
 
     /// Whether a host believes what anybody sends.
@@ -299,10 +342,20 @@ impl Scenario {
 
     fn reload(&mut self, host: usize) -> Result<(), Violation> {
         let mut params = self.world.hosts[host].params.clone();
-        params.priority = choose_priority(&mut self.rng);
-        params.tie_break = choose_tie_break(&mut self.rng);
+        choose_reload(&mut self.rng, &mut params, self.gentle);
         self.world.hosts[host].params = params.clone();
-        self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))
+        self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))?;
+        // The checks run again under the new settings.
+        self.world.set_health(host, self.world.hosts[host].healthy)
+    }
+
+    /// The hook's command changes, or the hook-runner's, so the two differ for a while.
+    fn change_hook(&mut self, host: usize) -> Result<(), Violation> {
+        let agrees = self.rng.bool();
+        self.world.command(host, "has another hook", |election, now| {
+            election.replace_hook(now);
+            election.handle_hook_runner(now, agrees);
+        })
     }
 
     fn choose_weather(&mut self) -> Weather {
@@ -319,16 +372,17 @@ impl Scenario {
     }
 
     /// Mends every fault; hooks no longer fail. Where they are blocked, they may remain so, and the
-    /// operator may take the leadership away.
+    /// operator may take the leadership away. A disk that hangs may do so to the end, too.
     fn mend(&mut self) -> Result<(), Violation> {
         // A group may have settled across links that worked one way only.
         self.world.watch.disturb(self.world.now);
         self.world.network.heal();
         self.world.network.weather = Weather::CALM;
         for host in 0..self.world.hosts.len() {
-            self.world.hosts[host].hooks.failure = 0.0;
-            self.world.hosts[host].hooks.stubbornness = 0.0;
-            self.world.hosts[host].hooks.absence = 0.0;
+            self.world.hosts[host].hooks.mend();
+            if self.world.hosts[host].disk.fault != DiskFault::Hangs || self.rng.bool() {
+                self.world.set_disk_fault(host, DiskFault::None);
+            }
             let blocked = self.world.hosts[host].hooks.blocked && self.rng.bool();
             self.world.hosts[host].block_hooks(blocked);
             self.world.plug(host, true)?;
@@ -337,6 +391,7 @@ impl Scenario {
                 self.world.start(host)?;
             }
             self.world.command(host, "back in service", |election, now| {
+                election.handle_hook_runner(now, true);
                 election.set_maintenance(now, false);
             })?;
             self.world.set_health(host, true)?;
@@ -358,7 +413,10 @@ fn choose_settings(rng: &mut Rng, hosts: usize, gentle: bool) -> Vec<(Params, Ho
     let slow = nanos(shared.heartbeat_interval) * [0, 1, 10][rng.usize(0..3)];
     let failure = if gentle { 0.0 } else { [0.0, 0.0, 0.2, 0.8][rng.usize(0..4)] };
     let absence = if gentle { 0.0 } else { [0.0, 0.0, 0.3][rng.usize(0..3)] };
+    let hangs = if gentle { 0.0 } else { [0.0, 0.0, 0.2][rng.usize(0..3)] };
+    let limit = if hangs > 0.0 { nanos(shared.heartbeat_interval) * 30 } else { 0 };
     let static_group = rng.u8(0..12) == 0;
+    let some_preempt = rng.u8(0..4) == 0;
     let have_peers = choose_peers(rng, hosts);
     choose_modes(rng, hosts)
         .into_iter()
@@ -367,10 +425,8 @@ fn choose_settings(rng: &mut Rng, hosts: usize, gentle: bool) -> Vec<(Params, Ho
             let mut params = Params { key_mode, unicast, ..shared.clone() };
             params.priority = choose_priority(rng);
             params.tie_break = choose_tie_break(rng);
-            params.check = choose_check(rng);
-            // A failure makes the host stay out, which a gentle world does without.
-            let is_checked = !gentle && params.check.is_none();
-            params.check_leader = is_checked.then(Thresholds::default);
+            params.preempt = if some_preempt { rng.bool() } else { params.preempt };
+            choose_checks(rng, &mut params, gentle);
             params.candidate = rng.u8(0..6) > 0;
             if static_group {
                 params.static_role = match rng.u8(0..4) {
@@ -380,10 +436,16 @@ fn choose_settings(rng: &mut Rng, hosts: usize, gentle: bool) -> Vec<(Params, Ho
                 };
                 params.candidate |= params.static_role.is_some();
             }
-            (
-                params,
-                HookHabit { failure, stubbornness: failure, absence, ..HookHabit::of_length(slow) },
-            )
+            let hooks = HookHabit {
+                hangs,
+                demoted_hangs: hangs,
+                limit,
+                failure,
+                stubbornness: failure,
+                absence,
+                ..HookHabit::of_length(slow)
+            };
+            (params, hooks)
         })
         .collect()
 }
@@ -409,6 +471,16 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
     params
 }
 
+/// How slow each host's disk is; in many groups none is. Returns the slowest.
+fn choose_slowest_write(rng: &mut Rng, world: &mut World<Checkers>) -> u64 {
+    let heartbeat = nanos(world.hosts[0].params.heartbeat_interval);
+    let slowest = [0, 0, heartbeat / 50, heartbeat / 2][rng.usize(0..4)];
+    for host in &mut world.hosts {
+        host.disk.slowest = if slowest > 0 { rng.u64(0..=slowest) } else { 0 };
+    }
+    slowest
+}
+
 /// Which hosts have peers: all, some or none.
 pub fn choose_peers(rng: &mut Rng, hosts: usize) -> Vec<bool> {
     let share = [0.0, 0.0, 0.5, 1.0, 1.0][rng.usize(0..5)];
@@ -416,8 +488,33 @@ pub fn choose_peers(rng: &mut Rng, hosts: usize) -> Vec<bool> {
 }
 
 /// A check, on most hosts.
-pub fn choose_check(rng: &mut Rng) -> Option<Thresholds> {
+fn choose_check(rng: &mut Rng) -> Option<Thresholds> {
     (rng.u8(0..4) > 0).then(|| Thresholds { fall: rng.u32(1..4), rise: rng.u32(1..4) })
+}
+
+/// A check, or a leader's check. A failure of that makes the host stay out, which a gentle world
+/// does without.
+pub fn choose_checks(rng: &mut Rng, params: &mut Params, gentle: bool) {
+    params.check = choose_check(rng);
+    let is_checked = !gentle && params.check.is_none();
+    params.check_leader = is_checked.then(Thresholds::default);
+}
+
+/// What the operator changes in the settings of a running node.
+pub fn choose_reload(rng: &mut Rng, params: &mut Params, gentle: bool) {
+    match rng.u8(0..5) {
+        0..=1 => {
+            params.priority = choose_priority(rng);
+            params.tie_break = choose_tie_break(rng);
+        }
+        2 => params.candidate = params.static_role.is_some() || rng.bool(),
+        3 => params.preempt = rng.bool(),
+        _ => {
+            choose_checks(rng, params, gentle);
+            params.refresh_interval = choose_refresh(rng, params.heartbeat_interval);
+            params.failure_holdoff = params.heartbeat_interval * rng.u32(1..20);
+        }
+    }
 }
 
 /// A refresh, with some hosts' hooks.
@@ -439,7 +536,7 @@ pub fn choose_priority(rng: &mut Rng) -> Priority {
 fn gentle_settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     let own = nanos(params.settling_time() + params.startup_grace_period + params.preempt_delay);
     // A clock that runs 1 % slow makes everything take 1 % longer.
-    (own + hooks.longest * 4) * 102 / 100
+    (own + hooks.longest_run() * 4) * 102 / 100
 }
 
 /// The same where nodes may besides stay out by the operator's will, or wait to try a hook again.

@@ -42,6 +42,7 @@ impl Scenario {
         self.world.network.weather = Weather::CALM;
         self.world.lose_stragglers(self.heartbeat / 100);
         self.misled = None;
+        self.mend_disks();
         self.replace_broken()?;
         self.let_forgotten_pledges_end()?;
         self.let_scripts_end()?;
@@ -53,9 +54,7 @@ impl Scenario {
             params.quorum.as_mut().expect("quorum mode").voters = voters.clone();
             let host = &mut self.world.hosts[host];
             host.params = params;
-            host.hooks.failure = 0.0;
-            host.hooks.stubbornness = 0.0;
-            host.hooks.absence = 0.0;
+            host.hooks.mend();
             host.block_hooks(false);
             host.disk.slowest = host.disk.slowest.min(self.heartbeat / 20);
         }
@@ -91,9 +90,10 @@ impl Scenario {
         self.world.run_for(self.settings.longest_pledge())
     }
 
-    /// A run that could not begin before is a failure when it ends, and may cost a holdoff.
+    /// A run that could not begin before, or hangs, is a failure when it ends, and may cost a
+    /// holdoff.
     fn let_vain_runs_end(&mut self) -> Result<(), Violation> {
-        let ends = self.world.hosts.iter().filter_map(Host::vain_run_ends_at).max();
+        let ends = self.world.hosts.iter().filter_map(Host::failing_run_ends_at).max();
         self.world.run_until(ends.unwrap_or_default().max(self.world.now))
     }
 
@@ -111,6 +111,7 @@ impl Scenario {
 
     fn take_back_into_service(&mut self, host: usize) -> Result<(), Violation> {
         self.world.command(host, "is back in service", |election, now| {
+            election.handle_hook_runner(now, true);
             election.set_maintenance(now, false);
         })?;
         self.world.set_health(host, true)
@@ -129,7 +130,7 @@ impl Scenario {
     }
 
     /// A group of running nodes.
-    fn recovery_bound(&self) -> u64 {
+    pub fn recovery_bound(&self) -> u64 {
         let hold = self.settings.longest_hold();
         let longest = |part: fn(&super::settings::Intervals) -> Duration| {
             self.settings.intervals.iter().map(part).max().unwrap_or_default()
@@ -140,11 +141,11 @@ impl Scenario {
     }
 
     /// What nodes may take besides that start, clean up, or stay out.
-    fn startup_bound(&self) -> u64 {
+    pub fn startup_bound(&self) -> u64 {
         let params = &self.settings.params[0];
         let hooks = &self.settings.hooks;
         let own = nanos(params.startup_grace_period + params.preempt_delay + params.demote_grace())
-            + hooks.longest * 2
+            + hooks.longest_run() * 2
             + hooks.demoted_longest;
         let out = if self.settings.gentle { 0 } else { nanos(params.yield_time()) };
         slow(own + out) + self.world.longest_holdoff() + self.retry_bound()
@@ -155,7 +156,7 @@ impl Scenario {
         let hooks = &self.settings.hooks;
         match hooks.longest_retry() {
             0 => 0,
-            pause => slow(pause + hooks.longest * 2),
+            pause => slow(pause + hooks.longest_run() * 2),
         }
     }
 
@@ -186,14 +187,16 @@ impl Scenario {
             elections.iter().filter(|e| e.is_leader()).map(|e| e.node_id()).collect();
         let follows = |e: &&Election| (e.node_id(), e.role(), e.leader());
         let agree = elections.iter().all(|election| election.leader() == leaders.first().copied());
-        let preempt = self.settings.params[0].preempt;
         let stay = |(host, election): (&Host, &&Election)| {
             match election.ineligible(host.local(self.world.now)) {
                 Some(Ineligible::Stopping) => false,
                 // It takes the leadership when its time out is over.
-                Some(Ineligible::Yielding | Ineligible::HookFailed | Ineligible::Unenrolled) => {
-                    !preempt
-                }
+                Some(
+                    Ineligible::Yielding
+                    | Ineligible::HookFailed
+                    | Ineligible::CheckFailed
+                    | Ineligible::Unenrolled,
+                ) => !election.params().preempt,
                 _ => true,
             }
         };
@@ -201,10 +204,10 @@ impl Scenario {
         broken("liveness", leaders.len() != 1 || !agree || !all_stay, || {
             format!("{leaders:?} lead: {:?}", elections.iter().map(follows).collect::<Vec<_>>())
         })?;
-        let best =
-            elections.iter().filter(|e| e.is_eligible()).map(|election| rank(election)).max();
-        let preempted = best.is_some_and(|best| best.node_id() != leaders[0]);
-        broken("liveness", preempt && preempted, || {
+        let eligible = elections.iter().filter(|election| election.is_eligible());
+        let best = eligible.filter(|e| e.params().preempt).map(|election| rank(election)).max();
+        let own = elections.iter().find(|election| election.is_leader()).map(|own| rank(own));
+        broken("liveness", best.is_some() && best > own, || {
             format!("{leaders:?} lead though {best:?} preempts")
         })
     }
@@ -217,12 +220,13 @@ impl Scenario {
             3..=4 => self.send_minority_away(),
             5 => self.lose_the_leader(),
             6 => self.lose_the_leader_beside_a_broken_member(),
-            7..=8 => self.endure_lasting_faults(),
+            7 => self.endure_lasting_faults(),
+            8 => self.lose_the_leader_beside_hung_disks(),
             _ => self.stay_as_it_is(),
         }
     }
 
-    fn settle(&mut self, hosts: Vec<usize>, why: &'static str) {
+    pub fn settle(&mut self, hosts: Vec<usize>, why: &'static str) {
         self.world.watch.settled = Some(Settled { hosts, why });
     }
 
@@ -274,7 +278,7 @@ impl Scenario {
     }
 
     /// What it takes until the best candidate leads, where it preempts, by way of another.
-    fn handover_bound(&self) -> u64 {
+    pub fn handover_bound(&self) -> u64 {
         let hooks = self.settings.hooks.longest + self.settings.hooks.demoted_longest;
         slow(nanos(self.settings.params[0].preempt_delay) + hooks * 2)
     }
@@ -292,7 +296,7 @@ impl Scenario {
         let others = (0..self.settings.hosts).filter(|host| !self.voters.contains(host));
         leave.extend(others.filter(|_| self.rng.bool()));
         let stay: Vec<_> = self.all().into_iter().filter(|host| !leave.contains(host)).collect();
-        if self.settings.params[0].preempt {
+        if self.settings.any_preempts() {
             return Ok(());
         }
         self.world.log(leader, || format!("leads, and {leave:?} go away"));
@@ -374,7 +378,7 @@ impl Scenario {
         elections.map(Election::term).max().unwrap_or_default()
     }
 
-    fn leads(&self, host: usize) -> bool {
+    pub fn leads(&self, host: usize) -> bool {
         self.world.hosts[host].election.as_ref().is_some_and(Election::is_leader)
     }
 

@@ -1,5 +1,6 @@
 //! Faults of quorum groups that need more than a line.
 
+use lanelect::core::Election;
 use lanelect::core::params::Params;
 use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::types::Term;
@@ -7,6 +8,7 @@ use lanelect::types::Term;
 use super::duplicates::Duplicates;
 use super::endings::slow;
 use super::scenario::Scenario;
+use crate::available::swarm::choose_reload;
 use crate::watch::Violation;
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
@@ -180,10 +182,15 @@ impl Scenario {
         Ok(())
     }
 
-    /// A host gets other intervals, while every voter remembers its votes.
+    /// A host gets other settings, or other intervals while every voter remembers its votes.
     pub fn reload(&mut self, host: usize) -> Result<(), Violation> {
-        if !self.all_enrolled() {
-            return Ok(());
+        if !self.all_enrolled() || self.rng.bool() {
+            let mut params = self.world.hosts[host].params.clone();
+            choose_reload(&mut self.rng, &mut params, self.settings.gentle);
+            self.world.hosts[host].params = params.clone();
+            let reload = |election: &mut Election, now| election.reconfigure(now, params);
+            self.world.command(host, "reloads", reload)?;
+            return self.world.set_health(host, self.world.hosts[host].healthy);
         }
         let intervals = self.settings.intervals[self.rng.usize(0..self.settings.intervals.len())];
         let params = intervals.set(&self.world.hosts[host].params);
@@ -193,6 +200,15 @@ impl Scenario {
         }
         self.world.hosts[host].params = params.clone();
         self.world.command(host, "reloads", |election, now| election.reconfigure(now, params))
+    }
+
+    /// The hook's command changes, or the hook-runner's, so the two differ for a while.
+    pub fn change_hook(&mut self, host: usize) -> Result<(), Violation> {
+        let agrees = self.rng.bool();
+        self.world.command(host, "has another hook", |election, now| {
+            election.replace_hook(now);
+            election.handle_hook_runner(now, agrees);
+        })
     }
 
     /// A voter's disk is lost, or torn in a crash. No daemon starts on a torn one.
@@ -207,9 +223,10 @@ impl Scenario {
         self.world.log(host, || format!("loses its disk, torn: {torn}"));
         self.world.watch.ledger.forget_ballots(host);
         let disk = &mut self.world.hosts[host].disk;
-        disk.torn = torn;
-        if !torn {
-            disk.kept = PersistentState::default();
+        if torn {
+            disk.torn = true;
+        } else {
+            disk.replace();
         }
         self.world.start(host)
     }
@@ -252,8 +269,7 @@ impl Scenario {
     pub fn remove_torn_state(&mut self, host: usize) {
         let disk = &mut self.world.hosts[host].disk;
         if disk.torn {
-            disk.torn = false;
-            disk.kept = PersistentState::default();
+            disk.replace();
         }
     }
 

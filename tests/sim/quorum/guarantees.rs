@@ -10,7 +10,7 @@
 //! | disk | what a datagram rests on is on disk before it leaves |
 //! | enrolment | only voters that remember their votes vote, acknowledge and stand |
 //! | hooks | at every instant at most one node is between `elected` and the end of `demoted` |
-//! | fence | the fence command runs only where hooks have not let go in time |
+//! | fence | it runs where hooks have not let go in time, only there, and one at a time |
 //! | duplicates | an id under which two daemons are heard does not count |
 //! | silence | nobody says nothing for longer than it has announced |
 //! | order | hooks alternate, numbers grow, nothing is sent after the end or for a dead lease |
@@ -50,6 +50,10 @@ struct Record {
     ballot: Option<Ballot>,
     sequence: Sequence,
     stopped: bool,
+    /// When this life began, by its own clock.
+    began: Time,
+    /// Whether the fence command ran for what its hooks hold.
+    fenced: bool,
     /// The end of its lease, and whether its hooks have to let go after it.
     relied_on: Option<(Time, bool)>,
 }
@@ -87,6 +91,8 @@ pub struct Guarantees {
     pub guarded: bool,
     /// The shortest grace of any setting: no fence may come before it is over.
     pub grace: Duration,
+    /// The longest: hooks that were to let go are fenced after it.
+    pub longest_grace: Duration,
     /// From when on nothing may change any more, where so much is known.
     pub settled: Option<Settled>,
     pub counts: Counts,
@@ -117,6 +123,7 @@ impl Guarantees {
             duplicates: None,
             guarded,
             grace,
+            longest_grace: grace,
             settled: None,
             counts: Counts::default(),
             recorder: None,
@@ -169,8 +176,15 @@ impl Guarantees {
     /// The fence command is for hooks that have not let go when the grace is over, after the
     /// lease or a demote hook that failed, and for those of a daemon that stops and cannot run
     /// their demote hook. Where they are guarded neither happens.
-    fn check_fence(&mut self, now: u64, term: Term, host: &Host) -> Result<(), Violation> {
+    fn check_fence(
+        &mut self,
+        index: usize,
+        now: u64,
+        term: Term,
+        host: &Host,
+    ) -> Result<(), Violation> {
         self.counts.fences += 1;
+        self.records[index].fenced = true;
         let local = host.local(now);
         let mut graces = host.lease_seen.into_iter().chain(host.late_since);
         let overran = graces.any(|begin| local >= begin + self.grace);
@@ -179,6 +193,22 @@ impl Guarantees {
         let needed = holds && (overran || why == Some(Ineligible::Stopping));
         broken("fence", !needed, || format!("{} is fenced for term {term} in vain", host.node_id))?;
         broken("fence", self.guarded, || format!("{}'s hooks were late", host.node_id))
+    }
+
+    /// Hooks that were to let go, and have not when the grace is over, are fenced, unless the
+    /// daemon stops: then `post-stop` does that.
+    fn check_overdue(&mut self, now: u64, hosts: &[Host]) -> Result<(), Violation> {
+        for (record, host) in self.records.iter_mut().zip(hosts) {
+            record.fenced &= host.hooks_hold;
+            let (Some(since), Some(election)) = (host.late_since, &host.election) else { continue };
+            let local = host.local(now);
+            let stops = election.ineligible(local) == Some(Ineligible::Stopping);
+            let is_due = since >= record.began && local > since + self.longest_grace;
+            broken("fence", is_due && host.is_up() && !stops && !record.fenced, || {
+                format!("{} is not fenced, though its hooks have not let go", host.node_id)
+            })?;
+        }
+        Ok(())
     }
 
     /// One hook at a time; `elected` and `demoted` alternate, `started` comes first.
@@ -222,7 +252,8 @@ impl Watch for Guarantees {
             recorder.note_start(index, now, hosts);
         }
         let ballot = hosts[index].disk.kept.ballot;
-        self.records[index] = Record { ballot, ..Record::default() };
+        let began = hosts[index].local(now);
+        self.records[index] = Record { ballot, began, ..Record::default() };
         self.newest.retain(|(host, _), _| *host != index);
         self.silence.note_start(index);
     }
@@ -350,7 +381,7 @@ impl Watch for Guarantees {
         })?;
         match decided {
             Decided::Run(run) => self.leaderships.note_decided(run, host),
-            Decided::Fence(term) => self.check_fence(now, *term, host),
+            Decided::Fence(term) => self.check_fence(index, now, *term, host),
             Decided::Send(_) | Decided::Keep(_) => Ok(()),
         }
     }
@@ -440,6 +471,7 @@ impl Watch for Guarantees {
         self.handovers.check_step(now, network);
         Leaderships::check_one(now, hosts)?;
         self.check_leases(hosts)?;
+        self.check_overdue(now, hosts)?;
         self.silence.check(now, hosts)?;
         self.duplicates.as_ref().map_or(Ok(()), |duplicates| duplicates.check(now, hosts))
     }

@@ -4,11 +4,12 @@
 //! # What is assumed, and so kept to by the faults
 //!
 //! * **Clocks** drift at most 1 % either way, and in half of the runs each is at one of the ends.
-//! * **Disks** keep what was synced. One that is lost, or torn and removed by the operator, is
-//!   replaced by an empty one only where `faults::may_lose_disk` allows it: a majority of the
-//!   voters still remember their votes, while the voters are being changed also of those of before;
-//!   and for longer than any pledge lasts all nodes have had the same settings, by which the voters
-//!   that testify reckon how long the forgotten pledges may be in force.
+//! * **Disks** keep what was synced. While one hangs or fails no daemon starts on it. One that is
+//!   lost, or torn and removed by the operator, is replaced by an empty one only where
+//!   `faults::may_lose_disk` allows it: a majority of the voters still remember their votes, while
+//!   the voters are being changed also of those of before; and for longer than any pledge lasts all
+//!   nodes have had the same settings, by which the voters that testify reckon how long the
+//!   forgotten pledges may be in force.
 //! * **Voters** are changed one at a time, by restarting every node. A change begins only where all
 //!   nodes run under the voters of the last one, and every voter that stays sees each other one
 //!   count. One node at a time may have a wrong set, of at least two.
@@ -32,6 +33,7 @@
 //! the order of a life's words, however old; daemons are held at any
 //! point for any time, and crash at any point between deciding, saving and sending.
 
+mod disks;
 mod duplicates;
 mod endings;
 mod faults;

@@ -39,7 +39,8 @@ impl Scenario {
         let mut hosts: Vec<_> =
             settings.params.iter().map(|params| (params.clone(), settings.hooks)).collect();
         hosts.push((settings.params[0].clone(), HookHabit::of_length(0)));
-        let watch = Guarantees::new(hosts.len(), settings.guard.is_some(), settings.grace());
+        let mut watch = Guarantees::new(hosts.len(), settings.guard.is_some(), settings.grace());
+        watch.longest_grace = settings.longest_grace();
         let drift = if settings.drift == Drift::None { 0 } else { DRIFT_PPB };
         let mut world = World::new(rng.u64(..), hosts, drift, watch);
         if settings.drift == Drift::Extreme {
@@ -159,7 +160,7 @@ impl Scenario {
     fn disturb(&mut self) -> Result<(), Violation> {
         let host = self.choose_host();
         let hosts = self.settings.hosts;
-        match self.rng.u8(0..47) {
+        match self.rng.u8(0..51) {
             0..=1 => return self.world.crash(host),
             2..=5 => return self.start_all_but_some(),
             6..=7 => {
@@ -224,7 +225,9 @@ impl Scenario {
                 let healthy = self.rng.bool();
                 return self.world.set_health(host, healthy);
             }
-            46 if self.settings.hooks.longest_retry() > 0 => {
+            47..=49 => self.change_disk(host),
+            50 => return self.change_hook(host),
+            46 if self.settings.guard.is_none() && self.settings.hooks.longest_retry() > 0 => {
                 self.world.hosts[host].block_hooks(self.rng.bool());
             }
             _ => {

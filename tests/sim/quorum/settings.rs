@@ -8,10 +8,10 @@ use lanelect::core::quorum::Voters;
 use lanelect::types::NodeId;
 
 use crate::available::swarm::{
-    choose_check, choose_peers, choose_priority, choose_refresh, choose_tie_break,
+    choose_checks, choose_peers, choose_priority, choose_refresh, choose_tie_break,
 };
 use crate::world::keys::choose_modes;
-use crate::world::{Guard, HookHabit, nanos, node_id};
+use crate::world::{FenceHabit, Guard, HookHabit, nanos, node_id};
 
 /// The clocks' largest drift: 1 %.
 pub const DRIFT_PPB: i64 = 10_000_000;
@@ -90,7 +90,7 @@ impl Settings {
         let grace = intervals.iter().map(|i| i.grace).min().unwrap_or_default();
         let guard = guarded.then(|| choose_guard(rng, grace, &intervals));
         let hooks = choose_hooks(rng, heartbeat, grace, guard.as_ref(), gentle);
-        let params = choose_params(rng, hosts, &voters, intervals[0]);
+        let params = choose_params(rng, hosts, &voters, intervals[0], gentle);
         let drift = [Drift::None, Drift::Any, Drift::Extreme, Drift::Extreme][rng.usize(0..4)];
         Settings { hosts, voters, params, hooks, intervals, drift, guard, gentle }
     }
@@ -98,6 +98,16 @@ impl Settings {
     /// The shortest grace that any setting gives.
     pub fn grace(&self) -> Duration {
         self.intervals.iter().map(|intervals| intervals.grace).min().unwrap_or_default()
+    }
+
+    /// The longest grace that any setting gives.
+    pub fn longest_grace(&self) -> Duration {
+        self.intervals.iter().map(|intervals| intervals.grace).max().unwrap_or_default()
+    }
+
+    /// Whether a host claims the leadership in the end, if it is better.
+    pub fn any_preempts(&self) -> bool {
+        self.params.iter().any(|params| params.preempt)
     }
 
     /// The longest hold that anybody may ask for.
@@ -161,9 +171,17 @@ fn choose_hooks(
     };
     let demoted_longest = demoted_longest * u64::from(rng.u8(0..4) > 0);
     let failure = if gentle { 0.0 } else { [0.0, 0.2][rng.usize(0..2)] };
+    let hangs = if gentle { 0.0 } else { [0.0, 0.0, 0.2][rng.usize(0..3)] };
+    let fence = [FenceHabit::Mixed, FenceHabit::Fails, FenceHabit::Hangs][rng.usize(0..3)];
+    let may_hang = hangs > 0.0 || fence == FenceHabit::Hangs;
+    let limit = nanos(heartbeat) * if may_hang { [15, 40][rng.usize(0..2)] } else { 0 };
     HookHabit {
         longest: slow,
         demoted_longest,
+        hangs,
+        demoted_hangs: if guard.is_some() { 0.0 } else { hangs },
+        limit,
+        fence,
         failure,
         // Where they are guarded, they let go in time.
         stubbornness: if guard.is_some() { 0.0 } else { failure },
@@ -177,6 +195,7 @@ fn choose_params(
     hosts: usize,
     voters: &[usize],
     intervals: Intervals,
+    gentle: bool,
 ) -> Vec<Params> {
     let mut shared = intervals.set(&Params::new(intervals.heartbeat));
     shared.membership_sample_interval = intervals.heartbeat * rng.u32(1..=3) / 2;
@@ -191,16 +210,21 @@ fn choose_params(
     shared.quorum = Some(QuorumParams { voters: voters_of(voters), demote_grace: intervals.grace });
     let leads = voters[rng.usize(0..voters.len())];
     let (modes, have_peers) = (choose_modes(rng, hosts), choose_peers(rng, hosts));
+    let some_preempt = rng.u8(0..4) == 0;
     (0..hosts)
-        .map(|host| Params {
-            key_mode: modes[host],
-            unicast: have_peers[host],
-            priority: choose_priority(rng),
-            tie_break: choose_tie_break(rng),
-            check: choose_check(rng),
-            // Some voters are witnesses, and some nodes that have no vote would like to lead.
-            candidate: host == leads || rng.u8(0..5) > 0,
-            ..shared.clone()
+        .map(|host| {
+            let mut params = Params {
+                key_mode: modes[host],
+                unicast: have_peers[host],
+                priority: choose_priority(rng),
+                tie_break: choose_tie_break(rng),
+                // Some voters are witnesses, and some nodes that have no vote would like to lead.
+                candidate: host == leads || rng.u8(0..5) > 0,
+                ..shared.clone()
+            };
+            params.preempt = if some_preempt { rng.bool() } else { params.preempt };
+            choose_checks(rng, &mut params, gentle);
+            params
         })
         .collect()
 }

@@ -18,7 +18,7 @@ use lanelect::wire::frame::{Decoded, Reject};
 use lanelect::wire::message::{Body, Message};
 
 use super::archive::Kept;
-use super::host::Held;
+use super::host::{DiskFault, Held};
 use super::keys::is_plain_heartbeat;
 use super::network::Carrier;
 use super::{Action, Came, Sabotage, World, address, nanos, node_id};
@@ -42,6 +42,13 @@ impl<W: Watch> World<W> {
             self.log(index, || "refuses to start: its state cannot be read".into());
             return Ok(());
         }
+        // A voter saves its new life before anything else.
+        if host.params.quorum.is_some() && host.disk.fault != DiskFault::None {
+            self.log(index, || {
+                format!("does not start: its disk has the fault {:?}", host.disk.fault)
+            });
+            return Ok(());
+        }
         self.log(index, || "starts".into());
         let links_up = self.network.is_plugged(index);
         let seed = self.rng.u64(..);
@@ -54,8 +61,9 @@ impl<W: Watch> World<W> {
         host.held = None;
         host.claims_again_at = 0;
         host.lease_seen = None;
+        host.fence_runs = false;
         host.incarnation = incarnation;
-        host.disk.forget_writes();
+        host.disk.begin_life();
         let setup = Setup {
             node_id: host.node_id,
             incarnation,
@@ -481,8 +489,7 @@ impl<W: Watch> World<W> {
             }
             Output::Fence { term } => {
                 self.log(index, || format!("fences term {term}"));
-                self.run_fence(index);
-                Ok(())
+                self.run_fence(index)
             }
             Output::UpdateCrashPlan => {
                 let host = &mut self.hosts[index];

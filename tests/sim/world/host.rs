@@ -9,7 +9,7 @@ use lanelect::core::output::Output;
 use lanelect::core::params::Params;
 use lanelect::core::persist::PersistentState;
 use lanelect::time::Time;
-use lanelect::types::{Incarnation, NodeId};
+use lanelect::types::{Incarnation, NodeId, Term};
 use lanelect::wire::message::Message;
 
 use super::Came;
@@ -46,6 +46,8 @@ pub struct Host {
     pub released_at: u64,
     pub(super) hook: Option<RunningHook>,
     pub(super) hooks_run: u64,
+    /// Whether a fence command of this life runs.
+    pub(super) fence_runs: bool,
     /// What its last hook was for that has ended.
     pub(super) last_hook: Option<HookEvent>,
     /// Whether that hook could not run, and the one before it neither, for the same event.
@@ -74,6 +76,13 @@ pub struct HookHabit {
     pub longest: u64,
     /// Longest run of `demoted`; every other one takes that long.
     pub demoted_longest: u64,
+    /// Probability that a run hangs, until its time limit ends it.
+    pub hangs: f64,
+    /// The same for a run of `demoted`.
+    pub demoted_hangs: f64,
+    /// The time limit of a run that hangs.
+    pub limit: u64,
+    pub fence: FenceHabit,
     /// Probability that a run fails, or is lost: nobody is told whether it has ended.
     pub failure: f64,
     /// The same for a run by which the hooks are to let go; then they have not.
@@ -90,6 +99,10 @@ impl HookHabit {
         HookHabit {
             longest,
             demoted_longest: longest,
+            hangs: 0.0,
+            demoted_hangs: 0.0,
+            limit: 0,
+            fence: FenceHabit::Mixed,
             failure: 0.0,
             stubbornness: 0.0,
             absence: 0.0,
@@ -97,12 +110,34 @@ impl HookHabit {
         }
     }
 
+    /// Nothing fails or hangs any more that begins from now on.
+    pub fn mend(&mut self) {
+        (self.hangs, self.demoted_hangs, self.fence) = (0.0, 0.0, FenceHabit::Mixed);
+        (self.failure, self.stubbornness, self.absence) = (0.0, 0.0, 0.0);
+    }
+
+    /// How long a run may go on that began before everything was mended.
+    pub fn longest_run(&self) -> u64 {
+        self.longest.max(self.limit)
+    }
+
     /// The longest that the core waits before it tries a run again.
     pub fn longest_retry(&self) -> u64 {
         const HOOK_RETRY_MAX: u64 = 10_000_000_000;
-        let may_repeat = self.stubbornness + self.absence > 0.0;
+        let may_repeat = self.stubbornness + self.absence + self.hangs > 0.0;
         if may_repeat { HOOK_RETRY_MAX } else { 0 }
     }
+}
+
+/// How the fence command of a host behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FenceHabit {
+    /// It succeeds every other time.
+    Mixed,
+    /// There is none, or it fails each time.
+    Fails,
+    /// It hangs until its time limit ends it.
+    Hangs,
 }
 
 /// The hook that runs.
@@ -113,6 +148,8 @@ pub(super) struct RunningHook {
     pub(super) ends_at: u64,
     /// Whether it started at all.
     pub(super) ran: bool,
+    /// Whether only its time limit ends it.
+    pub(super) hangs: bool,
 }
 
 /// A daemon that is held, as by SIGSTOP.
@@ -137,13 +174,36 @@ pub struct Disk {
     pub slowest: u64,
     /// It holds something that cannot be read: no daemon starts on it.
     pub torn: bool,
+    pub fault: DiskFault,
+    /// Counts its faults, so that the end of an earlier one is recognised.
+    pub(super) faults: u64,
+    /// What a daemon in available mode goes on with although it could not be written.
+    pub(super) unkept: Option<PersistentState>,
+    /// Whether the present life began with lower terms than the last one had.
+    pub has_lost_terms: bool,
     /// What is being written, what is to be written next, and what is there and was not reported.
     pub(super) writing: Option<PersistentState>,
     pub(super) waiting: Option<PersistentState>,
     pub(super) unreported: Option<PersistentState>,
 }
 
+/// Why a disk takes no writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DiskFault {
+    #[default]
+    None,
+    /// No write ends.
+    Hangs,
+    /// Every write fails.
+    Fails,
+}
+
 impl Disk {
+    /// The highest term that its daemon may take for saved.
+    pub fn settled_term(&self) -> Term {
+        self.unkept.map_or(self.kept.term, |unkept| unkept.term.max(self.kept.term))
+    }
+
     /// Whether something is not yet known to be there.
     pub const fn is_busy(&self) -> bool {
         self.writing.is_some() || self.waiting.is_some() || self.unreported.is_some()
@@ -151,6 +211,19 @@ impl Disk {
 
     pub(super) fn forget_writes(&mut self) {
         (self.writing, self.waiting, self.unreported) = (None, None, None);
+    }
+
+    /// A daemon starts with what it holds.
+    pub(super) fn begin_life(&mut self) {
+        self.forget_writes();
+        self.has_lost_terms = self.settled_term() > self.kept.term;
+        self.unkept = None;
+    }
+
+    /// It is replaced by an empty one.
+    pub fn replace(&mut self) {
+        self.kept = PersistentState::default();
+        (self.torn, self.fault) = (false, DiskFault::None);
     }
 }
 
@@ -207,6 +280,7 @@ impl Host {
             released_at: 0,
             hook: None,
             hooks_run: 0,
+            fence_runs: false,
             last_hook: None,
             tries_in_vain: false,
             is_stuck: false,
@@ -236,9 +310,9 @@ impl Host {
         self.is_stuck &= blocked;
     }
 
-    /// When the run that could not begin is reported as such, if there is one.
-    pub fn vain_run_ends_at(&self) -> Option<u64> {
-        self.hook.filter(|hook| !hook.ran).map(|hook| hook.ends_at)
+    /// When the run that could not begin, or hangs, is reported as such, if there is one.
+    pub fn failing_run_ends_at(&self) -> Option<u64> {
+        self.hook.filter(|hook| !hook.ran || hook.hangs).map(|hook| hook.ends_at)
     }
 
     /// Its hooks hold nothing any more.

@@ -28,7 +28,7 @@ use crate::watch::{Violation, Watch};
 use archive::{Archive, Kept};
 use broken::Broken;
 pub use daemon::replay_horizon;
-pub use host::{Clock, HookHabit, Host};
+pub use host::{Clock, DiskFault, FenceHabit, HookHabit, Host};
 use keys::Wire;
 use network::Network;
 
@@ -41,6 +41,8 @@ enum Action {
     FenceEnds { host: usize, life: u64 },
     Written { host: usize, life: u64 },
     TellKept { host: usize, life: u64 },
+    WriteAgain { host: usize, life: u64 },
+    DiskWorks { host: usize, fault: u64 },
     Start { host: usize, life: u64 },
     Resume { host: usize, life: u64 },
     Kill { host: usize, life: u64 },
@@ -322,6 +324,14 @@ impl<W: Watch> World<W> {
             Action::FenceEnds { host, life } if lives(host, life) => self.end_fence(host),
             Action::Written { host, life } if lives(host, life) => self.finish_write(host),
             Action::TellKept { host, life } if lives(host, life) => self.tell_kept(host),
+            Action::WriteAgain { host, life } if lives(host, life) => {
+                self.write_next(host);
+                Ok(())
+            }
+            Action::DiskWorks { host, fault } => {
+                self.end_disk_fault(host, fault);
+                Ok(())
+            }
             Action::Start { host, life } if lives(host, life) => {
                 if self.hosts[host].is_alive() {
                     Ok(())
@@ -338,6 +348,7 @@ impl<W: Watch> World<W> {
             Action::FenceEnds { .. }
             | Action::Written { .. }
             | Action::TellKept { .. }
+            | Action::WriteAgain { .. }
             | Action::Start { .. }
             | Action::Resume { .. }
             | Action::Kill { .. } => Ok(()),

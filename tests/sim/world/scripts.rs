@@ -3,9 +3,9 @@
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::time::Time;
 
-use super::host::RunningHook;
+use super::host::{FenceHabit, RunningHook};
 use super::{Action, Guard, Host, Sabotage, World, nanos};
-use crate::watch::{Violation, Watch};
+use crate::watch::{Violation, Watch, refuse};
 
 /// Between looks at whether a daemon is still held.
 const HELD_LOOK: u64 = 1_000_000;
@@ -19,10 +19,15 @@ impl<W: Watch> World<W> {
             self.watch.note_hook_start(index, self.now, &run, &self.hosts)?;
             self.hosts[index].hooks_hold |= run.event == HookEvent::Elected;
         }
-        let takes = self.hook_length(index, run.event);
+        let hangs = self.hangs(index, run.event);
+        let takes = match hangs {
+            true => self.time_limit(index),
+            false => self.hook_length(index, run.event),
+        };
         let ends_at = self.now + takes;
         let number = self.next_hook_number(index);
-        self.hosts[index].hook = Some(RunningHook { number, event: run.event, ends_at, ran });
+        self.hosts[index].hook =
+            Some(RunningHook { number, event: run.event, ends_at, ran, hangs });
         if self.sabotage == Some(Sabotage::ReportHooksEarly) {
             let now = self.hosts[index].local(self.now);
             if let Some(election) = &mut self.hosts[index].election {
@@ -31,6 +36,17 @@ impl<W: Watch> World<W> {
         }
         self.schedule(takes, Action::HookEnds { host: index, number });
         Ok(())
+    }
+
+    fn hangs(&mut self, index: usize, event: HookEvent) -> bool {
+        let habit = self.hosts[index].hooks;
+        let chance = if event == HookEvent::Demoted { habit.demoted_hangs } else { habit.hangs };
+        chance > 0.0 && self.rng.f64() < chance
+    }
+
+    fn time_limit(&self, index: usize) -> u64 {
+        let host = &self.hosts[index];
+        host.clock.span(host.hooks.limit)
     }
 
     fn hook_length(&mut self, index: usize, event: HookEvent) -> u64 {
@@ -108,6 +124,8 @@ impl<W: Watch> World<W> {
         } else if habit.blocked {
             self.hosts[index].is_stuck = true;
             HookOutcome::Lost
+        } else if hook.hangs {
+            HookOutcome::Failed
         } else if self.rng.f64() >= failure {
             HookOutcome::Succeeded
         } else if self.rng.bool() {
@@ -140,11 +158,18 @@ impl<W: Watch> World<W> {
     }
 
     /// The fence command runs, beside whatever hook still does.
-    pub(super) fn run_fence(&mut self, index: usize) {
+    pub(super) fn run_fence(&mut self, index: usize) -> Result<(), Violation> {
+        let label = self.label(index);
+        let runs = std::mem::replace(&mut self.hosts[index].fence_runs, true);
+        refuse(runs, || format!("{label} starts a fence command beside another"))?;
         let host = &self.hosts[index];
         let (life, longest) = (host.life, host.clock.span(host.hooks.longest));
-        let takes = self.rng.u64(0..=longest);
+        let takes = match host.hooks.fence {
+            FenceHabit::Hangs => self.time_limit(index),
+            FenceHabit::Mixed | FenceHabit::Fails => self.rng.u64(0..=longest),
+        };
         self.schedule(takes, Action::FenceEnds { host: index, life });
+        Ok(())
     }
 
     /// The fence command has ended. A daemon that is held learns of it later.
@@ -154,7 +179,9 @@ impl<W: Watch> World<W> {
             self.schedule(HELD_LOOK, Action::FenceEnds { host: index, life });
             return Ok(());
         }
-        let outcome = [HookOutcome::Succeeded, HookOutcome::Failed][self.rng.usize(0..2)];
+        self.hosts[index].fence_runs = false;
+        let works = self.hosts[index].hooks.fence == FenceHabit::Mixed && self.rng.bool();
+        let outcome = if works { HookOutcome::Succeeded } else { HookOutcome::Failed };
         self.log(index, || format!("fence {outcome:?}"));
         let now = self.hosts[index].local(self.now);
         if outcome == HookOutcome::Succeeded {
