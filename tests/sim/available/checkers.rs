@@ -752,7 +752,9 @@ fn check_clique(clique: &[usize], now: u64, hosts: &[Host]) -> Result<(), Violat
     let best = preempting.map(|election| rank(election)).max();
     let own = able.iter().find(|election| election.is_leader()).map(|election| rank(election));
     let waits = best.is_some_and(|best| hosts[index_of(&best.node_id())].claims_again_at > now);
-    refuse(!waits && best.is_some() && best > own, || format!("{leader} leads though {best:?} preempts"))
+    refuse(!waits && best.is_some() && best > own, || {
+        format!("{leader} leads though {best:?} preempts")
+    })
 }
 
 /// Whether a host's disk lets it take office, or it leads already.

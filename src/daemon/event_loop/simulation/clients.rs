@@ -54,7 +54,7 @@ impl World {
             return;
         }
         // There is no socket while it starts or ends.
-        let Ok(mut stream) = UnixStream::connect(host.dir.join("control.sock")) else { return };
+        let Ok(mut stream) = UnixStream::connect(host.socket()) else { return };
         writeln!(stream, "{request}").unwrap();
         stream.set_nonblocking(true).unwrap();
         let mut client = Client {

@@ -63,6 +63,11 @@ impl Guarantees {
         self.grants.push((node_id, term, until));
     }
 
+    /// Until when a command of this node may run.
+    pub(super) fn granted_until(&self, node_id: NodeId) -> Option<Time> {
+        self.grants.iter().find(|(holder, ..)| *holder == node_id).map(|(.., until)| *until)
+    }
+
     /// A node sends this with that state on its disk, if its disk works.
     pub(super) fn note_sent(
         &mut self,

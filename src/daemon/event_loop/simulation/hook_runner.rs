@@ -102,6 +102,12 @@ impl HookRunner {
         news
     }
 
+    /// Ends what dead daemons have left. Returns whether it can run anything.
+    pub(super) fn end_orphans(&mut self) -> bool {
+        self.orphans.clear();
+        self.listener.is_some()
+    }
+
     /// A run ends: it succeeds, or not. Returns what ran, unless it was over before.
     pub(super) fn end(&mut self, ticket: Ticket, succeeds: bool, now: Time) -> Option<Task> {
         let orphan = self.orphans.iter().position(|(number, _)| *number == ticket);
@@ -121,7 +127,7 @@ impl HookRunner {
         Some(run.task)
     }
 
-    fn is_busy(&self, lane: Lane) -> bool {
+    pub(super) fn is_busy(&self, lane: Lane) -> bool {
         let in_lane = |task: &Task| task.lane() == lane;
         let runs = self.clients.iter().filter_map(|client| client.run.as_ref());
         runs.filter(|run| run.began.is_some()).any(|run| in_lane(&run.task))

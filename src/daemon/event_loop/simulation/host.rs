@@ -52,6 +52,11 @@ pub(super) struct Host {
     pub(super) disk_is_full: bool,
     /// Whether the last save was refused. In available mode the daemon goes on without.
     pub(super) is_unsaved: bool,
+    /// Since when its daemon has had the time to write its crash plan; none if nothing ever kept it
+    /// from that.
+    pub(super) plan_due: Option<Time>,
+    /// Whether `post-stop` runs, so no daemon starts.
+    pub(super) is_cleaned: bool,
     pub(super) is_healthy: bool,
     /// Whether it was asked to stop.
     pub(super) is_stopping: bool,
@@ -65,10 +70,10 @@ pub(super) struct Host {
 impl Host {
     pub(super) fn new(index: usize, parent: &Path, config: &str) -> Self {
         let dir = parent.join(format!("n{index}"));
-        fs::create_dir(&dir).unwrap();
+        fs::create_dir_all(dir.join("run")).unwrap();
         let own = format!(
             "node_id = \"n{index}\"\ninterface = [\"lo\"]\nmulticast = \"{GROUP}:{}\"\n\
-             state_dir = '{dir}/state'\nsocket = '{dir}/control.sock'\n\
+             state_dir = '{dir}/state'\nsocket = '{dir}/run/control.sock'\n\
              hook_socket = '{dir}/hook.sock'\nhook = 'true'\n",
             port(index),
             dir = dir.display(),
@@ -89,6 +94,8 @@ impl Host {
             disk: PersistentState::default(),
             disk_is_full: false,
             is_unsaved: false,
+            plan_due: None,
+            is_cleaned: false,
             is_healthy: true,
             is_stopping: false,
             status: None,
@@ -96,6 +103,15 @@ impl Host {
             second: 0,
             dir,
         }
+    }
+
+    /// The directory of its control socket and its crash plan.
+    pub(super) fn runtime_dir(&self) -> PathBuf {
+        self.dir.join("run")
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.runtime_dir().join("control.sock")
     }
 
     /// Whether this life of its daemon has not ended.

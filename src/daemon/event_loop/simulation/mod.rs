@@ -13,6 +13,7 @@
 //! datagram; when a disk, a hook or a reload is done, and how it ends; and who asks what.
 
 mod clients;
+mod crash;
 mod guarantees;
 mod hook_runner;
 mod host;

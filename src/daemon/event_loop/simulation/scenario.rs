@@ -8,6 +8,7 @@ use fastrand::Rng;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use tempfile::TempDir;
 
+use super::crash::Runtime;
 use super::host::Host;
 use super::process::{BOOT, Holds};
 use super::world::{Weather, World};
@@ -136,7 +137,7 @@ fn choose_weather(rng: &mut Rng) -> Weather {
 
 fn disturb(world: &mut World, rng: &mut Rng) {
     let index = rng.usize(0..world.hosts.len());
-    match rng.u8(0..26) {
+    match rng.u8(0..30) {
         0 => world.kill(index),
         1 => world.signal(index, SIGTERM),
         2..=4 => (0..world.hosts.len()).for_each(|index| world.start(index)),
@@ -167,6 +168,10 @@ fn disturb(world: &mut World, rng: &mut Rng) {
         19 => world.ask(index, r#"{"command":"watch"}"#),
         20 => world.ask(index, r#"{"command":"hold"}"#),
         21 => world.ask(index, r#"{"command":"yield-failed"}"#),
+        24 => world.change_runtime(index, [Runtime::IsFull, Runtime::IsGone][rng.usize(0..2)]),
+        25..=26 => world.change_runtime(index, Runtime::Works),
+        27 => world.start_a_second(index),
+        28 => world.kill(index),
         _ => {
             for index in 0..world.hosts.len() {
                 world.ask(index, r#"{"command":"is-leader"}"#);
@@ -189,9 +194,11 @@ fn mend(world: &mut World) {
         world.hosts[index].disk_is_full = false;
         world.hosts[index].is_healthy = true;
         world.hosts[index].runner.start();
+        // Its socket is back at the next rescan at the latest.
+        world.change_runtime(index, Runtime::Works);
     }
     let end = world.now + SETTLES_WITHIN;
-    while world.hosts.iter().any(Host::is_ending) {
+    while world.hosts.iter().any(|host| host.is_ending() || host.is_cleaned) {
         assert!(world.now < end, "a daemon does not end");
         world.pass(Duration::from_secs(1));
     }

@@ -19,6 +19,7 @@ use crate::os::simulated::Step;
 use crate::time::Time;
 use crate::types::Role;
 use crate::wire::frame::Codec;
+use crate::wire::message::Message;
 
 /// Times that a daemon may wake within a second. There are not so many datagrams.
 const WAKES_MAX: u32 = 5_000;
@@ -127,11 +128,12 @@ impl World {
     pub(super) fn start(&mut self, index: usize) {
         let seed = self.rng.u64(..);
         let host = &mut self.hosts[index];
-        if host.process.is_some() {
+        if host.process.is_some() || host.is_cleaned {
             return;
         }
         let source =
             ConfigSource { file: Some(host.dir.join("config.toml")), ..Default::default() };
+        host.make_runtime_dir();
         host.process = Some(Process::new(source, seed));
         host.life += 1;
         host.is_new = true;
@@ -144,8 +146,12 @@ impl World {
 
     /// Kills the daemon of a host wherever it is.
     pub(super) fn kill(&mut self, index: usize) {
+        if self.hosts[index].process.is_none() {
+            return;
+        }
         self.log(index, || "is killed".to_owned());
         self.end_process(index);
+        self.clean_up_after(index);
     }
 
     /// The daemon's threads end with it, and its connections.
@@ -321,7 +327,13 @@ impl World {
         }
     }
 
-    fn pass_on(&mut self, from: usize, to: usize, datagram: &Rc<[u8]>) {
+    pub(super) fn encode(&self, message: &Message) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        self.codec.encode(Ipv4Addr::LOCALHOST.into(), message, &mut datagram).unwrap();
+        datagram
+    }
+
+    pub(super) fn pass_on(&mut self, from: usize, to: usize, datagram: &Rc<[u8]>) {
         if self.cuts.contains(&(from, to)) || self.rng.f64() < self.weather.loss {
             return;
         }
