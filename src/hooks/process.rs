@@ -72,8 +72,8 @@ impl HookSettings {
         self.timeout.saturating_add(KILL_GRACE).saturating_add(KILL_WAIT)
     }
 
-    /// How long all that is left takes at the longest when the daemon has stopped, or stops: the
-    /// run in progress, `demoted`, and the fence command if `demoted` does not release.
+    /// How long all that is left takes at the longest when the daemon stops or has died: the run in
+    /// progress, `demoted`, and the fence command if `demoted` does not release.
     pub fn longest_stop(&self) -> Duration {
         let runs = if self.fence.is_some() { 3 } else { 2 };
         self.longest_run().saturating_add(ANSWER_MARGIN) * runs

@@ -1,6 +1,9 @@
 //! Daemons of which a thread waits in the kernel for their disk, and which SIGKILL does not end.
 
+use std::fs;
 use std::process::Child;
+
+use nix::unistd::Pid;
 
 use crate::harness::stuck::Stuck;
 use crate::harness::{Host, Lan, scenario, wait_until};
@@ -15,9 +18,16 @@ fn start_leader_that_saves(lan: &Lan, hosts: [&Host; 2], stuck: &Stuck) -> Child
     h1.hang_disk();
     let client = h1.client(&["maintenance", "on"]).spawn().unwrap();
     wait_until("it saves", || stuck.is_waited_for());
-    wait_until("its hook runs", || h1.hooks().last().unwrap() == "demoted maintenance");
+    wait_until("its hook sleeps", || h1.processes().into_iter().any(sleeps));
+    assert_eq!(h1.hooks().last().unwrap(), "demoted maintenance");
     h1.slow_hook_on("demoted", "0");
     client
+}
+
+/// Whether it is what a slow hook waits for, and so has been told how long.
+fn sleeps(process: Pid) -> bool {
+    let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    command.starts_with(b"sleep\0")
 }
 
 /// Lets go of all that waits for the disk, until the daemon has ended and `is_over`.
@@ -41,9 +51,8 @@ fn daemon_that_cannot_end_is_cleaned_up_after_though_the_disk_hangs() {
 
         h1.crash_without_end();
         let mut post_stop = h1.begin_post_stop();
-        wait_until("the other leads", || h2.leads());
+        wait_until("the other takes over", || h2.hooks().last().unwrap() == "elected handover");
         assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
-        assert_eq!(h2.hooks().last().unwrap(), "elected handover");
         let_end(h1, &stuck, client, || {
             refused.has_ended().is_some() && post_stop.has_ended().is_some()
         });
@@ -62,7 +71,7 @@ fn daemon_that_cannot_end_keeps_its_lock_from_nobody_who_cleans_up() {
         let (status, said) = h1.post_stop();
         assert_eq!(status, Some(0), "{said}");
         assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
-        wait_until("the other leads", || h2.leads());
+        wait_until("the other takes over", || h2.hooks().last().unwrap() == "elected handover");
         let_end(h1, &stuck, client, || true);
     });
 }
