@@ -160,21 +160,29 @@ impl Scenario {
         }
     }
 
-    /// Waits for the leader, and takes down how much of the bound that took.
+    /// Waits for the leader, and takes down how much of the bound that took. A claim from before may
+    /// fail just after all is mended: then its pause comes on top, and the bound begins anew, once.
     fn expect_leader_within(&mut self, bound: u64) -> Result<(), Violation> {
         let begin = self.world.now;
-        let step = (self.heartbeat / 4).max(1);
-        while self.world.now < begin + bound {
-            if self.check_recovered().is_ok() {
-                break;
-            }
-            // One that was just stopping is started again, too.
-            self.start_all()?;
-            self.world.run_for(step)?;
+        self.await_leader_until(begin + bound)?;
+        let again = self.world.hosts.iter().map(|host| host.claims_again_at).max();
+        if self.check_recovered().is_err() && again > Some(self.world.now) {
+            self.await_leader_until(again.unwrap_or_default() + bound)?;
+            return self.check_recovered();
         }
         self.check_recovered()?;
         let took = (self.world.now - begin) * 1000 / bound;
         self.tally.slowest = self.tally.slowest.max(took);
+        Ok(())
+    }
+
+    fn await_leader_until(&mut self, end: u64) -> Result<(), Violation> {
+        let step = (self.heartbeat / 4).max(1);
+        while self.world.now < end && self.check_recovered().is_err() {
+            // One that was just stopping is started again, too.
+            self.start_all()?;
+            self.world.run_for(step)?;
+        }
         Ok(())
     }
 
