@@ -542,7 +542,9 @@ impl Watch for Checkers {
                 })?;
                 let eligible = host.election.as_ref().is_some_and(Election::is_eligible);
                 let asks_in_turn = eligible && self.records.len() < *LARGE.start();
-                self.check_loss(index, leader, asks_in_turn)?;
+                if !self.is_silenced(index, host) {
+                    self.check_loss(index, leader, asks_in_turn)?;
+                }
                 // That many were lost in a row: the group may settle again.
                 self.stir(now);
                 Ok(())

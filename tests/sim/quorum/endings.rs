@@ -160,8 +160,9 @@ impl Scenario {
         }
     }
 
-    /// Waits for the leader, and takes down how much of the bound that took. A claim from before may
-    /// fail just after all is mended: then its pause comes on top, and the bound begins anew, once.
+    /// Waits for the leader, and takes down how much of the bound that took. A claim from before
+    /// may fail just after all is mended: then its pause comes on top, and the bound begins anew,
+    /// once.
     fn expect_leader_within(&mut self, bound: u64) -> Result<(), Violation> {
         let begin = self.world.now;
         self.await_leader_until(begin + bound)?;

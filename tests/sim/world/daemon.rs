@@ -271,6 +271,9 @@ impl<W: Watch> World<W> {
             }
             Came::Forged => self.hand_in_forged(to, address, &datagram),
             Came::First | Came::Again | Came::Replayed => {
+                if came == Came::Replayed {
+                    self.watch.note_late(self.now);
+                }
                 self.note_age(to, sent_at);
                 self.hand_in(to, address, &datagram)
             }
