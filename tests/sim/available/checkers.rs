@@ -122,6 +122,8 @@ struct Record {
     raised_at: Option<Time>,
     may_raise: bool,
     sequence: Sequence,
+    /// In this life: when it first said something, by its own clock.
+    speaks_since: Option<Time>,
     last_sent: Option<Message>,
     stopped: bool,
     /// In this life: until when it stays out after a failure, or claims nothing after a claim that
@@ -463,6 +465,7 @@ impl Watch for Checkers {
         refuse(claims_early, || format!("{id} has yielded and wants the leadership back"))?;
         record.note_asked(&message.body);
         record.sequence = message.sequence;
+        record.speaks_since.get_or_insert(now);
         record.last_sent = Some(*message);
         Ok(())
     }
@@ -498,7 +501,8 @@ impl Watch for Checkers {
         } else if run.reason == Reason::BetterLeader {
             record.lost = record.term;
         }
-        record.hook_term = run.term;
+        // `demoted` may have a term that is not on disk, and a crash forgets that.
+        record.hook_term = record.hook_term.max(run.term.min(hosts[host].disk.settled_term()));
         record.hook_before = record.last_hook.replace(run.event);
         record.hook_runs = true;
         if run.event == Elected {
@@ -532,9 +536,11 @@ impl Watch for Checkers {
                 let local = host.local(now);
                 let silent = heard.is_none_or(|heard| local.since(*heard) >= threshold);
                 let id = host.node_id;
-                // A forged number hides what it hears, and forged probes count. One that can say
-                // nothing probes nobody.
-                let is_sound = !host.is_deceived && !self.is_silenced(index, host);
+                // One whose disk hung until just now could say nothing, and probed nobody.
+                let spoke = self.records[index].speaks_since;
+                let is_audible = spoke.is_some_and(|since| local.since(since) >= threshold);
+                // A forged number hides what it hears, and forged probes count.
+                let is_sound = !host.is_deceived && is_audible;
                 refuse(!silent && is_sound, || format!("{id} gave up {leader}, which it hears"))?;
                 let asked = self.records[index].asked.get(leader).copied().unwrap_or_default();
                 refuse(asked < ASKED_AT_LEAST && is_sound, || {
@@ -542,7 +548,7 @@ impl Watch for Checkers {
                 })?;
                 let eligible = host.election.as_ref().is_some_and(Election::is_eligible);
                 let asks_in_turn = eligible && self.records.len() < *LARGE.start();
-                if !self.is_silenced(index, host) {
+                if is_audible {
                     self.check_loss(index, leader, asks_in_turn)?;
                 }
                 // That many were lost in a row: the group may settle again.

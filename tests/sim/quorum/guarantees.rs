@@ -203,7 +203,9 @@ impl Guarantees {
             let (Some(since), Some(election)) = (host.late_since, &host.election) else { continue };
             let local = host.local(now);
             let stops = election.ineligible(local) == Some(Ineligible::Stopping);
-            let is_due = since >= record.began && local > since + self.longest_grace;
+            // A daemon that was held learns of it when it goes on.
+            let known = since.max(host.local(host.released_at));
+            let is_due = since >= record.began && local > known + self.longest_grace;
             broken("fence", is_due && host.is_up() && !stops && !record.fenced, || {
                 format!("{} is not fenced, though its hooks have not let go", host.node_id)
             })?;
