@@ -271,10 +271,7 @@ impl<W: Watch> World<W> {
             }
             Came::Forged => self.hand_in_forged(to, address, &datagram),
             Came::First | Came::Again | Came::Replayed => {
-                if came == Came::Replayed {
-                    self.watch.note_late(self.now);
-                }
-                self.note_age(to, sent_at);
+                self.note_age(to, came, sent_at);
                 self.hand_in(to, address, &datagram)
             }
         }
@@ -296,11 +293,19 @@ impl<W: Watch> World<W> {
         host.listens_since <= sent_at && !host.is_deceived
     }
 
-    /// What arrives late can make a host believe for a while that its sender is there.
-    fn note_age(&mut self, index: usize, sent_at: u64) {
-        if self.hosts[index].is_alive() && self.now - sent_at > self.horizon(index) / 8 {
-            self.hosts[index].misled_at = self.now;
+    /// What arrives late can make a host believe for a while that its sender is there, if only that
+    /// its own last life is.
+    fn note_age(&mut self, index: usize, came: Came, sent_at: u64) {
+        let host = &self.hosts[index];
+        if !host.is_alive() {
+            return;
+        }
+        let age = self.now - sent_at;
+        if came == Came::Replayed || age > nanos(host.params.leader_alive_threshold) {
             self.watch.note_late(self.now);
+        }
+        if age > self.horizon(index) / 8 {
+            self.hosts[index].misled_at = self.now;
         }
     }
 
