@@ -7,7 +7,7 @@
 //! configuration that the daemon ran by.
 //!
 //! The daemon's disk may hang, and a thread of the daemon that waits for it does not end on
-//! SIGKILL. So nothing here waits for the disk, and such a daemon counts as dead: none of its
+//! SIGKILL. So nothing here waits for `state_dir`, and such a daemon counts as dead: none of its
 //! threads ever runs again.
 
 use std::env;
@@ -228,7 +228,7 @@ fn keep_daemons_away(
 
 /// Whether the daemon was killed, and only waits in the kernel. Then its first thread has ended. If
 /// that one waits too, or is hidden from this process, systemd tells: it runs post-stop beside the
-/// main process only after SIGKILL was in vain.
+/// main process only after SIGKILL was in vain, unless the unit says that nothing is to be killed.
 fn cannot_end(process: u32) -> bool {
     let given_up = env::var_os("SERVICE_RESULT").and_then(|_| env::var("MAINPID").ok());
     let stat = pid(process).and_then(|pid| Stat::of(pid).ok().flatten());

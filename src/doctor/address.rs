@@ -41,9 +41,11 @@ struct Standing {
 }
 
 impl Standing {
-    /// None if the addresses may be moving: the hook runs or waits, or this node hands over.
+    /// None if the addresses may be moving: the hook runs or waits, or this node hands over. While
+    /// a run that is overdue waits to be tried again, nothing moves them.
     fn of(report: &StatusReport) -> Option<Self> {
-        let moves = report.hook.running || report.hook.pending || report.handing_over.is_some();
+        let waits = report.hook.pending && report.hook.overdue_term.is_none();
+        let moves = report.hook.running || waits || report.handing_over.is_some();
         let StatusReport { role, term, .. } = *report;
         let last_event = report.hook.last_event.filter(|_| !moves)?;
         Some(Standing { role, term, last_event, last_start_ms: report.hook.last_start_ms })
@@ -101,7 +103,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         _ if facts.addresses.is_empty() => Vec::new(),
         Some(standing) => facts.addresses.iter().map(|held| state(held, standing)).collect(),
         None => {
-            let text = "not judged: this node is handing over, or its hook runs or waits";
+            let text = "not judged: the role of this node or its hook is changing just now";
             vec![Finding::unknown(TOPIC, text).remedy("run the doctor again when that is over")]
         }
     }
@@ -217,6 +219,14 @@ mod tests {
         let mut runs = node(Role::Follower, HookEvent::Elected);
         runs.hook.running = true;
         assert!(is_unknown(&runs, &runs));
+    }
+
+    #[test]
+    fn address_that_an_overdue_hook_has_left_is_a_fault_although_the_hook_runs_again() {
+        let mut fails = node(Role::Follower, HookEvent::Demoted);
+        fails.hook.pending = true;
+        fails.hook.overdue_term = Some(Term(7));
+        assert!(line(&fails, &fails, true).starts_with("fail     address  eth0 has 10.0.0.100"));
     }
 
     #[test]

@@ -42,6 +42,10 @@ pub const SEND_PATIENCE: Duration = Duration::from_millis(10);
 /// that hangs is ended soon.
 const EXTEND_EVERY: Duration = Duration::from_secs(5);
 
+/// Pause before a request is repeated that did not fit into the service manager's queue. Until one
+/// arrives, the time limit of the unit holds.
+const EXTEND_AGAIN: Duration = Duration::from_millis(100);
+
 /// How much time each request is for: the service manager, or this process, may be slow.
 const EXTENSION: Duration = Duration::from_secs(20);
 
@@ -141,14 +145,15 @@ impl Notifier {
     /// The time of [`poll_timeout`](Self::poll_timeout) has come, or may have.
     pub fn handle_timeout(&mut self, now: Time) {
         let Some(stop) = self.stop.as_mut().filter(|stop| stop.extend_at <= now) else { return };
-        stop.extend_at = now + EXTEND_EVERY;
         let left = stop.end.since(now).min(EXTENSION);
         if left.is_zero() {
             self.stop = None;
             return;
         }
         let micros = u32::try_from(left.as_micros()).unwrap_or(u32::MAX);
-        self.send(&[NotifyState::ExtendTimeoutUsec(micros)]);
+        let is_sent = self.send(&[NotifyState::ExtendTimeoutUsec(micros)]);
+        let pause = if is_sent { EXTEND_EVERY } else { EXTEND_AGAIN };
+        self.stop.iter_mut().for_each(|stop| stop.extend_at = now + pause);
         // An extension also delays the watchdog.
         self.watchdog();
     }
@@ -315,6 +320,19 @@ mod tests {
         let seconds = [20, 20, 15, 10, 5];
         let expected = seconds.map(|seconds| format!("EXTEND_TIMEOUT_USEC={seconds}000000\n"));
         assert_eq!(requests, expected);
+    }
+
+    #[test]
+    fn request_for_time_that_did_not_fit_the_queue_is_soon_repeated() {
+        let mut manager = Manager::start();
+        manager.fill_queue();
+        let start = Time::from_millis(1_000);
+        manager.notifier.extend_stop(start + EXTENSION, start);
+        manager.drain_queue();
+        let again = manager.notifier.poll_timeout().unwrap();
+        assert_eq!(again, start + EXTEND_AGAIN);
+        manager.notifier.handle_timeout(again);
+        assert_eq!(manager.heard(), "EXTEND_TIMEOUT_USEC=19900000\n");
     }
 
     #[test]
