@@ -84,10 +84,11 @@ impl HookSchedule {
         self.holds
     }
 
-    /// Whether the hooks have released everything, including what an earlier life left behind.
+    /// Whether the hooks have released everything, including what an earlier life left behind, and
+    /// nothing takes over again: `elected` may still run after the fence command.
     pub(crate) fn have_released(&self) -> bool {
-        let starts = |run: &HookRun| run.event == HookEvent::Started;
-        !self.holds && !self.running.iter().chain(&self.pending).any(starts)
+        let is_other = |run: &HookRun| run.event != HookEvent::Demoted;
+        !self.holds && !self.running.iter().chain(&self.pending).any(is_other)
     }
 
     /// Whether what the hooks hold is to change: a run for anything but `reaffirmed` runs or waits.

@@ -370,8 +370,8 @@ impl Params {
     ///
     /// It is half a lease, or longer for a busy host, up to half of lease and grace. But if
     /// acknowledgements were lost before the daemon stopped, the lease may end at once, and only
-    /// the grace is left. So the time is at most a quarter of the grace. Hooks without a grace need
-    /// no time.
+    /// the grace is left. So the time is at most a quarter of the grace, or 250 ms if that is
+    /// longer. Hooks without a grace need no time.
     pub fn leader_watchdog(&self) -> Option<Duration> {
         let (lease, grace) = (self.lease_term(), self.quorum.as_ref()?.demote_grace);
         let usual = (lease / 2).max(WATCHDOG_USUAL).min(lease.saturating_add(grace) / 2);

@@ -217,3 +217,29 @@ fn a_leader_that_is_fenced_while_its_demote_hook_hangs_resigns_and_stays_out_unt
     lan.end_hook("a", HookOutcome::Failed);
     assert_eq!(lan.at("a").ineligible(lan.now), None);
 }
+
+/// What takes over may take something after the fence command. And `elected` would wait for it in
+/// the next leadership.
+#[test]
+fn a_leader_that_is_fenced_while_its_elected_hook_hangs_waits_until_that_ends() {
+    let mut lan = three();
+    lan.set_hooks("b", None);
+    lan.set_fence("b", Some(HookOutcome::Succeeded));
+    lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.cut_off("b");
+    lan.pass(secs(9));
+    let done = lan.take("b");
+    assert_eq!(done.fences().len(), 1);
+    assert!(!resigns(&done));
+    lan.reconnect("b");
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.crash("a");
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), [""; 0], "it gives no vote");
+    lan.end_hook("b", HookOutcome::Failed);
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders().len(), 1);
+}
