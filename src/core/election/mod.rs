@@ -24,8 +24,7 @@
 //! chooses between `available` and `quorum`, which handle each kind of datagram. `commands` are the
 //! host's, `eligibility` and `checks` say whether this node may lead, and `hook_runs` when hooks
 //! run, `refresh` when a leader's hook runs again. `claims` are those of a better node on a worse
-//! leader. `pings` show who hears this node, and how
-//! far away it is.
+//! leader. `pings` show who hears this node, and how far away it is.
 
 mod available;
 mod candidacy;

@@ -47,16 +47,20 @@ impl Election {
 
     /// The first reason why this node is not eligible now; none if it is.
     pub fn ineligible(&self, now: Time) -> Option<Ineligible> {
-        self.ineligible_reasons(now).first().copied()
+        self.exclusions_at(now).next()
     }
 
     /// All of them, each once.
     fn ineligible_reasons(&self, now: Time) -> Vec<Ineligible> {
-        let short = self.missing_candidates(now).map(|_| Ineligible::TooFewCandidates);
-        let mut reasons: Vec<_> = self.exclusions.reasons().chain(short).collect();
+        let mut reasons: Vec<_> = self.exclusions_at(now).collect();
         // Both health checks may have failed.
         reasons.dedup();
         reasons
+    }
+
+    fn exclusions_at(&self, now: Time) -> impl Iterator<Item = Ineligible> {
+        let short = self.missing_candidates(now).map(|_| Ineligible::TooFewCandidates);
+        self.exclusions.reasons().chain(short)
     }
 
     fn quorum_status(&self, now: Time) -> Option<QuorumStatus> {

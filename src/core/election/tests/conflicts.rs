@@ -457,7 +457,7 @@ fn leader_whose_term_is_not_on_disk_follows_a_worse_one_that_declares() {
     assert_eq!(outputs.declarations(), []);
 }
 
-/// The operator wants it to lead, whoever leads.
+/// The operator wants it to lead, also while another node does.
 #[test]
 fn static_leader_whose_term_is_not_on_disk_does_not_withdraw() {
     let fixed = Params { static_role: Some(StaticRole::Leader), ..patient() };
