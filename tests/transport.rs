@@ -299,7 +299,15 @@ fn settings(group: &str, interfaces: &[&str]) -> Settings {
     let group: SocketAddr = group.parse().unwrap();
     let interfaces = interfaces.iter().map(ToString::to_string).collect();
     let (own, peers) = (None, Vec::new());
-    Settings { group: Some(group), interfaces, own, peers, port: 7669, requires_key: false }
+    Settings {
+        group: Some(group),
+        interfaces,
+        own,
+        peers,
+        port: 7669,
+        sends_only: false,
+        requires_key: false,
+    }
 }
 
 /// Tries until `condition` holds. The conditions themselves wait a little.

@@ -422,7 +422,8 @@ fn resign(left: &Left, resignation: &Message) -> Result<(), ResignationError> {
     let keyring = config.keyring()?;
     let codec = Codec::new(config.group, keyring);
     let poll = Poll::new().map_err(TransportError::Registry)?;
-    let mut transport = Transport::new(poll.registry(), TRANSPORT, Settings::of(config, None))?;
+    let settings = Settings { sends_only: true, ..Settings::of(config, None) };
+    let mut transport = Transport::new(poll.registry(), TRANSPORT, settings)?;
     for (peer, addresses) in left.peers.iter().enumerate() {
         transport.resolve(peer, Ok(addresses.clone()));
     }

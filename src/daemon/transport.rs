@@ -77,6 +77,9 @@ pub struct Settings {
     pub peers: Vec<Peer>,
     /// The port of this host's addresses to its peers.
     pub port: u16,
+    /// Whether nothing is received from peers. Then datagrams to them leave from any port: a daemon
+    /// that was killed and cannot end keeps its own.
+    pub sends_only: bool,
     /// Whether no datagram counts without a key. Otherwise no peer beyond a router is sent to.
     pub requires_key: bool,
 }
@@ -90,6 +93,7 @@ impl Settings {
             own,
             peers: config.peers.clone(),
             port: config.port,
+            sends_only: false,
             requires_key: config.requires_key(),
         }
     }
@@ -170,12 +174,7 @@ impl Transport {
         Ok(Transport {
             registry: registry.try_clone().map_err(TransportError::Registry)?,
             base,
-            unicast: Unicast::new(
-                settings.peers.clone(),
-                settings.port,
-                settings.requires_key,
-                Token(base.0 + 1 + INTERFACES_MAX),
-            ),
+            unicast: Unicast::new(&settings, Token(base.0 + 1 + INTERFACES_MAX)),
             links: links(settings, base),
             monitor,
             changed: false,

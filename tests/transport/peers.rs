@@ -18,7 +18,8 @@ fn peers(list: &[&str]) -> Vec<Peer> {
 /// Peers alone. With `requires_key` those beyond a router too.
 fn by_peers(list: &[&str], requires_key: bool) -> Settings {
     let (group, interfaces, own) = (None, Vec::new(), None);
-    Settings { group, interfaces, own, peers: peers(list), port: 7669, requires_key }
+    let peers = peers(list);
+    Settings { group, interfaces, own, peers, port: 7669, sends_only: false, requires_key }
 }
 
 fn report(host: &Host, peer: usize) -> PeerReport {
@@ -356,6 +357,22 @@ fn ports_that_do_not_fit_are_told() {
         drop(a);
         let mut a = started(&one, &["10.0.0.1:7000", "10.0.0.2"], false);
         loses(&mut a, &Problem::OwnPort(7669));
+    });
+}
+
+/// As a daemon that was killed and cannot end has the port.
+#[test]
+fn one_that_only_sends_needs_no_port() {
+    isolated("peers::one_that_only_sends_needs_no_port", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let list = ["10.0.0.1", "10.0.0.2"];
+        let _holder = started(&one, &list, false);
+        let mut other = started(&two, &list, false);
+        let settings = Settings { sends_only: true, ..by_peers(&list, false) };
+        let mut sender = Host::with(&one, settings);
+        sender.turn();
+        assert_eq!(heard(&mut sender, &mut other, "the last").source, address("10.0.0.1"));
     });
 }
 

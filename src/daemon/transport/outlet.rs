@@ -36,7 +36,7 @@ pub(super) struct Outlet {
 
 impl Outlet {
     /// Opens a socket at `endpoint`, and shares its port with no other program: the kernel would
-    /// give that one the datagrams of the peers.
+    /// give that one the datagrams of the peers. Port 0 is any that is free.
     pub(super) fn open(
         endpoint: Endpoint,
         port: u16,

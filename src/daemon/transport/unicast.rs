@@ -9,11 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use mio::{Registry, Token};
 
+use super::Settings;
 use super::batch::Arrival;
 use super::change::{Endpoint, LinkChange, Problem};
 use super::outlet::Outlet;
 use super::peers::{self, Remote, Routing};
-use crate::config::Peer;
 use crate::control_api::PeerReport;
 use crate::daemon::interfaces::Interfaces;
 
@@ -28,6 +28,7 @@ pub(super) struct Unicast {
     listed: BTreeSet<IpAddr>,
     outlets: Vec<Outlet>,
     port: u16,
+    sends_only: bool,
     requires_key: bool,
     base: Token,
     /// Something was learned that a rescan has to see to.
@@ -36,10 +37,11 @@ pub(super) struct Unicast {
 
 impl Unicast {
     /// Reports under [`OUTLETS_MAX`] tokens from `base` up.
-    pub(super) fn new(peers: Vec<Peer>, port: u16, requires_key: bool, base: Token) -> Self {
-        let remotes = peers.into_iter().map(Remote::new).collect();
+    pub(super) fn new(settings: &Settings, base: Token) -> Self {
+        let Settings { port, sends_only, requires_key, .. } = *settings;
+        let remotes = settings.peers.iter().cloned().map(Remote::new).collect();
         let (listed, outlets) = (BTreeSet::new(), Vec::new());
-        Unicast { remotes, listed, outlets, port, requires_key, base, has_news: false }
+        Unicast { remotes, listed, outlets, port, sends_only, requires_key, base, has_news: false }
     }
 
     /// The name of the peer at this place in the list was looked up.
@@ -130,6 +132,7 @@ impl Unicast {
         self.outlets = usable;
         self.outlets.iter_mut().for_each(Outlet::close_detours);
         Vec::into_iter(others).for_each(|outlet: Outlet| outlet.inlet.close(registry));
+        let port = if self.sends_only { 0 } else { self.port };
         let mut shut = BTreeMap::new();
         for endpoint in wanted {
             if self.endpoints().any(|open| open == *endpoint) {
@@ -138,7 +141,7 @@ impl Unicast {
             let mut tokens = (self.base.0..).map(Token).take(OUTLETS_MAX);
             let free = tokens.find(|token| self.outlets.iter().all(|it| it.token != *token));
             let opened = match free {
-                Some(token) => Outlet::open(*endpoint, self.port, registry, token),
+                Some(token) => Outlet::open(*endpoint, port, registry, token),
                 None => Err(Problem::TooManySources(OUTLETS_MAX)),
             };
             match opened {
