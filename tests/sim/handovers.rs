@@ -30,6 +30,8 @@ const USUAL: u32 = 2;
 pub struct Handovers {
     /// True time of the last disturbance.
     disturbed_at: u64,
+    /// How often who hears whom was changed until then.
+    network_changes: u32,
     /// How often each host's hooks have taken over since.
     taken_over: Vec<u32>,
     /// How many runs have failed since.
@@ -43,6 +45,7 @@ impl Handovers {
     pub fn of(hosts: usize) -> Self {
         Handovers {
             disturbed_at: 0,
+            network_changes: 0,
             taken_over: vec![0; hosts],
             failed: 0,
             claimants: BTreeSet::new(),
@@ -51,13 +54,16 @@ impl Handovers {
 
     /// Something happens to the group that may cost a leader its leadership.
     pub fn disturb(&mut self, now: u64) {
-        *self = Handovers { disturbed_at: now, ..Handovers::of(self.taken_over.len()) };
+        let Handovers { network_changes, .. } = *self;
+        let anew = Handovers::of(self.taken_over.len());
+        *self = Handovers { disturbed_at: now, network_changes, ..anew };
     }
 
-    /// So it may all the time while datagrams are not in time.
+    /// So do links that fail or return, and all the time datagrams that are not in time.
     pub fn check_step(&mut self, now: u64, network: &Network) {
-        if !network.weather.is_calm() {
+        if !network.weather.is_calm() || network.changes() != self.network_changes {
             self.disturb(now);
+            self.network_changes = network.changes();
         }
     }
 

@@ -91,6 +91,8 @@ pub struct Network {
     cut: Vec<Vec<bool>>,
     /// Hosts whose interface is down.
     unplugged: Vec<bool>,
+    /// How often who hears whom was changed.
+    changes: u32,
 }
 
 impl Network {
@@ -103,12 +105,19 @@ impl Network {
             no_route: vec![vec![false; hosts]; hosts],
             cut: vec![vec![false; hosts]; hosts],
             unplugged: vec![false; hosts],
+            changes: 0,
         }
     }
 
     /// Mends everything but unplugged hosts.
     pub fn heal(&mut self) {
+        self.changes += 1;
         self.cut.iter_mut().chain(&mut self.no_route).for_each(|row| row.fill(false));
+    }
+
+    /// How often who hears whom was changed.
+    pub fn changes(&self) -> u32 {
+        self.changes
     }
 
     pub fn carriers(&self, host: usize) -> Carriers {
@@ -117,21 +126,25 @@ impl Network {
 
     /// A host gets the carriers of another one.
     pub fn copy_carriers(&mut self, from: usize, to: usize) {
+        self.changes += 1;
         self.carriers[to] = self.carriers[from];
     }
 
     /// Removes the route for unicast in one direction.
     pub fn remove_route(&mut self, from: usize, to: usize) {
+        self.changes += 1;
         self.no_route[from][to] = from != to;
     }
 
     /// Cuts one direction.
     pub fn cut_one_way(&mut self, from: usize, to: usize) {
+        self.changes += 1;
         self.cut[from][to] = from != to;
     }
 
     /// Splits the hosts: those with equal colours hear each other, the others do not.
     pub fn partition(&mut self, colours: &[usize]) {
+        self.changes += 1;
         for (from, row) in self.cut.iter_mut().enumerate() {
             for (to, cut) in row.iter_mut().enumerate() {
                 *cut = colours[from] != colours[to];
@@ -141,6 +154,7 @@ impl Network {
 
     /// Takes a host's interface down, or brings it up.
     pub fn set_unplugged(&mut self, host: usize, unplugged: bool) {
+        self.changes += 1;
         self.unplugged[host] = unplugged;
     }
 
