@@ -200,6 +200,10 @@ pub struct Checkers {
     settled: bool,
     /// Whether everybody that runs hears everybody; none where nobody has looked since.
     connected: Option<bool>,
+    /// Those who run and hear each other, as [`Network::cliques`] has them.
+    cliques: Option<Vec<Vec<usize>>>,
+    /// The changes of the network and the set of the running hosts that they are of.
+    looked_at: Option<(u32, u64)>,
 }
 
 impl Checkers {
@@ -218,6 +222,8 @@ impl Checkers {
             disturbances: 0,
             settled: false,
             connected: None,
+            cliques: None,
+            looked_at: None,
         }
     }
 }
@@ -604,9 +610,9 @@ impl Watch for Checkers {
         // Answers that come too late are no answers, and candidates are counted by what is heard of
         // them within some intervals, without asking: nothing is promised of either.
         let is_borne = network.weather.is_prompt() && !self.counts_candidates;
-        let up: Vec<usize> = (0..hosts.len()).filter(|host| hosts[*host].is_up()).collect();
+        self.look_who_hears_whom(hosts, network);
         let is_authenticated = hosts.iter().any(|host| host.params.demands_proof());
-        let may_meet_late = is_authenticated && network.cliques(&up).is_none();
+        let may_meet_late = is_authenticated && self.cliques.is_none();
         self.is_calm = network.weather.is_calm() && !may_meet_late;
         if self.attacked || !self.is_calm && (!is_borne || may_meet_late) {
             self.stir(now);
@@ -615,11 +621,10 @@ impl Watch for Checkers {
             return Ok(());
         }
         self.uncounted = false;
-        let cliques = network.cliques(&up);
-        self.connected = Some(cliques.as_ref().is_some_and(|cliques| cliques.len() == 1));
+        self.connected = Some(self.cliques.as_ref().is_some_and(|cliques| cliques.len() == 1));
         // Where some hear each other one way only: how many lead is not promised, only that it
         // stays as it is.
-        let cliques = cliques.unwrap_or_default();
+        let cliques = self.cliques.clone().unwrap_or_default();
         let checked = cliques.iter().try_for_each(|clique| {
             let is_silent = |host: &usize| self.is_silenced(*host, &hosts[*host]);
             let clique: Vec<_> = clique.iter().copied().filter(|host| !is_silent(host)).collect();
@@ -639,6 +644,17 @@ impl Watch for Checkers {
 }
 
 impl Checkers {
+    /// Only what changes the network, and the start and end of a daemon, changes that.
+    fn look_who_hears_whom(&mut self, hosts: &[Host], network: &Network) {
+        let up = |host: &usize| hosts[*host].is_up();
+        let set = (0..hosts.len()).filter(up).fold(0, |set, host| set | 1_u64 << host);
+        let looked_at = (network.changes(), set);
+        if self.looked_at != Some(looked_at) {
+            self.looked_at = Some(looked_at);
+            self.cliques = network.cliques(&(0..hosts.len()).filter(up).collect::<Vec<_>>());
+        }
+    }
+
     /// A node that was held off comes back, and that changes the group.
     fn note_returns(&mut self, now: u64) {
         let is_back = |until: &mut u64| *until <= now + nanos(CLOCK_GRAIN);

@@ -244,47 +244,44 @@ impl<W: Watch> World<W> {
     fn hear(&mut self, to: usize, kept: Kept, came: Came) -> Result<(), Violation> {
         let Kept { from, sent_at, datagram } = kept;
         let address = address(from);
-        if self.is_for_another(to, address, &datagram) {
+        let read = self.wire.decode(self.mode_of(to), address, &datagram);
+        if self.is_for_another(to, &read) {
             return Ok(());
         }
         match came {
-            Came::Again if self.is_to_mean_nothing(to, sent_at, address, &datagram) => {
+            Came::Again if self.is_to_mean_nothing(to, sent_at, &read) => {
                 let before = self.summary(to);
-                self.hand_in(to, address, &datagram)?;
+                self.hand_in(to, address, read)?;
                 let after = self.summary(to);
                 refuse(before != after, || {
-                    let what = self.wire.decode(self.mode_of(to), address, &datagram);
                     format!(
-                        "a duplicate changed {}: {before:?} → {after:?}: {what:?}",
+                        "a duplicate changed {}: {before:?} → {after:?}: {read:?}",
                         self.label(to)
                     )
                 })
             }
             Came::Replayed if self.is_old(to, sent_at) => {
                 let before = self.status_by_now(to);
-                self.hand_in(to, address, &datagram)?;
+                self.hand_in(to, address, read)?;
                 let changed = before != self.status(to);
                 refuse(changed, || {
-                    let what = self.wire.decode(self.mode_of(to), address, &datagram);
-                    format!("what was replayed changed {}: {what:?}", self.label(to))
+                    format!("what was replayed changed {}: {read:?}", self.label(to))
                 })
             }
-            Came::Forged => self.hand_in_forged(to, address, &datagram),
+            Came::Forged => self.hand_in_forged(to, address, read),
             Came::First | Came::Again | Came::Replayed => {
                 self.note_age(to, came, sent_at);
-                self.hand_in(to, address, &datagram)
+                self.hand_in(to, address, read)
             }
         }
     }
 
     /// Whether a duplicate must change nothing. A ping that came before its sender was a member was
     /// ignored, so a copy of it may be the first that is answered.
-    fn is_to_mean_nothing(&self, to: usize, sent_at: u64, from: IpAddr, datagram: &[u8]) -> bool {
-        if !W::DUPLICATES_MEAN_NOTHING || !self.has_heard(to, sent_at) {
-            return false;
-        }
-        let decoded = self.wire.decode(self.mode_of(to), from, datagram);
-        !decoded.is_ok_and(|decoded| is_measuring(&decoded.message))
+    fn is_to_mean_nothing(&self, to: usize, sent_at: u64, read: &Result<Decoded, Reject>) -> bool {
+        W::DUPLICATES_MEAN_NOTHING
+            && self.has_heard(to, sent_at)
+            && !read.is_ok_and(|decoded| is_measuring(&decoded.message))
     }
 
     /// Whether a host has taken in what was sent at `sent_at`, if that has arrived.
@@ -359,14 +356,17 @@ impl<W: Watch> World<W> {
         (election.map(|e| (e.role(), e.leader(), e.term())), sent)
     }
 
-    fn hand_in(&mut self, to: usize, from: IpAddr, datagram: &[u8]) -> Result<(), Violation> {
-        let mode = self.mode_of(to);
-        let decoded = match self.wire.decode(mode, from, datagram) {
-            // It was under way while the hosts took steps with their keys, or is as old as that.
-            Err(Reject::Unsealed | Reject::Sealed) if self.mixes_modes() => return Ok(()),
-            decoded => decoded,
-        };
-        let Decoded { message, is_sealed, .. } = decoded
+    fn hand_in(
+        &mut self,
+        to: usize,
+        from: IpAddr,
+        read: Result<Decoded, Reject>,
+    ) -> Result<(), Violation> {
+        // It was under way while the hosts took steps with their keys, or is as old as that.
+        if matches!(read, Err(Reject::Unsealed | Reject::Sealed)) && self.mixes_modes() {
+            return Ok(());
+        }
+        let Decoded { message, is_sealed, .. } = read
             .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
         let is_open = self.mixes_modes() && !is_sealed;
         let host = &mut self.hosts[to];
@@ -408,14 +408,12 @@ impl<W: Watch> World<W> {
         &mut self,
         to: usize,
         from: IpAddr,
-        datagram: &[u8],
+        read: Result<Decoded, Reject>,
     ) -> Result<(), Violation> {
-        let mode = self.mode_of(to);
-        let decoded = self.wire.decode(mode, from, datagram);
-        let counts = mode == Some(KeyMode::Require) && decoded.is_ok();
+        let counts = self.mode_of(to) == Some(KeyMode::Require) && read.is_ok();
         refuse(counts, || format!("{} accepts a forgery", self.label(to)))?;
         let host = &mut self.hosts[to];
-        let (Some(election), Ok(Decoded { message, .. })) = (&mut host.election, decoded) else {
+        let (Some(election), Ok(Decoded { message, .. })) = (&mut host.election, read) else {
             return Ok(());
         };
         host.is_deceived = true;
@@ -609,12 +607,11 @@ impl<W: Watch> World<W> {
     }
 
     /// Whether a host that hears no multicast drops what concerns only another one.
-    fn is_for_another(&self, to: usize, from: IpAddr, datagram: &[u8]) -> bool {
+    fn is_for_another(&self, to: usize, read: &Result<Decoded, Reject>) -> bool {
         if self.network.carriers(to).has(Carrier::Multicast) {
             return false;
         }
-        let decoded = self.wire.decode(self.mode_of(to), from, datagram);
-        let addressee = decoded.ok().and_then(|decoded| decoded.message.body.addressee());
+        let addressee = read.ok().and_then(|decoded| decoded.message.body.addressee());
         addressee.is_some_and(|addressee| addressee != self.hosts[to].node_id)
     }
 
