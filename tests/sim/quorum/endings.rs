@@ -161,13 +161,13 @@ impl Scenario {
     }
 
     /// Waits for the leader, and takes down how much of the bound that took. A claim from before
-    /// may fail just after all is mended: then its pause comes on top, and the bound begins anew,
-    /// once.
+    /// may fail just after all is mended: then its pause comes on top, and the bound begins anew at
+    /// its end, once.
     fn expect_leader_within(&mut self, bound: u64) -> Result<(), Violation> {
         let begin = self.world.now;
         self.await_leader_until(begin + bound)?;
         let again = self.world.hosts.iter().map(|host| host.claims_again_at).max();
-        if self.check_recovered().is_err() && again > Some(self.world.now) {
+        if self.check_recovered().is_err() && again > Some(begin) {
             self.await_leader_until(again.unwrap_or_default() + bound)?;
             return self.check_recovered();
         }
