@@ -273,8 +273,12 @@ impl Watch for Checkers {
         self.uncounted = true;
     }
 
-    fn note_crash(&mut self, host: usize, _now: u64, _hosts: &[Host]) {
-        self.records[host].stays_out_until = None;
+    /// A loser that crashes before the term that it concedes is on disk concedes the one that is.
+    fn note_crash(&mut self, host: usize, _now: u64, hosts: &[Host]) {
+        let below = Term(hosts[host].disk.kept.term.0.saturating_sub(1));
+        let record = &mut self.records[host];
+        record.lost = record.lost.map(|lost| lost.min(below));
+        record.stays_out_until = None;
     }
 
     /// A held host does nothing in time.
