@@ -83,7 +83,9 @@ impl Handovers {
         let Some(election) = &host.election else { return Ok(()) };
         let quorum = election.status(host.local(now)).quorum;
         let pledged = quorum.and_then(|quorum| quorum.pledged).map(|(to, _)| to);
-        refuse(pledged.is_some() && pledged != election.leader(), || {
+        // One that was held may claim, and lose its leader at the same time.
+        let is_bound = pledged.is_some() && election.leader().is_some_and(|it| Some(it) != pledged);
+        refuse(is_bound, || {
             format!("handovers: {id} claims the leadership, and is pledged to {pledged:?}")
         })
     }
