@@ -84,7 +84,7 @@ impl Handovers {
         let quorum = election.status(host.local(now)).quorum;
         let pledged = quorum.and_then(|quorum| quorum.pledged).map(|(to, _)| to);
         // One that was held may claim, and lose its leader at the same time.
-        let is_bound = pledged.is_some() && election.leader().is_some_and(|it| Some(it) != pledged);
+        let is_bound = pledged.zip(election.leader()).is_some_and(|(to, leader)| to != leader);
         refuse(is_bound, || {
             format!("handovers: {id} claims the leadership, and is pledged to {pledged:?}")
         })

@@ -628,8 +628,7 @@ impl Watch for Checkers {
         self.connected = Some(self.cliques.as_ref().is_some_and(|cliques| cliques.len() == 1));
         // Where some hear each other one way only: how many lead is not promised, only that it
         // stays as it is.
-        let cliques = self.cliques.clone().unwrap_or_default();
-        let checked = cliques.iter().try_for_each(|clique| {
+        let checked = self.cliques.iter().flatten().try_for_each(|clique| {
             let is_silent = |host: &usize| self.is_silenced(*host, &hosts[*host]);
             let clique: Vec<_> = clique.iter().copied().filter(|host| !is_silent(host)).collect();
             check_clique(&clique, now, hosts)?;
