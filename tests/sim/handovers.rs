@@ -11,8 +11,10 @@
 //!   before the next. So in a time in which no more than `n` of these pauses fit, one node makes
 //!   `n + 1` such claims.
 //!
-//! While datagrams are lost, late or forged, nothing is counted: each may cost the leader its
-//! leadership. A node must not claim at all while it knows that it could not lead.
+//! While datagrams are lost or late, or a host may still believe a forged one, nothing is counted:
+//! each may cost the leader its leadership. A host that believes that the leader declares once in a
+//! minute, and that its number is higher, claims for a minute and hears no answer. A node must not
+//! claim at all while it knows that it could not lead.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -54,14 +56,17 @@ impl Handovers {
 
     /// Something happens to the group that may cost a leader its leadership.
     pub fn disturb(&mut self, now: u64) {
-        let Handovers { network_changes, .. } = *self;
-        let anew = Handovers::of(self.taken_over.len());
-        *self = Handovers { disturbed_at: now, network_changes, ..anew };
+        self.disturbed_at = now;
+        self.taken_over.fill(0);
+        self.failed = 0;
+        self.claimants.clear();
     }
 
-    /// So do links that fail or return, and all the time datagrams that are not in time.
-    pub fn check_step(&mut self, now: u64, network: &Network) {
-        if !network.weather.is_calm() || network.changes() != self.network_changes {
+    /// So do links that fail or return, and all the time datagrams that are not in time, and a host
+    /// that may believe a forged one.
+    pub fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) {
+        let is_calm = network.weather.is_calm() && !hosts.iter().any(|host| host.is_deceived);
+        if !is_calm || network.changes() != self.network_changes {
             self.disturb(now);
             self.network_changes = network.changes();
         }

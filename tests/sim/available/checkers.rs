@@ -609,7 +609,7 @@ impl Watch for Checkers {
     /// are lost there is no such time; but once it has its leader it keeps it.
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
         self.silence.check(now, hosts)?;
-        self.handovers.check_step(now, network);
+        self.handovers.check_step(now, hosts, network);
         self.note_returns(now);
         // Answers that come too late are no answers, and candidates are counted by what is heard of
         // them within some intervals, without asking: nothing is promised of either.

@@ -201,11 +201,11 @@ impl Guarantees {
         for (record, host) in self.records.iter_mut().zip(hosts) {
             record.fenced &= host.hooks_hold;
             let (Some(since), Some(election)) = (host.late_since, &host.election) else { continue };
-            let local = host.local(now);
-            let stops = election.ineligible(local) == Some(Ineligible::Stopping);
+            let stops = election.ineligible(host.local(now)) == Some(Ineligible::Stopping);
             // A daemon that was held learns of it when it goes on.
             let known = since.max(host.local(host.released_at));
-            let is_due = since >= record.began && local > known + self.longest_grace;
+            let overdue = host.clock.true_time(known + self.longest_grace) + Clock::GRAIN;
+            let is_due = since >= record.began && now > overdue;
             broken("fence", is_due && host.is_up() && !stops && !record.fenced, || {
                 format!("{} is not fenced, though its hooks have not let go", host.node_id)
             })?;
@@ -470,7 +470,7 @@ impl Watch for Guarantees {
     }
 
     fn check_step(&mut self, now: u64, hosts: &[Host], network: &Network) -> Result<(), Violation> {
-        self.handovers.check_step(now, network);
+        self.handovers.check_step(now, hosts, network);
         Leaderships::check_one(now, hosts)?;
         self.check_leases(hosts)?;
         self.check_overdue(now, hosts)?;
