@@ -14,6 +14,7 @@ use super::process::{BOOT, Holds};
 use super::world::{Weather, World};
 use crate::control_api::StatusReport;
 use crate::core::hook::HookEvent;
+use crate::core::status::Ineligible;
 use crate::types::{NodeId, Role, Term};
 
 /// How long a group may take to settle, whatever happened before.
@@ -205,7 +206,18 @@ fn mend(world: &mut World) {
     for index in 0..world.hosts.len() {
         world.start(index);
         world.pass(Duration::from_secs(1));
-        world.ask(index, r#"{"command":"maintenance","on":false}"#);
+    }
+}
+
+/// Ends the maintenance of each node whose last status says that it is in maintenance. As long as
+/// its socket is not back, it cannot be asked.
+fn end_maintenance(world: &mut World) {
+    for index in 0..world.hosts.len() {
+        let status = world.hosts[index].status.as_ref();
+        let reasons = status.map(|status| &status.ineligible_reasons);
+        if reasons.is_some_and(|reasons| reasons.contains(&Ineligible::Maintenance)) {
+            world.ask(index, r#"{"command":"maintenance","on":false}"#);
+        }
     }
 }
 
@@ -217,6 +229,7 @@ fn settle(world: &mut World) {
     let mut settled = (world.now, leadership(world));
     while settled.1.is_none() || world.now.since(settled.0) < LASTS_FOR {
         assert!(world.now < end, "the group does not settle: {}", describe(world));
+        end_maintenance(world);
         world.pass(Duration::from_secs(1));
         world.check_answers();
         let leadership = leadership(world);
