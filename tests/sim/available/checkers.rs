@@ -18,7 +18,8 @@
 //!   excuse.
 //! * *Hooks that are blocked.* They cannot be told that their leader has won a conflict.
 //! * *One whose disk hangs.* It says that it leads, and declares nothing, until its term is on
-//!   disk: it is neither counted as a leader nor expected to lead. One that leads already goes on.
+//!   disk: it is neither counted as a leader nor expected to lead, and what it becomes while it
+//!   follows nobody is its own affair. One that leads already goes on.
 //! * *A disk that fails.* The node goes on without what was not saved, and forgets it in a restart:
 //!   the terms of its hooks begin anew.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
@@ -574,7 +575,9 @@ impl Watch for Checkers {
                 self.records[index].stays_out_until = Some(host.claims_again_at);
                 Ok(())
             }
-            Event::Transition(Transition { role, previous_role, leader, reason, .. }) => {
+            Event::Transition(transition) => {
+                let Transition { role, previous_role, leader, reason, .. } = transition;
+                let is_hung = self.is_hung_and_alone(index, transition, host);
                 self.uncounted = true;
                 let record = &mut self.records[index];
                 if *reason == Some(Reason::Yield) {
@@ -597,7 +600,7 @@ impl Watch for Checkers {
                 let is_borne = self.broken.is_some_and(|(broken, how)| {
                     broken == index || (how == Lie::Concede && reaffirms)
                 });
-                refuse(settled && !is_borne, || {
+                refuse(settled && !is_borne && !is_hung, || {
                     format!("{id} becomes {role} under {leader:?} without cause")
                 })
             }
@@ -731,6 +734,16 @@ impl Checkers {
                 format!("{leader} leads under {term:?}, though {other} lost {lost:?}")
             })
         })
+    }
+
+    /// Whether a host's disk hangs, and it neither follows another one nor has declared that it
+    /// leads, before and after the transition.
+    fn is_hung_and_alone(&self, index: usize, transition: &Transition, host: &Host) -> bool {
+        let Transition { previous_role, leader, previous_leader, .. } = transition;
+        let is_alone =
+            [leader, previous_leader].into_iter().flatten().all(|it| *it == host.node_id);
+        let has_declared = *previous_role == Role::Leader && self.records[index].declares;
+        host.disk.fault == DiskFault::Hangs && is_alone && !has_declared
     }
 
     /// Whether a host's disk hangs, so it has said nothing in this life, or not that it leads.
