@@ -184,9 +184,10 @@ impl Scenario {
         Ok(())
     }
 
-    /// The best node that leads.
+    /// The best node of the group that leads.
     fn leader(&self) -> Option<Rank> {
-        let elections = self.world.hosts.iter().filter_map(|host| host.election.as_ref());
+        let hosts = &self.world.hosts[..self.settings.hosts];
+        let elections = hosts.iter().filter_map(|host| host.election.as_ref());
         elections.filter(|election| election.is_leader()).map(rank).max()
     }
 
@@ -228,8 +229,7 @@ impl Scenario {
         })?;
         let eligible = elections.iter().filter(|election| election.is_eligible());
         let best = eligible.filter(|e| e.params().preempt).map(|election| rank(election)).max();
-        let own = elections.iter().find(|election| election.is_leader()).map(|own| rank(own));
-        broken("liveness", best.is_some() && best > own, || {
+        broken("liveness", best.is_some() && best > self.leader(), || {
             format!("{leaders:?} lead though {best:?} preempts")
         })
     }
