@@ -169,6 +169,14 @@ fn config(dir: &TempDir, hook: &str, timeout: Duration) -> toml::Table {
     .collect()
 }
 
+/// A directory, and in it a socket as systemd opens one for a hook-runner.
+fn activated() -> (TempDir, PathBuf, UnixListener) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("activated.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    (dir, path, listener)
+}
+
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
@@ -439,9 +447,7 @@ fn the_runner_says_whether_it_runs_by_the_daemons_settings() {
 
 #[test]
 fn a_runner_whose_file_others_may_write_stays_and_refuses_until_that_is_mended() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("activated.sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let (dir, path, listener) = activated();
     let config = config(&dir, "exit 0", Duration::from_secs(60));
     let mut command = command_with(&dir, &config);
     let file = dir.path().join("lanelect.toml");
@@ -929,9 +935,7 @@ fn silent_clients_make_room_in_the_end() {
 
 #[test]
 fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("activated.sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let (dir, path, listener) = activated();
     let config = config(&dir, "exit 0", Duration::from_secs(60));
     let mut command = command_with(&dir, &config);
     // A daemon may have connected before the runner is started.
@@ -952,9 +956,7 @@ fn a_socket_that_systemd_opened_is_taken_from_standard_input() {
 
 #[test]
 fn notes_of_a_killed_runner_are_found_by_the_next_one_on_the_same_socket() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("activated.sock");
-    let listener = UnixListener::bind(&path).unwrap();
+    let (dir, path, listener) = activated();
     let start = |dir: &TempDir, hook| {
         let config = config(dir, hook, Duration::from_secs(60));
         let socket = OwnedFd::from(listener.try_clone().unwrap());
@@ -979,6 +981,39 @@ fn notes_of_a_killed_runner_are_found_by_the_next_one_on_the_same_socket() {
     connection.send(demoted(1), "blue");
     assert_eq!(connection.finished().outcome, HookOutcome::Succeeded);
     assert!(runner.lines("runs")[1].starts_with("demoted "), "another hook released");
+}
+
+#[test]
+fn a_runner_that_starts_again_beside_a_broken_file_has_what_took_over_release() {
+    let (dir, path, listener) = activated();
+    let config = config(&dir, "echo $LANELECT_EVENT >> $DIR/runs", Duration::from_secs(60));
+    let mut command = command_with(&dir, &config);
+    let mut start = || {
+        let socket = OwnedFd::from(listener.try_clone().unwrap());
+        command.stdin(Stdio::from(socket)).spawn().unwrap()
+    };
+    let child = start();
+    let mut runner = Runner { child, dir };
+    let mut connection = Connection::to(&path);
+    let settings = connection.settings;
+    connection.send(elected(1), "blue");
+    assert_eq!(connection.finished().outcome, HookOutcome::Succeeded);
+    runner.child.kill().unwrap();
+    runner.wait();
+    fs::write(runner.dir.path().join("lanelect.toml"), "rubbish").unwrap();
+
+    runner.child = start();
+    let ask = |run| {
+        let stream = UnixStream::connect(&path).unwrap();
+        let mut connection = Connection { stream, settings };
+        connection.send(run, "blue");
+        connection
+    };
+    assert_eq!(ask(demoted(1)).finished().outcome, HookOutcome::Succeeded);
+    for run in [elected(2), hook_run(HookEvent::Started, 2)] {
+        assert!(matches!(ask(run).reply(), RunReply::Refused(_)), "{run:?}");
+    }
+    assert_eq!(runner.lines("runs"), ["elected", "demoted"]);
 }
 
 #[test]

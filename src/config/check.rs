@@ -31,7 +31,8 @@ const CHECK: RangeInclusive<Duration> = millis(100)..=secs(3600);
 const HOLDOFF: RangeInclusive<Duration> = millis(1)..=secs(86_400);
 
 const DEFAULT_MULTICAST: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 76, 69));
-const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
+/// How long a run of the hook may take if nothing else is set.
+pub const DEFAULT_HOOK_TIMEOUT: Duration = secs(30);
 const DEFAULT_CHECK: Duration = secs(1);
 const DEFAULT_STATE_DIR: &str = "/var/lib/lanelect";
 

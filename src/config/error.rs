@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use nix::errno::Errno;
+
 use super::CONFIG_MAX;
 use super::trust::Writable;
 
@@ -46,6 +48,22 @@ pub enum ConfigError {
         /// Every problem, in the order of the table of keys.
         problems: Vec<Problem>,
     },
+}
+
+impl ConfigError {
+    /// Whether a restart may help, although nobody corrects anything.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, ConfigError::Read { source, .. } if is_passing(source))
+    }
+}
+
+/// Whether the same file may be readable a moment later: the system lacks memory or descriptors, or
+/// the disk or the server behind it does not answer.
+pub(super) fn is_passing(error: &io::Error) -> bool {
+    use Errno::{EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ETIMEDOUT};
+
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    errno.is_some_and(|errno| [EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ETIMEDOUT].contains(&errno))
 }
 
 /// The place where a value is set.
@@ -104,6 +122,26 @@ impl fmt::Display for Listing<'_> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::config::keys::KeyFileError;
+
+    #[test]
+    fn what_the_disk_or_the_system_denies_for_a_moment_needs_no_correction() {
+        let file = PathBuf::from("/etc/lanelect/web.toml");
+        let is_passing = |errno| {
+            let source = || io::Error::from(errno);
+            let key_file = KeyFileError::Read { path: file.clone(), source: source() };
+            let config_file = ConfigError::Read { file: file.clone(), source: source() };
+            assert_eq!(key_file.is_passing(), config_file.is_passing());
+            config_file.is_passing()
+        };
+        for errno in [Errno::EIO, Errno::EMFILE, Errno::ENOMEM, Errno::ESTALE] {
+            assert!(is_passing(errno), "{errno}");
+        }
+        for errno in [Errno::ENOENT, Errno::EACCES, Errno::EISDIR, Errno::ELOOP] {
+            assert!(!is_passing(errno), "{errno}");
+        }
+        assert!(!ConfigError::TooLong { file: file.clone() }.is_passing());
+    }
 
     #[test]
     fn problem_with_control_characters_in_its_key_is_one_line() {

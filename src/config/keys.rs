@@ -84,6 +84,13 @@ pub enum KeyFileError {
     },
 }
 
+impl KeyFileError {
+    /// Whether a restart may help, although nobody corrects anything.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, KeyFileError::Read { source, .. } if super::error::is_passing(source))
+    }
+}
+
 /// Reads the keys in the file at `path`. Never blocks: it rejects a pipe.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use self::file::Writers;
 use self::keys::KeyFileError;
-use crate::core::params::{Params, QuorumParams, Thresholds};
+use crate::core::params::{Params, Thresholds};
 use crate::core::rank;
 use crate::types::{GroupName, KeyMode, NodeId};
 use crate::wire::auth::Keyring;
@@ -30,6 +30,7 @@ mod warnings;
 
 pub use crate::control_api::DEFAULT_GROUP;
 pub use crate::control_api::default_socket;
+pub use check::DEFAULT_HOOK_TIMEOUT;
 pub use duration::parse as parse_duration;
 pub use error::{ConfigError, Place, Problem};
 pub use file::Overrides;
@@ -168,18 +169,14 @@ impl Config {
         } else {
             (self.election.clone(), self.fence.clone())
         };
-        let quorum = self.election.quorum.as_ref().zip(election.quorum);
-        let quorum = quorum.map(|(old, new)| QuorumParams { voters: old.voters.clone(), ..new });
         Config {
             election: Params {
                 tie_break: rank::tie_break(election.tie_break.rule(), &self.group, &self.node_id),
-                unicast: self.election.unicast,
-                quorum,
                 refresh_interval,
                 key_mode,
                 check: checked,
                 check_leader: leader_checked,
-                ..election
+                ..election.without_restart(&self.election)
             },
             fence: fence.filter(|_| hook.is_some() || self.hook_socket.is_some()),
             hook,

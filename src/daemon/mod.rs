@@ -99,8 +99,12 @@ pub enum RunError {
 
 impl RunError {
     /// Whether the administrator must change the configuration.
-    pub const fn is_config(&self) -> bool {
-        matches!(self, RunError::Config(_) | RunError::Keys(_))
+    pub fn is_config(&self) -> bool {
+        match self {
+            RunError::Config(error) => !error.is_passing(),
+            RunError::Keys(error) => !error.is_passing(),
+            _ => false,
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::core::output::{Event, Transition};
 use crate::time::Time;
 use crate::types::{NodeId, Role};
 
-/// Most lines in a minute about events that other nodes cause. Lines about this node's own actions
-/// are not limited.
+/// Most lines in a minute about events that other nodes cause, also the change of a leader that
+/// this node follows. Lines about this node's own actions are not limited.
 const LINES_PER_MINUTE: u32 = 120;
 
 /// How long a minute is.
@@ -36,20 +36,31 @@ impl Narration {
 
     /// Logs what happened.
     pub(super) fn tell(&mut self, now: Time, event: &Event) {
-        if let Event::Transition(transition) = event {
-            let level = if self.is_repeated(transition) { Level::Debug } else { Level::Info };
-            return log::log!(level, "{}", self.describe_transition(transition));
+        let Event::Transition(transition) = event else {
+            if is_own_doing(event) || self.has_room(now) {
+                tell_event(event);
+            }
+            return;
+        };
+        if let Some(level) = self.level_of(now, transition) {
+            log::log!(level, "{}", self.describe_transition(transition));
         }
-        if is_own_doing(event) || self.has_room(now) {
-            tell_event(event);
+    }
+
+    /// At which level this is logged, if at all. Whom this node follows is what other nodes say.
+    fn level_of(&mut self, now: Time, transition: &Transition) -> Option<Level> {
+        if self.is_repeated(transition) {
+            return Some(Level::Debug);
         }
+        let leads_or_led = [transition.role, transition.previous_role].contains(&Role::Leader);
+        (leads_or_led || self.has_room(now)).then_some(Level::Info)
     }
 
     fn has_room(&mut self, now: Time) -> bool {
         if now.since(self.minute_began) >= MINUTE {
             if self.withheld > 0 {
                 log::warn!(
-                    "{} log lines about other members were dropped: at most {LINES_PER_MINUTE} a \
+                    "{} log lines about other nodes were dropped: at most {LINES_PER_MINUTE} a \
                      minute",
                     self.withheld
                 );
@@ -261,6 +272,29 @@ mod tests {
         let told = [stands, fails, stands, fails, follows, stands, fails]
             .map(|transition| !narration.is_repeated(&transition));
         assert_eq!(told, [true, true, false, false, true, true, true]);
+    }
+
+    #[test]
+    fn leaders_that_others_announce_are_limited_and_own_leaderships_are_not() {
+        let mut narration = Narration::new(id("web1"), Time::ZERO);
+        let change = |previous_role, role, leader: &str| Transition {
+            role,
+            previous_role,
+            term: Term(8),
+            leader: Some(id(leader)),
+            previous_leader: None,
+            reason: None,
+        };
+        let follows = change(Role::Follower, Role::Follower, "web0");
+        let told = (0..LINES_PER_MINUTE * 2)
+            .filter(|_| narration.level_of(Time::ZERO, &follows).is_some())
+            .count();
+        assert_eq!(told, LINES_PER_MINUTE as usize);
+        let takes_over = change(Role::Follower, Role::Leader, "web1");
+        let steps_down = change(Role::Leader, Role::Follower, "web0");
+        for own in [takes_over, steps_down] {
+            assert_eq!(narration.level_of(Time::ZERO, &own), Some(Level::Info));
+        }
     }
 
     #[test]

@@ -36,6 +36,7 @@ use crate::hooks::{HookNode, HookSettings, Hooks, Lane, Lanes, Task};
 use crate::os::clock;
 use crate::os::notify::Notifier;
 use crate::os::process::Stat;
+use crate::os::socket_file::has_listener;
 use crate::time::Time;
 use crate::wire::frame::Codec;
 use crate::wire::message::Message;
@@ -64,7 +65,7 @@ pub enum PostStopError {
         "cannot clean up, because the daemon still runs: {0}. A daemon that runs gives up its own \
          leadership (`lanelect yield`, or stop it); post-stop is only for one that died"
     )]
-    Running(#[source] StoreError),
+    Running(String),
     /// The daemon may live.
     #[error(
         "cannot clean up, because the daemon may still run: the state directory {path} does not \
@@ -77,7 +78,10 @@ pub enum PostStopError {
         process: u32,
     },
     /// What the daemon left cannot be read.
-    #[error("cannot read the crash plan {path}: {source}; the demote hook was not run")]
+    #[error(
+        "cannot read the crash plan {path}: {source}; the demote hook was not run; post-stop has \
+         to run as the daemon's user"
+    )]
     CrashPlan {
         /// The file.
         path: PathBuf,
@@ -137,8 +141,8 @@ pub enum ResignationError {
 
 impl PostStopError {
     /// Whether it is the configuration that has to change.
-    pub const fn is_config(&self) -> bool {
-        matches!(self, PostStopError::Config(_))
+    pub fn is_config(&self) -> bool {
+        matches!(self, PostStopError::Config(error) if !error.is_passing())
     }
 }
 
@@ -205,12 +209,17 @@ fn keep_daemons_away(
     opening: &Results<Result<Store, StoreError>>,
     left: &Left,
 ) -> Result<Option<Store>, PostStopError> {
-    let (process, path) = (left.process, &left.config.state_dir);
+    let (process, path, socket) = (left.process, &left.config.state_dir, &left.config.socket);
+    // One whose state directory was removed runs without its lock.
+    if has_listener(socket).unwrap_or(false) && !cannot_end(process) {
+        let why = format!("it listens on its control socket {}", socket.display());
+        return Err(PostStopError::Running(why));
+    }
     match opening.recv_timeout(LOCK_PATIENCE) {
         Ok(Ok(store)) => return Ok(Some(store)),
         Ok(Err(locked @ StoreError::Locked { holder, .. })) => {
             if !holder.is_some_and(cannot_end) {
-                return Err(PostStopError::Running(locked));
+                return Err(PostStopError::Running(locked.to_string()));
             }
             log::warn!("the daemon was killed, but cannot end, and keeps its lock: {locked}");
         }

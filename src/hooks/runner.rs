@@ -46,8 +46,8 @@ pub enum HookRunnerError {
 
 impl HookRunnerError {
     /// Whether the administrator must correct the configuration first.
-    pub const fn is_config(&self) -> bool {
-        matches!(self, HookRunnerError::Config(_))
+    pub fn is_config(&self) -> bool {
+        matches!(self, HookRunnerError::Config(error) if !error.is_passing())
     }
 }
 

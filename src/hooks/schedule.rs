@@ -84,13 +84,16 @@ impl CheckSchedule {
         }
     }
 
-    /// Applies other settings. Returns whether the caller must end the check in progress, because
-    /// it belongs to the previous settings.
+    /// Applies other settings. Failures of a check that is added count at once. Returns whether the
+    /// caller must end the check in progress, because it belongs to the previous settings.
     pub fn reconfigure(&mut self, settings: Option<CheckSettings>, now: Time) -> bool {
         let command = |settings: &Option<CheckSettings>| {
             settings.as_ref().map(|settings| settings.command.clone())
         };
         let is_another = command(&self.settings) != command(&settings);
+        if self.settings.is_none() {
+            self.starts_up_until = None;
+        }
         self.settings = settings;
         let wait = self.settings.as_ref().map_or(Duration::ZERO, |settings| settings.interval);
         self.next_start = if is_another { now } else { self.next_start.min(now + wait) };
@@ -317,6 +320,15 @@ mod tests {
             results([FAILED, FAILED, FAILED], late),
             [starting, Some(CheckResult::Failed), Some(CheckResult::Failed)]
         );
+    }
+
+    #[test]
+    fn failures_of_a_check_that_is_added_later_count_at_once() {
+        let mut schedule = CheckSchedule::new(None, START);
+        schedule.allow_start_up(START + ms(5_000));
+        schedule.reconfigure(every_second("a"), START);
+        assert_eq!(schedule.poll_due(START), Some(Due::Start));
+        assert_eq!(schedule.handle_finished(&FAILED, START), Some(CheckResult::Failed));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use mio::{Interest, Registry, Token};
 use super::group::KILL_GRACE;
 use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
 use super::{Digest, HookFinished, HookProcess, HookSettings, Lane, Lanes, Task, record};
-use crate::config::{Config, ConfigSource};
+use crate::config::{Config, ConfigSource, DEFAULT_HOOK_TIMEOUT};
 use crate::core::hook::HookEvent;
 use crate::time::Time;
 use crate::types::{GroupName, Term};
@@ -100,18 +100,23 @@ impl HookServer {
     }
 
     /// Serves connections to `socket` that it is given, by the settings in a file. If the file is
-    /// invalid or cannot be trusted, every request is refused. The file is read again for each
-    /// request. Clients get tokens from `first_token` on. Begins to end a hook that an earlier life
-    /// on the same socket left running.
+    /// invalid or cannot be trusted, every request is refused, but for `demoted` of the hook that
+    /// took over before. The file is read again for each request. Clients get tokens from
+    /// `first_token` on. Begins to end a hook that an earlier life on the same socket left running.
     pub fn by_file(source: ConfigSource, socket: &Path, first_token: Token, now: Time) -> Self {
-        let process = HookProcess::new(HookSettings::default(), record::beside(socket), now);
+        // Without a file that it can use, only what took over may run, to release.
+        let no_file = HookSettings { timeout: DEFAULT_HOOK_TIMEOUT, ..HookSettings::default() };
+        let process = HookProcess::new(no_file, record::beside(socket), now);
         let mut server = HookServer {
             file: Some(SettingsFile { source, known: None, highest: None }),
             next_token: first_token.0,
             ..HookServer::with(process)
         };
         if let Err(error) = server.read_file(None) {
-            log::error!("{error}\nevery request is rejected until this is corrected");
+            log::error!(
+                "{error}\nuntil this is corrected, nothing runs but what releases for a hook that \
+                 took over before"
+            );
         }
         server
     }
@@ -269,12 +274,15 @@ impl HookServer {
         };
         let disagreement = self.read_file(Some(settings)).err();
         if let Some(file) = &self.file {
-            let Some((own, _)) = file.known else { return disagreement };
-            if own != group {
-                return Some(format!(
-                    "the daemon is in group {group}, and this hook-runner in group {own}; set \
-                     another hook_socket for each group"
-                ));
+            match file.known {
+                None if !self.can_release_without_file(task) => return disagreement,
+                Some((own, _)) if own != group => {
+                    return Some(format!(
+                        "the daemon is in group {group}, and this hook-runner in group {own}; set \
+                         another hook_socket for each group"
+                    ));
+                }
+                _ => {}
             }
         }
         let Some(task) = task else { return disagreement };
@@ -293,6 +301,13 @@ impl HookServer {
             ));
         }
         self.note_term(task)
+    }
+
+    /// Whether the task is the release by the hook that took over, which is known from an earlier
+    /// life of this process.
+    fn can_release_without_file(&self, task: Option<&Task>) -> bool {
+        let is_demoted = matches!(task, Some(Task::Hook(run)) if run.event == HookEvent::Demoted);
+        is_demoted && self.process.hook_that_took_over().is_some()
     }
 
     /// Reads the file if the daemon has other settings than this hook-runner, and applies the

@@ -135,6 +135,20 @@ impl SocketFile {
     }
 }
 
+/// Whether a process listens on the socket at `path`, also one that is stopped. Only a connection
+/// attempt shows that.
+pub(crate) fn has_listener(path: &Path) -> io::Result<bool> {
+    match UnixStream::connect(path) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.kind() {
+            // Its queue is full.
+            ErrorKind::WouldBlock => Ok(true),
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let Purpose { name, .. } = self.purpose;
@@ -176,7 +190,7 @@ impl Place<'_> {
         })
     }
 
-    /// Removes a socket on which no process listens. Only a connection attempt shows that.
+    /// Removes a socket on which no process listens.
     fn remove_stale(self) -> Result<(), BindError> {
         match fs::symlink_metadata(self.path) {
             Ok(metadata) if metadata.file_type().is_socket() => {}
@@ -184,17 +198,12 @@ impl Place<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(self.failed_to("examine")(error)),
         }
-        match UnixStream::connect(self.path) {
-            // A full queue also means that a process listens.
-            Ok(_) => Err(self.in_use()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(self.in_use()),
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                let Purpose { name, .. } = self.purpose;
-                log::info!("removing the {name} {} of a process that died", self.path.display());
-                fs::remove_file(self.path).map_err(self.failed_to("remove the stale"))
-            }
-            Err(error) => Err(self.failed_to("probe")(error)),
+        if has_listener(self.path).map_err(self.failed_to("probe"))? {
+            return Err(self.in_use());
         }
+        let Purpose { name, .. } = self.purpose;
+        log::info!("removing the {name} {} of a process that died", self.path.display());
+        fs::remove_file(self.path).map_err(self.failed_to("remove the stale"))
     }
 
     fn listen(self) -> Result<UnixListener, BindError> {

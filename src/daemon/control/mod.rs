@@ -261,6 +261,11 @@ impl ControlServer {
         self.clients.iter().flatten().any(Connection::is_holding)
     }
 
+    /// Whether any client waits for its first grant.
+    pub fn has_newcomer(&self) -> bool {
+        self.clients.iter().flatten().any(|c| c.is_holding() && c.runs().is_none())
+    }
+
     /// The clients that have a grant, and whose commands may still run: for each, the process that
     /// lives as long as the command.
     pub fn holders(&self) -> impl Iterator<Item = i32> {

@@ -6,7 +6,6 @@
 //! because it hangs itself, its command is dead by the end of the grant and the time that it has to
 //! stop: it runs beside a second process that sees to that.
 
-use std::mem;
 use std::time::Duration;
 
 use super::Daemon;
@@ -29,8 +28,6 @@ const KILL_MARGIN: Duration = Duration::from_millis(100);
 pub(super) struct Holds {
     /// The end of the last grant; none if nothing is granted now.
     granted: Option<Time>,
-    /// A client holds that has not received the last grant.
-    has_newcomer: bool,
     /// The processes that live as long as the commands, as the crash plan names them.
     known: Vec<i32>,
     /// The run for `demoted`, and when it begins at the latest.
@@ -38,11 +35,6 @@ pub(super) struct Holds {
 }
 
 impl Holds {
-    /// A client begins to hold.
-    pub(super) fn note_newcomer(&mut self) {
-        self.has_newcomer = true;
-    }
-
     /// When the run that waits begins at the latest.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         self.waiting.map(|(_, limit)| limit)
@@ -102,9 +94,8 @@ impl Daemon {
         };
         let step = self.election.params().leader_alive_threshold / RENEWALS;
         let is_due = self.holds.granted.is_none_or(|granted| until >= granted + step);
-        if is_due || mem::take(&mut self.holds.has_newcomer) {
+        if is_due || self.control.has_newcomer() {
             self.holds.granted = Some(until);
-            self.holds.has_newcomer = false;
             // A command may begin as soon as the grant is sent, and this daemon may die then.
             self.note_holders(self.control.next_holders().collect());
             self.control.grant(Some(&Grant {

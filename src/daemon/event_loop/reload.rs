@@ -141,7 +141,10 @@ impl Daemon {
         self.election.reconfigure(clock::now(), self.config.election.clone());
         self.carry_out();
         self.keep_crash_plan();
-        self.reconfigure_checks();
+        // It ends with the last check.
+        if self.stopped.is_none() {
+            self.reconfigure_checks();
+        }
     }
 }
 

@@ -95,10 +95,7 @@ impl Daemon {
             Request::IsLeader => Response::Leadership(self.leadership()),
             Request::IsReady => Response::Readiness(self.readiness()),
             Request::Watch => Response::Ok(Done::Watching),
-            Request::Hold => {
-                self.holds.note_newcomer();
-                Response::Ok(Done::Holding)
-            }
+            Request::Hold => Response::Ok(Done::Holding),
             // It waits for its checks to end, and neither sends nor keeps anything any more.
             Request::Ping | Request::Maintenance { .. } if self.stopped.is_some() => {
                 let message = "the daemon is stopping; ask again when it runs";

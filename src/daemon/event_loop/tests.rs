@@ -1192,6 +1192,43 @@ fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_ru
     });
 }
 
+#[test]
+fn post_stop_refuses_beside_a_daemon_whose_state_directory_was_removed() {
+    alone("post_stop_refuses_beside_a_daemon_whose_state_directory_was_removed", || {
+        let mut node = Node::start(&Plan::of("a", &[]));
+        node.lead();
+        node.settle_disk();
+        let before = node.hooks();
+        fs::remove_dir_all(node.dir.path().join("state")).unwrap();
+        let file = Some(node.dir.path().join("lanelect.toml"));
+        let outcome = post_stop::run(&ConfigSource { file, ..ConfigSource::default() });
+        assert!(matches!(outcome, Err(PostStopError::Running(_))), "{outcome:?}");
+        assert_eq!(node.hooks(), before);
+    });
+}
+
+#[test]
+fn a_reload_after_the_stop_starts_no_check() {
+    alone("a_reload_after_the_stop_starts_no_check", || {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("lanelect.toml");
+        drop(Plan::of("a", &[]).config(dir.path()));
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text + "check = 'exit 0'\n").unwrap();
+        let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
+        let mut node = Node::start_by(source.load().unwrap(), dir).unwrap();
+        node.daemon.source = source;
+        node.lead();
+        node.turn_until("the check waits", |node| node.daemon.checks.poll_timeout().is_some());
+        node.daemon.stop();
+        node.turn_until("it has stopped", |node| node.daemon.stopped.is_some());
+        node.daemon.reload();
+        node.turn_until("the file is read", |node| !node.daemon.reloads.is_reading());
+        assert_eq!(node.daemon.config_report.reload_failure, None);
+        assert_eq!(node.daemon.checks.poll_timeout(), None);
+    });
+}
+
 /// Drops `daemon` without any message, as SIGKILL does, and lets `post-stop` clean up after it.
 fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStopError> {
     drop(daemon);
