@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core::hook::{HookEvent, HookRun};
+use crate::core::hook::{HookEvent, HookOutcome, HookRun};
 
 /// The running hook and the pending ones.
 ///
@@ -16,6 +16,8 @@ pub(crate) struct HookSchedule {
     pending: VecDeque<HookRun>,
     /// Whether the hooks have begun to take over and have not released everything since.
     holds: bool,
+    /// The last run that began takes over, and was lost: it may still run.
+    lost_takeover: bool,
 }
 
 impl HookSchedule {
@@ -39,10 +41,16 @@ impl HookSchedule {
     }
 
     /// The running hook has ended. Returns its run.
-    pub(crate) fn finish(&mut self) -> Option<HookRun> {
-        let finished = self.running.take();
-        self.holds &= finished.is_none_or(|run| run.event != HookEvent::Demoted);
-        finished
+    pub(crate) fn finish(&mut self, outcome: HookOutcome) -> Option<HookRun> {
+        let finished = self.running.take()?;
+        self.holds &= finished.event != HookEvent::Demoted;
+        match outcome {
+            // Only the end of the run before lets one begin.
+            HookOutcome::Succeeded | HookOutcome::Failed => self.lost_takeover = false,
+            HookOutcome::Lost => self.lost_takeover = takes_over(finished.event),
+            HookOutcome::NotRun | HookOutcome::NoTurn => {}
+        }
+        Some(finished)
     }
 
     /// Returns a run that has to run again to the queue, ahead of later events, which may have made
@@ -74,6 +82,17 @@ impl HookSchedule {
         }
     }
 
+    /// Whether a run for `elected` or `reaffirmed` may not have ended. It may take something after
+    /// the fence command.
+    pub(crate) fn may_take_over(&self) -> bool {
+        self.lost_takeover || self.running.is_some_and(|run| takes_over(run.event))
+    }
+
+    /// What runs next.
+    pub(crate) fn next(&self) -> Option<HookEvent> {
+        self.pending.front().map(|run| run.event)
+    }
+
     /// The run that has not ended.
     pub(crate) const fn running(&self) -> Option<&HookRun> {
         self.running.as_ref()
@@ -84,11 +103,11 @@ impl HookSchedule {
         self.holds
     }
 
-    /// Whether the hooks have released everything, including what an earlier life left behind, and
-    /// nothing takes over again: `elected` may still run after the fence command.
+    /// Whether the hooks have released everything, including what an earlier life left behind,
+    /// which `started` does.
     pub(crate) fn have_released(&self) -> bool {
-        let is_other = |run: &HookRun| run.event != HookEvent::Demoted;
-        !self.holds && !self.running.iter().chain(&self.pending).any(is_other)
+        let starts = |run: &HookRun| run.event == HookEvent::Started;
+        !self.holds && !self.running.iter().chain(&self.pending).any(starts)
     }
 
     /// Whether what the hooks hold is to change: a run for anything but `reaffirmed` runs or waits.
@@ -124,12 +143,18 @@ impl HookSchedule {
     }
 }
 
+/// Whether a run for `event` may take what the leader holds.
+const fn takes_over(event: HookEvent) -> bool {
+    matches!(event, HookEvent::Elected | HookEvent::Reaffirmed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::hook::Reason;
     use crate::types::{Role, Term};
     use HookEvent::{Demoted, Elected, Reaffirmed, Started};
+    use HookOutcome::{Failed, Lost, NoTurn, NotRun, Succeeded};
     use proptest::prelude::*;
 
     fn run(event: HookEvent, term: u64) -> HookRun {
@@ -147,7 +172,7 @@ mod tests {
     fn drain(schedule: &mut HookSchedule) -> Vec<(HookEvent, u64)> {
         let mut runs = Vec::new();
         loop {
-            runs.extend(schedule.finish().map(|run| (run.event, run.term.0)));
+            runs.extend(schedule.finish(Succeeded).map(|run| (run.event, run.term.0)));
             if schedule.start_next().is_none() {
                 return runs;
             }
@@ -161,7 +186,7 @@ mod tests {
         assert_eq!(schedule.start_next().unwrap().event, Elected);
         schedule.push(run(Demoted, 1));
         assert_eq!(schedule.start_next(), None);
-        assert_eq!(schedule.finish().unwrap().event, Elected);
+        assert_eq!(schedule.finish(Succeeded).unwrap().event, Elected);
         assert_eq!(schedule.start_next().unwrap().event, Demoted);
     }
 
@@ -191,12 +216,12 @@ mod tests {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Elected, 1));
         let elected = schedule.start_next().unwrap();
-        schedule.finish();
+        schedule.finish(NotRun);
         schedule.put_back(elected);
         schedule.push(run(Reaffirmed, 2));
         assert_eq!(schedule.start_next().unwrap().term, Term(2));
         schedule.push(run(Demoted, 2));
-        let elected = schedule.finish().unwrap();
+        let elected = schedule.finish(NotRun).unwrap();
         schedule.put_back(elected);
         assert!(schedule.is_idle(), "the hooks saw neither");
     }
@@ -214,9 +239,9 @@ mod tests {
         schedule.push(run(Demoted, 2));
         assert!(schedule.is_changing());
         schedule.push(run(Elected, 3));
-        schedule.finish();
+        schedule.finish(Succeeded);
         schedule.start_next();
-        schedule.finish();
+        schedule.finish(Succeeded);
         assert!(schedule.is_changing(), "demoted has ended, and elected has not run");
     }
 
@@ -226,12 +251,12 @@ mod tests {
         schedule.push(run(Elected, 1));
         let elected = schedule.start_next().unwrap();
         schedule.push(run(Demoted, 1));
-        schedule.finish();
+        schedule.finish(NotRun);
         schedule.do_without(elected);
         assert!(schedule.is_idle(), "the hooks never took over");
         schedule.push(run(Demoted, 2));
         let demoted = schedule.start_next().unwrap();
-        schedule.finish();
+        schedule.finish(NotRun);
         schedule.do_without(demoted);
         assert!(schedule.is_idle());
     }
@@ -241,11 +266,33 @@ mod tests {
         let mut schedule = HookSchedule::default();
         schedule.push(run(Elected, 1));
         schedule.start_next();
+        schedule.finish(Succeeded);
         schedule.push(run(Demoted, 1));
         schedule.release();
         assert!(!schedule.hold());
         schedule.push(run(Elected, 2));
-        assert_eq!(drain(&mut schedule), [(Elected, 1), (Elected, 2)]);
+        assert_eq!(drain(&mut schedule), [(Elected, 2)]);
+    }
+
+    #[test]
+    fn lost_takeover_may_go_on_until_the_next_run_has_begun() {
+        let mut schedule = HookSchedule::default();
+        schedule.push(run(Elected, 1));
+        assert!(!schedule.may_take_over());
+        schedule.start_next();
+        assert!(schedule.may_take_over());
+        schedule.finish(Failed);
+        assert!(!schedule.may_take_over());
+        schedule.push(run(Reaffirmed, 4));
+        schedule.start_next();
+        schedule.finish(Lost);
+        for (outcome, may_take_over) in [(NotRun, true), (NoTurn, true), (Lost, false)] {
+            schedule.push(run(Demoted, 4));
+            schedule.start_next();
+            assert!(schedule.may_take_over());
+            schedule.finish(outcome);
+            assert_eq!(schedule.may_take_over(), may_take_over, "{outcome:?}");
+        }
     }
 
     #[test]
@@ -269,7 +316,7 @@ mod tests {
             for step in steps {
                 match step {
                     0 => {
-                        seen.extend(schedule.finish().map(|run| run.event));
+                        seen.extend(schedule.finish(Succeeded).map(|run| run.event));
                     }
                     1 => {
                         schedule.start_next();

@@ -1,8 +1,9 @@
 //! Nobody is silent for longer than it has announced. Others report it gone for that, and a voter's
 //! duplicate would not be noticed.
 //!
-//! A daemon that was held speaks when it goes on. One whose disk is slow may wait for that. After a
-//! forgery in its own name a daemon stops without a word, as if another one used its life.
+//! A daemon that was held speaks when it goes on, or an interval later if it would declare a
+//! leadership that is over. One whose disk is slow may wait for that. After a forgery in its own
+//! name a daemon stops without a word, as if another one used its life.
 
 use std::time::Duration;
 

@@ -78,6 +78,9 @@ pub trait Watch {
     /// A daemon has done all that there was to do.
     fn note_turn(&mut self, _index: usize, _now: u64, _hosts: &[Host]) {}
 
+    /// A declaration does not leave, because the lease is over by now.
+    fn note_dropped(&mut self, _index: usize, _now: u64, _message: &Message, _host: &Host) {}
+
     /// A daemon has died without a word.
     fn note_crash(&mut self, _index: usize, _now: u64, _hosts: &[Host]) {}
 

@@ -129,7 +129,7 @@ const fn releases(event: HookEvent) -> bool {
 impl Election {
     pub(super) fn schedule_hook(&mut self, event: HookEvent, reason: Reason) {
         let leads = matches!(event, HookEvent::Elected | HookEvent::Reaffirmed);
-        self.hooks.schedule.push(HookRun {
+        let run = HookRun {
             event,
             reason,
             role: if leads { Role::Leader } else { Role::Follower },
@@ -137,7 +137,13 @@ impl Election {
             leader: self.leader,
             leader_address: self.leader.and_then(|id| Some(self.members.get(&id)?.address)),
             previous_leader: self.outbox.previous_leader,
-        });
+        };
+        let awaited = self.hooks.schedule.next();
+        self.hooks.schedule.push(run);
+        if self.hooks.schedule.next() != awaited {
+            // What waited for its next try is moot.
+            self.timers.clear(Timer::HookRetry);
+        }
         self.start_next_hook();
     }
 
@@ -207,7 +213,9 @@ impl Election {
 
     fn repeat_hook(&mut self, now: Time, run: HookRun, outcome: HookOutcome) {
         let retry_in = self.hooks.put_back(run, outcome);
-        self.timers.set(Timer::HookRetry, now + retry_in);
+        if self.hooks.schedule.next() == Some(run.event) {
+            self.timers.set(Timer::HookRetry, now + retry_in);
+        }
         if !releases(run.event) {
             return;
         }
@@ -259,15 +267,17 @@ impl Election {
         self.outbox.push(Output::Fence { term });
     }
 
-    /// Judges how the fence command ended.
+    /// Judges how the fence command ended. It runs again beside what takes over, and may take
+    /// something after it.
     pub(super) fn judge_fence(&mut self, now: Time, outcome: HookOutcome) {
+        let takes_over = self.hooks.schedule.may_take_over();
+        let outcome = if takes_over { HookOutcome::Failed } else { outcome };
         match self.hooks.fencing.finish(outcome) {
             Fenced::Released => {
                 self.timers.clear(Timer::HookRetry);
                 self.hooks.schedule.release();
                 // As the leader this node would wait for it with `elected`.
-                let running = self.hooks.schedule.running();
-                let still_runs = running.is_some_and(|run| releases(run.event));
+                let still_runs = self.hooks.schedule.running().is_some();
                 self.set_not_released(now, still_runs);
             }
             Fenced::RetryIn(pause) if self.timers.get(Timer::GraceEnd).is_none() => {

@@ -333,7 +333,7 @@ impl Election {
     pub fn handle_hook_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             let held = election.hooks.schedule.hold();
-            if let Some(run) = election.hooks.schedule.finish() {
+            if let Some(run) = election.hooks.schedule.finish(outcome) {
                 election.judge_hook(now, run, outcome, held);
             }
             election.go_on_without_hook(now);
@@ -347,8 +347,8 @@ impl Election {
         self.act(now, |election| election.refresh_soon(now));
     }
 
-    /// The last requested fence command has ended. If it succeeded, the hooks have released
-    /// everything; otherwise it runs again.
+    /// The last requested fence command has ended. If it succeeded, and no hook may still take
+    /// over, the hooks have released everything; otherwise it runs again.
     pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             election.judge_fence(now, outcome);

@@ -13,7 +13,7 @@ use crate::watch::Violation;
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
-use crate::world::{Hiccups, HookHabit, Host, nanos, node_id};
+use crate::world::{DiskFault, Hiccups, HookHabit, Host, nanos, node_id};
 
 impl Scenario {
     /// Starts what is down, but for a host here and there; the operator removes what cannot be
@@ -282,12 +282,17 @@ impl Scenario {
         if self.attacked || !self.all_agree_on_voters() || !self.calm_down(victim)? {
             return Ok(());
         }
+        // The only voter says nothing while its disk fails, so it does not object to a second one.
+        let is_alone = self.voters.len() == 1;
+        if is_alone && self.world.hosts[victim].disk.fault != DiskFault::None {
+            return Ok(());
+        }
         self.end_record();
         let duplicate = self.settings.hosts;
         let host = &self.world.hosts[victim];
         let (node_id_taken, params, kept) = (host.node_id, host.params.clone(), host.disk.kept);
         // A copy of the only voter's state is a majority of its own, and nobody is there to notice.
-        let copied = self.rng.bool() && self.voters.len() > 1;
+        let copied = self.rng.bool() && !is_alone;
         let host = &mut self.world.hosts[duplicate];
         (host.node_id, host.params) = (node_id_taken, params);
         host.disk.kept = if copied { kept } else { PersistentState::default() };

@@ -424,6 +424,11 @@ impl Watch for Guarantees {
         self.ledger.note_sent(index, now, message, host)
     }
 
+    /// The election takes it for sent.
+    fn note_dropped(&mut self, index: usize, now: u64, message: &Message, host: &Host) {
+        self.silence.note_sent(index, now, message, host);
+    }
+
     fn note_hook_start(
         &mut self,
         index: usize,

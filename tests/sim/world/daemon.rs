@@ -61,7 +61,7 @@ impl<W: Watch> World<W> {
         host.held = None;
         host.claims_again_at = 0;
         host.lease_seen = None;
-        host.fence_runs = false;
+        (host.fence_runs, host.lost_takeover) = (false, false);
         host.incarnation = incarnation;
         host.disk.begin_life();
         let setup = Setup {
@@ -547,6 +547,7 @@ impl<W: Watch> World<W> {
     fn transmit(&mut self, index: usize, message: Message) -> Result<(), Violation> {
         if self.is_outdated(index, &message) {
             self.log(index, || "drops a declaration: its lease is over".into());
+            self.watch.note_dropped(index, self.now, &message, &self.hosts[index]);
             return Ok(());
         }
         self.watch.note_sent(index, self.now, &message, &self.hosts)?;

@@ -30,6 +30,8 @@ pub struct Host {
     /// Whether its hooks hold what the leader holds: from the start of an `elected` to the end of
     /// whatever makes them let go, over all its lives.
     pub hooks_hold: bool,
+    /// Whether the last run that began takes over, and was lost: it may still run.
+    pub(super) lost_takeover: bool,
     /// Since when they hold on although they were to let go, by its own clock.
     pub late_since: Option<Time>,
     /// What is to be done in its daemon's name where that dies.
@@ -271,6 +273,7 @@ impl Host {
             life: 0,
             incarnation: Incarnation::default(),
             hooks_hold: false,
+            lost_takeover: false,
             late_since: None,
             plan: None,
             healthy: true,
@@ -320,6 +323,13 @@ impl Host {
         (self.hooks_hold, self.late_since) = (false, None);
     }
 
+    /// Whether a run that takes over may not have ended. It may take something after the fence
+    /// command.
+    pub(super) fn may_take_over(&self) -> bool {
+        let runs = self.hook.is_some_and(|hook| hook.ran && takes_over(hook.event));
+        runs || self.lost_takeover
+    }
+
     /// Whether its hooks are doing something.
     pub fn runs_hook(&self) -> bool {
         self.hook.is_some()
@@ -329,4 +339,9 @@ impl Host {
     pub fn local(&self, now: u64) -> Time {
         self.clock.show(now)
     }
+}
+
+/// Whether a run for `event` may take what the leader holds.
+pub(super) const fn takes_over(event: HookEvent) -> bool {
+    matches!(event, HookEvent::Elected | HookEvent::Reaffirmed)
 }

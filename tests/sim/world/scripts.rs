@@ -3,7 +3,7 @@
 use lanelect::core::hook::{HookEvent, HookOutcome, HookRun};
 use lanelect::time::Time;
 
-use super::host::{FenceHabit, RunningHook};
+use super::host::{FenceHabit, RunningHook, takes_over};
 use super::{Action, Guard, Host, Sabotage, World, nanos};
 use crate::watch::{Violation, Watch, refuse};
 
@@ -96,6 +96,8 @@ impl<W: Watch> World<W> {
             host.late_since.get_or_insert(host.clock.show(self.now));
         }
         if hook.ran {
+            let is_lost = outcome == HookOutcome::Lost;
+            host.lost_takeover = is_lost && takes_over(hook.event);
             let is_missing = match outcome {
                 HookOutcome::Failed => host.params.quorum.is_some(),
                 outcome => outcome == HookOutcome::Lost,
@@ -184,7 +186,7 @@ impl<W: Watch> World<W> {
         let outcome = if works { HookOutcome::Succeeded } else { HookOutcome::Failed };
         self.log(index, || format!("fence {outcome:?}"));
         let now = self.hosts[index].local(self.now);
-        if outcome == HookOutcome::Succeeded {
+        if outcome == HookOutcome::Succeeded && !self.hosts[index].may_take_over() {
             self.hosts[index].let_go();
             self.watch.note_fenced(index);
         }

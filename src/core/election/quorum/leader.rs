@@ -34,10 +34,6 @@ impl Election {
         self.timers.clear(Timer::Lease);
         self.stop_declaring(now);
         let running = self.hooks.schedule.running().map(|run| run.event);
-        if self.is_leader() {
-            // What could not begin, and waits for its next try, is moot.
-            self.timers.clear(Timer::HookRetry);
-        }
         self.hand_over(now, reason, None);
         if !self.hooks.schedule.hold() {
             return;

@@ -218,28 +218,99 @@ fn a_leader_that_is_fenced_while_its_demote_hook_hangs_resigns_and_stays_out_unt
     assert_eq!(lan.at("a").ineligible(lan.now), None);
 }
 
-/// What takes over may take something after the fence command. And `elected` would wait for it in
-/// the next leadership.
-#[test]
-fn a_leader_that_is_fenced_while_its_elected_hook_hangs_waits_until_that_ends() {
+/// `b` leads, its `elected` hangs, and its lease is lost.
+fn hung_takeover() -> Lan {
     let mut lan = three();
     lan.set_hooks("b", None);
     lan.set_fence("b", Some(HookOutcome::Succeeded));
     lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
     lan.pass(secs(1));
     assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
     lan.cut_off("b");
+    lan
+}
+
+/// What takes over may take something after the fence command. So the command runs again, and
+/// `demoted` follows. And `elected` would wait for it in the next leadership.
+#[test]
+fn a_leader_that_is_fenced_while_its_elected_hook_hangs_waits_until_that_is_undone() {
+    for outcome in [HookOutcome::Succeeded, HookOutcome::Failed] {
+        let mut lan = hung_takeover();
+        lan.pass(secs(9));
+        let done = lan.take("b");
+        let fences = done.fences();
+        assert_eq!(fences[1].since(fences[0]), secs(1));
+        assert!(!resigns(&done));
+        lan.reconnect("b");
+        lan.pass(secs(1));
+        assert_eq!(lan.leaders(), ["a"]);
+        lan.crash("a");
+        lan.pass(secs(20));
+        assert_eq!(lan.leaders(), [""; 0], "it gives no vote");
+        lan.take("b");
+        lan.set_hooks("b", Some(HookOutcome::Succeeded));
+        lan.end_hook("b", outcome);
+        assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+        lan.pass(secs(1));
+        assert_eq!(lan.leaders().len(), 1);
+    }
+}
+
+#[test]
+fn a_leader_that_is_fenced_while_reaffirmed_hangs_lets_go_after_it() {
+    let params = Params { refresh_interval: Some(secs(5)), ..quorum(&["a", "b", "c"]) };
+    let mut lan = Lan::stable(&["a", "b", "c"], &params);
+    lan.set_hooks("a", None);
+    lan.set_fence("a", Some(HookOutcome::Succeeded));
+    lan.pass(secs(6));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Reaffirmed, Reason::Refresh)]);
+    lan.cut_off("a");
     lan.pass(secs(9));
-    let done = lan.take("b");
-    assert_eq!(done.fences().len(), 1);
-    assert!(!resigns(&done));
+    assert!(!lan.take("a").fences().is_empty());
+    lan.set_hooks("a", Some(HookOutcome::Succeeded));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+}
+
+/// It was killed in vain, so it may go on when the disk or server that it waits for answers.
+#[test]
+fn a_takeover_that_was_lost_before_the_fence_command_is_undone() {
+    let mut lan = hung_takeover();
+    lan.pass(secs(7));
+    lan.end_hook("b", HookOutcome::Lost);
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+    lan.pass(secs(2));
+    assert!(!lan.take("b").fences().is_empty());
+    lan.end_hook("b", HookOutcome::NoTurn);
     lan.reconnect("b");
-    lan.pass(secs(1));
-    assert_eq!(lan.leaders(), ["a"]);
-    lan.crash("a");
-    lan.pass(secs(20));
-    assert_eq!(lan.leaders(), [""; 0], "it gives no vote");
-    lan.end_hook("b", HookOutcome::Failed);
-    lan.pass(secs(1));
-    assert_eq!(lan.leaders().len(), 1);
+    lan.pass(secs(30));
+    assert_eq!(lan.at("b").ineligible(lan.now), Some(Ineligible::NotReleased));
+    assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)], "its next try");
+    lan.end_hook("b", HookOutcome::Succeeded);
+    assert_eq!(lan.at("b").ineligible(lan.now), None);
+}
+
+/// A `reaffirmed` that could not be started waits for its next try, or is about to, when `demoted`
+/// takes its place.
+#[test]
+fn demoted_does_not_wait_for_the_next_try_of_the_run_that_it_replaces() {
+    for is_late in [false, true] {
+        let params = Params { refresh_interval: Some(secs(5)), ..quorum(&["a", "b", "c"]) };
+        let mut lan = Lan::stable(&["a", "b", "c"], &params);
+        lan.set_hooks("a", None);
+        lan.pass(secs(6));
+        assert_eq!(lan.take("a").hooks(), [(HookEvent::Reaffirmed, Reason::Refresh)]);
+        let hand_over = |lan: &mut Lan| {
+            lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+        };
+        if is_late {
+            hand_over(&mut lan);
+        }
+        lan.end_hook("a", HookOutcome::NotRun);
+        if !is_late {
+            hand_over(&mut lan);
+        }
+        assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::Yield)], "{is_late}");
+    }
 }
