@@ -23,8 +23,17 @@ pub fn pause_before_fencing_again(failures: u32) -> Duration {
 #[derive(Debug, Clone, Hash, Default)]
 pub(crate) struct Fencing {
     overdue: Option<Overdue>,
-    /// The term of the leadership that the running fence command is for.
-    running: Option<Term>,
+    running: Option<Run>,
+}
+
+/// A run of the fence command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Run {
+    /// The leadership that it is for.
+    term: Term,
+    /// Whether a hook that takes over had not ended when it began. That one may take something
+    /// after what the command does, also if it ends before the command.
+    beside_takeover: bool,
 }
 
 /// A leadership that the hooks must release before the grace ends. After that the fence command
@@ -66,15 +75,15 @@ impl Fencing {
     }
 
     /// The grace, or a pause, is over. Returns the term to fence, and whether this is the first
-    /// run. None while a run is on.
-    pub(crate) fn start(&mut self) -> Option<(Term, bool)> {
+    /// run. None while a run is on. `beside_takeover` is whether a hook may still take over.
+    pub(crate) fn start(&mut self, beside_takeover: bool) -> Option<(Term, bool)> {
         let overdue = self.overdue.as_mut()?;
         overdue.is_late = true;
         if self.running.is_some() {
             // One run at a time: its end decides whether another follows.
             return None;
         }
-        self.running = Some(overdue.term);
+        self.running = Some(Run { term: overdue.term, beside_takeover });
         Some((overdue.term, overdue.failures == 0))
     }
 
@@ -83,7 +92,8 @@ impl Fencing {
         let (Some(fenced), Some(overdue)) = (self.running.take(), &mut self.overdue) else {
             return Fenced::Moot;
         };
-        if overdue.term == fenced && outcome == HookOutcome::Succeeded {
+        let releases = overdue.term == fenced.term && !fenced.beside_takeover;
+        if releases && outcome == HookOutcome::Succeeded {
             return Fenced::Released;
         }
         let pause = pause_before_fencing_again(overdue.failures);
@@ -128,16 +138,16 @@ mod tests {
     #[test]
     fn one_fence_runs_at_a_time_and_retries_at_growing_intervals() {
         let mut fencing = Fencing::default();
-        assert_eq!(fencing.start(), None, "nothing is overdue");
+        assert_eq!(fencing.start(false), None, "nothing is overdue");
         fencing.limit(Term(7), END);
         assert_eq!((fencing.overdue_term(), fencing.grace_end()), (None, Some(END)));
-        assert_eq!(fencing.start(), Some((Term(7), true)));
-        assert_eq!(fencing.start(), None, "it runs already");
+        assert_eq!(fencing.start(false), Some((Term(7), true)));
+        assert_eq!(fencing.start(false), None, "it runs already");
         assert_eq!(fencing.overdue_term(), Some(Term(7)));
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             let retry = Fenced::RetryIn(Duration::from_secs(pause));
             assert_eq!(fencing.finish(HookOutcome::Failed), retry);
-            assert_eq!(fencing.start(), Some((Term(7), false)));
+            assert_eq!(fencing.start(false), Some((Term(7), false)));
         }
         assert_eq!(fencing.finish(HookOutcome::Succeeded), Fenced::Released);
     }
@@ -157,14 +167,25 @@ mod tests {
     fn fence_for_an_earlier_leadership_releases_nothing_of_a_later_one() {
         let mut fencing = Fencing::default();
         fencing.limit(Term(7), END);
-        fencing.start();
+        fencing.start(false);
         fencing.clear();
         assert!(fencing.is_running());
         fencing.limit(Term(9), END);
         let retry = Fenced::RetryIn(Duration::from_secs(1));
         assert_eq!(fencing.finish(HookOutcome::Succeeded), retry);
-        fencing.start();
+        fencing.start(false);
         fencing.clear();
         assert_eq!(fencing.finish(HookOutcome::Succeeded), Fenced::Moot);
+    }
+
+    #[test]
+    fn fence_beside_a_takeover_releases_nothing_and_runs_again() {
+        let mut fencing = Fencing::default();
+        fencing.limit(Term(7), END);
+        fencing.start(true);
+        let retry = Fenced::RetryIn(Duration::from_secs(1));
+        assert_eq!(fencing.finish(HookOutcome::Succeeded), retry);
+        fencing.start(false);
+        assert_eq!(fencing.finish(HookOutcome::Succeeded), Fenced::Released);
     }
 }

@@ -82,8 +82,7 @@ impl HookSchedule {
         }
     }
 
-    /// Whether a run for `elected` or `reaffirmed` may not have ended. It may take something after
-    /// the fence command.
+    /// Whether a run for `elected` or `reaffirmed` may not have ended.
     pub(crate) fn may_take_over(&self) -> bool {
         self.lost_takeover || self.running.is_some_and(|run| takes_over(run.event))
     }

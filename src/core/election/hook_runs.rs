@@ -260,18 +260,16 @@ impl Election {
     /// The grace is over. If the lease is over too, another node may by now take over what the
     /// hooks hold.
     pub(super) fn end_grace(&mut self) {
-        let Some((term, is_first)) = self.hooks.fencing.start() else { return };
+        let takes_over = self.hooks.schedule.may_take_over();
+        let Some((term, is_first)) = self.hooks.fencing.start(takes_over) else { return };
         if is_first {
             self.notify(Event::GraceOverrun { term });
         }
         self.outbox.push(Output::Fence { term });
     }
 
-    /// Judges how the fence command ended. It runs again beside what takes over, and may take
-    /// something after it.
+    /// Judges how the fence command ended.
     pub(super) fn judge_fence(&mut self, now: Time, outcome: HookOutcome) {
-        let takes_over = self.hooks.schedule.may_take_over();
-        let outcome = if takes_over { HookOutcome::Failed } else { outcome };
         match self.hooks.fencing.finish(outcome) {
             Fenced::Released => {
                 self.timers.clear(Timer::HookRetry);

@@ -347,8 +347,8 @@ impl Election {
         self.act(now, |election| election.refresh_soon(now));
     }
 
-    /// The last requested fence command has ended. If it succeeded, and no hook may still take
-    /// over, the hooks have released everything; otherwise it runs again.
+    /// The last requested fence command has ended. If it succeeded, and began when no hook could
+    /// take over any more, the hooks have released everything; otherwise it runs again.
     pub fn handle_fence_finished(&mut self, now: Time, outcome: HookOutcome) {
         self.act(now, |election| {
             election.judge_fence(now, outcome);

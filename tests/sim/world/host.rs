@@ -50,6 +50,8 @@ pub struct Host {
     pub(super) hooks_run: u64,
     /// Whether a fence command of this life runs.
     pub(super) fence_runs: bool,
+    /// Whether a run that takes over had not ended when that command began.
+    pub(super) fenced_beside_takeover: bool,
     /// What its last hook was for that has ended.
     pub(super) last_hook: Option<HookEvent>,
     /// Whether that hook could not run, and the one before it neither, for the same event.
@@ -284,6 +286,7 @@ impl Host {
             hook: None,
             hooks_run: 0,
             fence_runs: false,
+            fenced_beside_takeover: false,
             last_hook: None,
             tries_in_vain: false,
             is_stuck: false,
@@ -323,8 +326,7 @@ impl Host {
         (self.hooks_hold, self.late_since) = (false, None);
     }
 
-    /// Whether a run that takes over may not have ended. It may take something after the fence
-    /// command.
+    /// Whether a run that takes over may not have ended.
     pub(super) fn may_take_over(&self) -> bool {
         let runs = self.hook.is_some_and(|hook| hook.ran && takes_over(hook.event));
         runs || self.lost_takeover

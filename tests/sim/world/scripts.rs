@@ -164,7 +164,8 @@ impl<W: Watch> World<W> {
         let label = self.label(index);
         let runs = std::mem::replace(&mut self.hosts[index].fence_runs, true);
         refuse(runs, || format!("{label} starts a fence command beside another"))?;
-        let host = &self.hosts[index];
+        let host = &mut self.hosts[index];
+        host.fenced_beside_takeover = host.may_take_over();
         let (life, longest) = (host.life, host.clock.span(host.hooks.longest));
         let takes = match host.hooks.fence {
             FenceHabit::Hangs => self.time_limit(index),
@@ -186,7 +187,8 @@ impl<W: Watch> World<W> {
         let outcome = if works { HookOutcome::Succeeded } else { HookOutcome::Failed };
         self.log(index, || format!("fence {outcome:?}"));
         let now = self.hosts[index].local(self.now);
-        if outcome == HookOutcome::Succeeded && !self.hosts[index].may_take_over() {
+        // What takes over may take something after what the command does.
+        if outcome == HookOutcome::Succeeded && !self.hosts[index].fenced_beside_takeover {
             self.hosts[index].let_go();
             self.watch.note_fenced(index);
         }

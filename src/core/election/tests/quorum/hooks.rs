@@ -291,6 +291,26 @@ fn a_takeover_that_was_lost_before_the_fence_command_is_undone() {
     assert_eq!(lan.at("b").ineligible(lan.now), None);
 }
 
+/// It may take something after what the command does, and before the command ends.
+#[test]
+fn a_takeover_that_ends_while_the_fence_command_runs_is_undone() {
+    for outcome in [HookOutcome::Succeeded, HookOutcome::Failed] {
+        let mut lan = hung_takeover();
+        lan.set_fence("b", None);
+        lan.pass(secs(9));
+        assert_eq!(lan.take("b").fences().len(), 1);
+        lan.set_hooks("b", Some(HookOutcome::Failed));
+        lan.end_hook("b", outcome);
+        assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)]);
+        let succeeded = HookOutcome::Succeeded;
+        lan.on("b", |election, now| election.handle_fence_finished(now, succeeded));
+        assert!(!resigns(&lan.take("b")));
+        lan.set_hooks("b", Some(HookOutcome::Succeeded));
+        lan.pass(secs(5));
+        assert_eq!(lan.take("b").hooks(), [(HookEvent::Demoted, Reason::LeaseLost)], "again");
+    }
+}
+
 /// A `reaffirmed` that could not be started waits for its next try, or is about to, when `demoted`
 /// takes its place.
 #[test]
