@@ -66,17 +66,6 @@ pub enum PostStopError {
          leadership (`lanelect yield`, or stop it); post-stop is only for one that died"
     )]
     Running(String),
-    /// The daemon may live.
-    #[error(
-        "cannot clean up, because the daemon may still run: the state directory {path} does not \
-         respond, and process {process} has not ended; stop the daemon first"
-    )]
-    MayRun {
-        /// The directory with the daemon's lock.
-        path: PathBuf,
-        /// The daemon.
-        process: u32,
-    },
     /// What the daemon left cannot be read.
     #[error(
         "cannot read the crash plan {path}: {source}; the demote hook was not run; post-stop has \
@@ -209,9 +198,9 @@ fn keep_daemons_away(
     opening: &Results<Result<Store, StoreError>>,
     left: &Left,
 ) -> Result<Option<Store>, PostStopError> {
-    let (process, path, socket) = (left.process, &left.config.state_dir, &left.config.socket);
-    // One whose state directory was removed runs without its lock.
-    if has_listener(socket).unwrap_or(false) && !cannot_end(process) {
+    let Config { state_dir, socket, .. } = &left.config;
+    // The lock says nothing if the disk hangs, or the state directory was removed.
+    if has_listener(socket).unwrap_or(false) && !cannot_end(left.process) {
         let why = format!("it listens on its control socket {}", socket.display());
         return Err(PostStopError::Running(why));
     }
@@ -224,12 +213,9 @@ fn keep_daemons_away(
             log::warn!("the daemon was killed, but cannot end, and keeps its lock: {locked}");
         }
         Ok(Err(error)) => log::warn!("{error}"),
-        Err(_) if !is_gone(process) && !cannot_end(process) => {
-            return Err(PostStopError::MayRun { path: path.clone(), process });
-        }
         Err(_) => log::warn!(
             "the state directory {} does not respond: continuing without its lock",
-            path.display()
+            state_dir.display()
         ),
     }
     Ok(None)
@@ -242,10 +228,6 @@ fn cannot_end(process: u32) -> bool {
     let given_up = env::var_os("SERVICE_RESULT").and_then(|_| env::var("MAINPID").ok());
     let stat = pid(process).and_then(|pid| Stat::of(pid).ok().flatten());
     given_up == Some(process.to_string()) || stat.is_some_and(|stat| stat.is_headless)
-}
-
-fn is_gone(process: u32) -> bool {
-    pid(process).is_none_or(|pid| kill(pid, None) == Err(Errno::ESRCH))
 }
 
 fn pid(process: u32) -> Option<Pid> {

@@ -46,7 +46,7 @@ fn daemon_that_cannot_end_is_cleaned_up_after_though_the_disk_hangs() {
         let Some(stuck) = h1.make_stuck_file() else { return };
         let client = start_leader_that_saves(lan, [h1, h2], &stuck);
         let mut refused = h1.begin_post_stop();
-        wait_until("it refuses", || refused.log().contains("may still run"));
+        wait_until("it refuses", || refused.log().contains("the daemon still runs"));
         assert_eq!(h1.hooks().last().unwrap(), "demoted maintenance");
 
         h1.crash_without_end();

@@ -1235,7 +1235,7 @@ fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStop
     let mut outcome = post_stop::run(source);
     // Its other thread may hold the lock a little longer. Its process is this one, which lives.
     pass_until("the daemon is gone", || {
-        let runs = matches!(outcome, Err(PostStopError::Running(_) | PostStopError::MayRun { .. }));
+        let runs = matches!(outcome, Err(PostStopError::Running(_)));
         if runs {
             outcome = post_stop::run(source);
         }
