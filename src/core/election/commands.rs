@@ -182,6 +182,9 @@ impl Election {
 
     fn take_params(&mut self, now: Time, new: Params) {
         self.interrupt_election(now);
+        if self.params.preempt_delay != new.preempt_delay {
+            self.timers.clear(Timer::Claim);
+        }
         let begins_anew = self.params.key_mode != new.key_mode;
         self.params = new.without_restart(&self.params);
         if begins_anew {
@@ -195,7 +198,7 @@ impl Election {
             exclusions.static_follower = static_follower;
         });
         self.take_check_params(now);
-        self.plan_refresh(now);
+        self.plan_refresh_anew(now);
         self.apply_intervals(now);
     }
 
@@ -209,7 +212,6 @@ impl Election {
             State::Following => {
                 self.send_heartbeat(now);
                 self.watch_leader();
-                self.timers.clear(Timer::Claim);
                 self.consider_claim(now);
                 self.resume_static_leadership(now);
             }

@@ -158,8 +158,8 @@ impl Election {
         if leads_in_any_case {
             return self.resume_static_leadership(now);
         }
-        let turn = self.turn(now);
-        self.await_leader_for(now, self.params.leader_alive_threshold + turn);
+        self.listens_until = now + self.params.leader_alive_threshold;
+        self.await_leader(now);
     }
 
     /// The yield time starts at the end of the leadership, whatever ended it.

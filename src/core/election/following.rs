@@ -22,6 +22,7 @@ impl Election {
         let started = self.leave_startup();
         self.abandon_candidacy();
         self.timers.clear(Timer::Candidacy);
+        self.listens_until = Time::ZERO;
         self.state = State::Following;
         self.quorum.deferred_to.clear();
         self.quorum.refused.clear();
@@ -74,7 +75,8 @@ impl Election {
     pub(super) fn await_leader_for(&mut self, now: Time, patience: Duration) {
         if self.state == State::Following && self.leader.is_none() && self.is_eligible() {
             let free = self.quorum.voter.bound_until(now, self.life).unwrap_or(now);
-            self.timers.set(Timer::Candidacy, now.max(free) + patience);
+            let earliest = now.max(free).max(self.listens_until);
+            self.timers.set(Timer::Candidacy, earliest + patience);
         }
     }
 

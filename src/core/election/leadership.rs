@@ -69,6 +69,7 @@ impl Election {
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
         self.sent.declared = Some(now);
+        self.sent.owes_declaration = false;
         self.sent.announced = Some(interval);
         self.sent.declaration_due = Some(now + interval);
         let next = now + self.time_to_next_declaration();
@@ -100,7 +101,8 @@ impl Election {
     /// Enough voters acknowledged the last declaration: the next one is due when it said, even if
     /// the interval has changed.
     pub(super) fn rest_until_due(&mut self) {
-        if let Some(due) = self.sent.declaration_due.filter(|_| self.probing.answers_owed == 0) {
+        let is_asked = self.sent.owes_declaration || self.probing.answers_owed > 0;
+        if let Some(due) = self.sent.declaration_due.filter(|_| !is_asked) {
             self.timers.set(Timer::Declare, due);
         }
     }
@@ -115,6 +117,7 @@ impl Election {
         if earliest <= now {
             self.declare(now);
         } else {
+            self.sent.owes_declaration = true;
             self.timers.set_no_later(Timer::Declare, earliest);
         }
     }
@@ -132,7 +135,8 @@ impl Election {
     /// A static leader that may lead does so, even if another node leads that it may challenge.
     pub(super) fn resume_static_leadership(&mut self, now: Time) {
         let fixed = self.params.static_role == Some(StaticRole::Leader);
-        let is_free = self.leader.is_none() || self.may_challenge_leader(now);
+        let knows_of_none = self.leader.is_none() && self.listens_until <= now;
+        let is_free = knows_of_none || self.may_challenge_leader(now);
         if fixed && self.state == State::Following && self.is_eligible() && is_free {
             self.timers.set(Timer::Candidacy, now);
         }

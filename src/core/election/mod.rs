@@ -150,6 +150,8 @@ struct Sent {
     newest: Sequence,
     /// When it last declared in its present leadership.
     declared: Option<Time>,
+    /// Whether another node has asked for a declaration since.
+    owes_declaration: bool,
     /// The interval that it announced last to all, without the jitter.
     announced: Option<Duration>,
     /// When it declares next at the latest, as it said then.
@@ -181,6 +183,9 @@ pub struct Election {
     conflicts: Conflicts,
     disk: Disk,
     leader: Option<NodeId>,
+    /// After its links were down, this node does not stand before, unless it has heard a leader
+    /// since.
+    listens_until: Time,
     quorum: Quorum,
     members: Members,
     replay: ReplayProtection,
@@ -217,6 +222,7 @@ impl Election {
             terms: Terms::restored(persisted.term),
             conflicts: Conflicts::default(),
             leader: None,
+            listens_until: Time::ZERO,
             timers: Timers::default(),
             hooks: HookRuns::default(),
             probing: Probing::default(),

@@ -13,13 +13,22 @@ use crate::time::Time;
 pub const REFRESH_PAUSE: Duration = Duration::from_millis(500);
 
 impl Election {
-    /// A hook run has ended, or the settings have changed: the time to the next refresh begins.
+    /// A hook run has ended: the time to the next refresh begins.
     ///
     /// Invariant: the timer is set only while the hook of a leader is idle.
     pub(super) fn plan_refresh(&mut self, now: Time) {
         match self.params.refresh_interval.filter(|_| self.may_refresh()) {
             Some(interval) => self.timers.set(Timer::Refresh, now + interval),
             None => self.timers.clear(Timer::Refresh),
+        }
+    }
+
+    /// The settings have changed. A refresh that was planned comes no later.
+    pub(super) fn plan_refresh_anew(&mut self, now: Time) {
+        let planned = self.timers.get(Timer::Refresh);
+        self.plan_refresh(now);
+        if let Some(planned) = planned.filter(|_| self.timers.get(Timer::Refresh).is_some()) {
+            self.timers.set_no_later(Timer::Refresh, planned);
         }
     }
 

@@ -131,3 +131,14 @@ fn node_whose_disk_is_slow_takes_the_leadership_away_ever_more_rarely() {
     assert!((2..=5).contains(&demoted), "{demoted} in five minutes");
     assert_eq!(lan.take("m").hooks(), [(HookEvent::Started, Reason::Startup)]);
 }
+
+#[test]
+fn reloads_do_not_begin_the_preempt_delay_anew() {
+    let delayed = Params { preempt_delay: secs(10), ..preempting() };
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", delayed.clone(), &mut leader);
+    lan.pass_with(secs(6), &mut [(&mut leader, EVERY_SECOND)]);
+    lan.on("m", |election, now| election.reconfigure(now, delayed.clone()));
+    lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+    assert!(claims(&mut lan) > 0);
+}

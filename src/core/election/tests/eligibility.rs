@@ -286,6 +286,48 @@ fn a_leader_without_a_link_steps_down_and_listens_before_it_stands_again() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
+/// A check that needs the link fails with it, and passes again before a declaration has come.
+#[test]
+fn a_node_whose_check_recovers_with_its_link_listens_before_it_stands() {
+    let params = Params { check: Some(Thresholds { fall: 1, rise: 1 }), ..patient() };
+    let mut lan = Lan::new();
+    for name in ["a", "b"] {
+        lan.start(name, params.clone());
+        lan.on(name, |election, now| election.handle_check(now, true));
+    }
+    lan.pass(secs(20));
+    assert_eq!(lan.leaders(), ["a"]);
+    lan.cut_off("a");
+    lan.on("a", |election, now| election.handle_links(now, false));
+    lan.on("a", |election, now| election.handle_check(now, false));
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.reconnect("a");
+    lan.on("a", |election, now| election.handle_links(now, true));
+    lan.on("a", |election, now| election.handle_check(now, true));
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.take("b").hooks(), []);
+}
+
+#[test]
+fn a_node_whose_handover_ends_when_its_link_is_back_listens_before_it_stands() {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.on("a", |election, now| election.handle_links(now, false));
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.take("b");
+    lan.reconnect("a");
+    lan.on("a", |election, now| election.handle_links(now, true));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["b"]);
+    assert_eq!(lan.take("b").hooks(), []);
+}
+
 #[test]
 fn a_leader_whose_hook_runner_disagrees_hands_over_until_it_agrees() {
     let mut lan = Lan::stable(&["a", "b"], &patient());

@@ -125,3 +125,14 @@ fn interval_that_is_set_by_a_reload_counts_at_once() {
     lan.pass(INTERVAL * 2);
     assert_eq!(lan.take("a").hooks(), []);
 }
+
+/// Both happen together if networkd restarts and the configuration is applied.
+#[test]
+fn reload_does_not_put_off_the_refresh_after_a_lost_address() {
+    let mut lan = led();
+    lose_address(&mut lan);
+    lan.pass(ms(100));
+    lan.on("a", |election, now| election.reconfigure(now, refreshing()));
+    lan.pass(REFRESH_PAUSE);
+    assert_eq!(lan.take("a").hooks(), [REFRESHED]);
+}

@@ -330,6 +330,23 @@ fn static_leader_takes_over_as_soon_as_its_started_hook_has_ended() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
+/// Before, a reload while it listened made it lead.
+#[test]
+fn static_leader_whose_link_is_back_listens_while_its_started_hook_runs() {
+    let mut lan = Lan::stable(&["b", "c"], &patient());
+    lan.start_with_hook_running("a", static_leader());
+    lan.pass(secs(5));
+    lan.cut_off("a");
+    lan.on("a", |election, now| election.handle_links(now, false));
+    lan.pass(secs(60));
+    assert_eq!(lan.at("a").leader(), None);
+    lan.reconnect("a");
+    lan.on("a", |election, now| election.handle_links(now, true));
+    lan.on("a", |election, now| election.reconfigure(now, static_leader()));
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["b"]);
+}
+
 #[test]
 fn static_leader_of_a_group_without_one_does_not_wait_for_its_started_hook() {
     let mut lan = Lan::new();

@@ -394,3 +394,18 @@ fn demoted_does_not_wait_for_the_next_try_of_a_run_that_could_not_begin() {
     let runs: Vec<_> = lan.take("a").runs().collect();
     assert_eq!(runs.first(), Some(&(end, HookEvent::Demoted, Reason::LeaseLost)));
 }
+
+#[test]
+fn acknowledgement_does_not_drop_the_answer_to_a_starting_node() {
+    let (mut lan, mut c) = elected();
+    let declaration = lan.take("b").last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    lan.pass(secs(1));
+    let declaration = lan.take("b").last_declaration();
+    let mut d = Peer { role: Role::Starting, ..voter("d") };
+    lan.hear(d.sends(HEARTBEAT));
+    assert_eq!(lan.take("b").declarations(), [], "the last one was just sent");
+    lan.hear(c.acknowledges(&declaration));
+    lan.pass(ms(100));
+    assert_eq!(lan.take("b").declarations().len(), 1);
+}
