@@ -28,6 +28,8 @@ const KILL_MARGIN: Duration = Duration::from_millis(100);
 pub(super) struct Holds {
     /// The end of the last grant; none if nothing is granted now.
     granted: Option<Time>,
+    /// By then the commands of all grants so far are dead, whatever hangs.
+    dead_by: Time,
     /// The processes that live as long as the commands, as the crash plan names them.
     known: Vec<i32>,
     /// The run for `demoted`, and when it begins at the latest.
@@ -63,13 +65,12 @@ impl Daemon {
 
     /// Ends all grants. Returns whether `run` has to wait for the commands.
     pub(super) fn waits_for_holders(&mut self, run: HookRun) -> bool {
-        let now = clock::now();
-        let granted = self.end_grants();
+        self.end_grants();
         if self.control.holders().next().is_none() {
             return false;
         }
         let stop = stop_within(self.election.params());
-        let limit = granted.unwrap_or(now).max(now) + stop + KILL_MARGIN;
+        let limit = self.holds.dead_by.max(clock::now() + stop + KILL_MARGIN);
         log::info!("the hook for {} waits for the commands of `lanelect exec` to end", run.event);
         self.holds.waiting = Some((run, limit));
         true
@@ -95,7 +96,9 @@ impl Daemon {
         let step = self.election.params().leader_alive_threshold / RENEWALS;
         let is_due = self.holds.granted.is_none_or(|granted| until >= granted + step);
         if is_due || self.control.has_newcomer() {
+            let stop = stop_within(self.election.params());
             self.holds.granted = Some(until);
+            self.holds.dead_by = self.holds.dead_by.max(until + stop + KILL_MARGIN);
             // A command may begin as soon as the grant is sent, and this daemon may die then.
             self.note_holders(self.control.next_holders().collect());
             self.control.grant(Some(&Grant {
@@ -103,18 +106,15 @@ impl Daemon {
                 group: self.config.group,
                 term: self.election.term(),
                 until_ns: until.as_nanos(),
-                stop_within_ms: millis(stop_within(self.election.params())),
+                stop_within_ms: millis(stop),
             }));
         }
     }
 
-    /// Returns until when commands were granted.
-    fn end_grants(&mut self) -> Option<Time> {
-        let granted = self.holds.granted.take();
-        if granted.is_some() {
+    fn end_grants(&mut self) {
+        if self.holds.granted.take().is_some() {
             self.control.grant(None);
         }
-        granted
     }
 
     /// Commands outlive a daemon that dies for a moment, and post-stop waits for them.

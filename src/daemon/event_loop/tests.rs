@@ -1229,6 +1229,31 @@ fn a_reload_after_the_stop_starts_no_check() {
     });
 }
 
+/// A hung `exec` cannot end its command before the time that was granted, and the time to stop.
+#[test]
+fn demoted_waits_for_a_command_that_hangs_also_if_a_refresh_runs_before_it() {
+    alone("demoted_waits_for_a_command_that_hangs_also_if_a_refresh_runs_before_it", || {
+        let hook = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT != reaffirmed ] || sleep 0.3";
+        let grace = Duration::from_secs(2);
+        let dir = TempDir::new().unwrap();
+        let mut config = Plan { grace, hook, ..Plan::of("a", LONE) }.config(dir.path());
+        config.election.refresh_interval = Some(Duration::from_secs(60));
+        let mut node = Node::start_by(config, dir).unwrap();
+        node.turn_until("commands may begin", |node| node.daemon.readiness() == Readiness::Ready);
+        let mut client = node.ask(r#"{"command":"hold"}"#);
+        node.turn_until("it has a grant", |_| client.lines().len() >= 2);
+        node.daemon.election.handle_address_lost(clock::now());
+        node.turn_until("the refresh runs", |node| node.hooks().ends_with(&["reaffirmed".into()]));
+        node.answer(r#"{"command":"yield"}"#);
+        let grants = client.lines();
+        let until = grants.iter().filter_map(|line| line["until_ns"].as_u64()).max().unwrap();
+        let dead_by = Time::from_nanos(until) + grace / 2;
+        node.turn_until("demoted begins", |node| node.hooks().ends_with(&["demoted".into()]));
+        let now = clock::now();
+        assert!(now >= dead_by, "{:?} before the command is dead for certain", dead_by.since(now));
+    });
+}
+
 /// Drops `daemon` without any message, as SIGKILL does, and lets `post-stop` clean up after it.
 fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStopError> {
     drop(daemon);
