@@ -326,10 +326,11 @@ impl Host {
         (self.hooks_hold, self.late_since) = (false, None);
     }
 
-    /// Whether a run that takes over may not have ended.
+    /// Whether a run that takes over may not have ended. Its daemon cannot know of one that it has
+    /// asked for whether that has begun.
     pub(super) fn may_take_over(&self) -> bool {
-        let runs = self.hook.is_some_and(|hook| hook.ran && takes_over(hook.event));
-        runs || self.lost_takeover
+        let is_asked_for = self.hook.is_some_and(|hook| takes_over(hook.event));
+        is_asked_for || self.lost_takeover
     }
 
     /// Whether its hooks are doing something.
