@@ -21,6 +21,16 @@ pub enum HookEvent {
     Demoted,
 }
 
+impl HookEvent {
+    /// Whether the hook takes what the leader holds; otherwise it releases that.
+    pub const fn takes_over(self) -> bool {
+        match self {
+            HookEvent::Elected | HookEvent::Reaffirmed => true,
+            HookEvent::Started | HookEvent::Demoted => false,
+        }
+    }
+}
+
 impl fmt::Display for HookEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -47,7 +47,7 @@ impl HookSchedule {
         match outcome {
             // Only the end of the run before lets one begin.
             HookOutcome::Succeeded | HookOutcome::Failed => self.lost_takeover = false,
-            HookOutcome::Lost => self.lost_takeover = takes_over(finished.event),
+            HookOutcome::Lost => self.lost_takeover = finished.event.takes_over(),
             HookOutcome::NotRun | HookOutcome::NoTurn => {}
         }
         Some(finished)
@@ -84,7 +84,7 @@ impl HookSchedule {
 
     /// Whether a run for `elected` or `reaffirmed` may not have ended.
     pub(crate) fn may_take_over(&self) -> bool {
-        self.lost_takeover || self.running.is_some_and(|run| takes_over(run.event))
+        self.lost_takeover || self.running.is_some_and(|run| run.event.takes_over())
     }
 
     /// What runs next.
@@ -140,11 +140,6 @@ impl HookSchedule {
             _ => self.pending.push_back(run),
         }
     }
-}
-
-/// Whether a run for `event` may take what the leader holds.
-const fn takes_over(event: HookEvent) -> bool {
-    matches!(event, HookEvent::Elected | HookEvent::Reaffirmed)
 }
 
 #[cfg(test)]

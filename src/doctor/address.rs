@@ -112,7 +112,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
 fn state(held: &Held, standing: Standing) -> Finding {
     let Held { interface, address, prefix } = held;
     let leads = standing.role == Role::Leader;
-    let took_over = matches!(standing.last_event, HookEvent::Elected | HookEvent::Reaffirmed);
+    let took_over = standing.last_event.takes_over();
     match (leads, prefix) {
         // By the time that it is read, this node may lead.
         (false, Some(prefix)) => {

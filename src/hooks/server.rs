@@ -459,7 +459,7 @@ impl HookServer {
 /// Whether a run must take place even if the settings differ.
 const fn lets_go(task: &Task) -> bool {
     match task {
-        Task::Hook(run) => matches!(run.event, HookEvent::Started | HookEvent::Demoted),
+        Task::Hook(run) => !run.event.takes_over(),
         Task::Fence { .. } => true,
         Task::Check { .. } | Task::CheckLeader { .. } => false,
     }

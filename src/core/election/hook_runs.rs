@@ -96,7 +96,7 @@ impl HookRuns {
     /// `held` is whether the hooks held anything until then. If the fence command has succeeded
     /// meanwhile, they have released that already.
     fn is_missing(event: HookEvent, outcome: HookOutcome, held: bool, others_wait: bool) -> bool {
-        let releases = releases(event) && (held || event != HookEvent::Demoted);
+        let releases = !event.takes_over() && (held || event != HookEvent::Demoted);
         match outcome {
             HookOutcome::Succeeded => false,
             HookOutcome::Failed => releases && others_wait,
@@ -121,18 +121,12 @@ impl HookRuns {
     }
 }
 
-/// Whether the hooks release what they hold in a run for `event`.
-const fn releases(event: HookEvent) -> bool {
-    matches!(event, HookEvent::Started | HookEvent::Demoted)
-}
-
 impl Election {
     pub(super) fn schedule_hook(&mut self, event: HookEvent, reason: Reason) {
-        let leads = matches!(event, HookEvent::Elected | HookEvent::Reaffirmed);
         let run = HookRun {
             event,
             reason,
-            role: if leads { Role::Leader } else { Role::Follower },
+            role: if event.takes_over() { Role::Leader } else { Role::Follower },
             term: self.terms.known,
             leader: self.leader,
             leader_address: self.leader.and_then(|id| Some(self.members.get(&id)?.address)),
@@ -195,7 +189,7 @@ impl Election {
         } else {
             self.repeat_hook(now, run, outcome);
         }
-        if releases(run.event) {
+        if !run.event.takes_over() {
             self.set_not_released(now, is_missing);
         }
         if run.event == HookEvent::Elected {
@@ -216,7 +210,7 @@ impl Election {
         if self.hooks.schedule.next() == Some(run.event) {
             self.timers.set(Timer::HookRetry, now + retry_in);
         }
-        if !releases(run.event) {
+        if run.event.takes_over() {
             return;
         }
         // In available mode a hook-runner that is away is no more than that.

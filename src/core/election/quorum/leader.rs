@@ -40,7 +40,7 @@ impl Election {
         }
         self.hooks.fencing.limit(self.terms.current, lease.grace_end());
         self.timers.set_no_later(Timer::GraceEnd, lease.grace_end());
-        if matches!(running, Some(HookEvent::Elected | HookEvent::Reaffirmed)) {
+        if running.is_some_and(HookEvent::takes_over) {
             let by = now + lease.grace_end().since(now) / 2;
             self.outbox.push(Output::CutHookShort { by });
         }
