@@ -69,9 +69,6 @@ impl Daemon {
         let patience = if due { Duration::ZERO } else { patience };
         let mut events = Events::with_capacity(16);
         self.poll.poll(&mut events, Some(patience)).unwrap();
-        if due {
-            self.server.handle_timeout(self.now);
-        }
         for event in &events {
             assert!(self.server.owns(event.token()));
             self.server.handle_event(event.token(), self.now);
@@ -87,6 +84,7 @@ impl Daemon {
             }
             self.server.respond(incoming.client, &response);
         }
+        self.server.handle_timeout(self.now);
         due || !events.is_empty()
     }
 

@@ -12,7 +12,8 @@ use lanelect::client::{ClientError, Target};
 use lanelect::commands::{self, CommandError, Exit};
 use lanelect::control_api::{REQUEST_MAX, RefusalKind, Request, Response};
 use lanelect::daemon::control::{
-    ACCEPT_PAUSE, CLIENT_TIMEOUT, ControlServer, MAX_CLIENTS, MAX_WATCHERS, RESERVED_WATCHERS,
+    ACCEPT_PAUSE, ACCEPTS_PER_WAKE, CLIENT_TIMEOUT, ControlServer, MAX_CLIENTS, MAX_WATCHERS,
+    RESERVED_WATCHERS,
 };
 
 use tempfile::TempDir;
@@ -516,4 +517,23 @@ fn the_umask_closes_no_socket_and_is_kept_for_all_else() {
     let mut wrapper = Command::new("sh");
     wrapper.args(["-c", "umask 077 && exec \"$0\" \"$@\""]).arg(env::current_exe().unwrap());
     run_child(wrapper, "strict_umask", &socket);
+}
+
+#[test]
+fn client_that_asks_at_once_is_answered_however_many_others_come() {
+    let (_home, socket) = home();
+    let mut daemon = Daemon::start(&socket);
+    let watches = MAX_WATCHERS - RESERVED_WATCHERS;
+    let _watchers: Vec<_> = (0..watches).map(|_| Client::asking(&socket, WATCH)).collect();
+    daemon.settle();
+    let flood = |count: usize| -> Vec<_> { (0..count).map(|_| Client::connect(&socket)).collect() };
+    let _silent = flood(MAX_CLIENTS - watches);
+    daemon.settle();
+    for place in 0..2 * ACCEPTS_PER_WAKE {
+        let _before = flood(place);
+        let client = Client::asking(&socket, IS_LEADER);
+        let _after = flood(4 * ACCEPTS_PER_WAKE);
+        daemon.settle();
+        assert_eq!(client.receive(), (LEADS.to_owned(), true), "behind {place}");
+    }
 }

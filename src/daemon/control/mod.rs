@@ -4,7 +4,8 @@
 //! event loop passes every event in [`ControlServer::owns`] to
 //! [`handle_event`](ControlServer::handle_event). It drains
 //! [`poll_request`](ControlServer::poll_request) and calls [`respond`](ControlServer::respond) for
-//! each request. Then it sleeps no longer than [`poll_timeout`](ControlServer::poll_timeout).
+//! each request. Then it calls [`handle_timeout`](ControlServer::handle_timeout), which lets new
+//! clients in, and sleeps no longer than [`poll_timeout`](ControlServer::poll_timeout).
 //!
 //! Any process that can open the socket can try to disturb the election through it. Nothing here
 //! blocks, and the constants below limit the memory, the number of clients and the work of one
@@ -51,8 +52,9 @@ pub const WATCH_QUEUE_MAX: usize = 64 * 1024;
 /// none.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connections accepted in one wake. Fewer than the slots that watchers leave: a client that sends
-/// its request at once is served before new clients can replace it.
+/// Connections accepted in one wake. Fewer than the slots that watchers leave, and accepted after
+/// the requests of the wake were answered: a client that sends its request at once is served before
+/// new clients can replace it.
 pub const ACCEPTS_PER_WAKE: usize = 16;
 
 /// Pause in accepting after it failed, for example because file descriptors are short.
@@ -186,13 +188,14 @@ impl ControlServer {
     /// modules.
     pub fn handle_event(&mut self, token: Token, now: Time) {
         match self.place(token) {
-            Some(0) => self.accept(now),
+            Some(0) => self.accept_at = Some(now),
             Some(place) => self.serve(place - 1),
             None => {}
         }
     }
 
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come, or may have.
+    /// Accepts new clients, and disconnects those that are late, if that is due. A new client may
+    /// replace an old one, so the requests that have arrived are to be answered before.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.accept_at.is_some_and(|at| at <= now) {
             self.accept(now);
@@ -207,7 +210,7 @@ impl ControlServer {
         }
     }
 
-    /// The next request to answer. Drain it after every `handle_*`.
+    /// The next request to answer. Drain it after the events of a wake.
     pub fn poll_request(&mut self) -> Option<Incoming> {
         self.requests.pop_front()
     }

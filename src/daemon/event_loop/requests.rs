@@ -61,13 +61,13 @@ impl Daemon {
         if self.control.is_idle() && self.replies.0.is_empty() {
             return;
         }
-        self.control.handle_timeout(clock::now());
         while let Some(incoming) = self.control.poll_request() {
             if let Some(response) = self.answer(&incoming) {
                 self.control.respond(incoming.client, &response);
             }
         }
         self.answer_settled();
+        self.control.handle_timeout(clock::now());
     }
 
     /// Answers the clients that waited for the disk, if their save has succeeded or failed.
