@@ -10,14 +10,14 @@ use std::sync::mpsc::Sender;
 use super::Daemon;
 use crate::config::{Config, ConfigSource};
 use crate::daemon::RunError;
-use crate::daemon::control::Access;
+use crate::daemon::control::{Access, AccessError};
 use crate::daemon::worker::{self, Results};
 use crate::hooks::HookSettings;
 use crate::os::clock;
 use crate::wire::auth::Keyring;
 
 /// What a reload reads. `socket_group` changes only at a restart; the old group is looked up again,
-/// because it may have new members.
+/// because it may have new members. If the file no longer names it, it may be gone from the host.
 #[derive(Debug)]
 pub(super) struct Order {
     source: ConfigSource,
@@ -36,12 +36,20 @@ impl Order {
     /// the next restart because of what a reload accepted.
     pub(super) fn carry_out(self) -> Loaded {
         let config = self.source.load_for_daemon()?;
-        if config.socket_group != self.socket_group {
-            Access::resolve(config.socket_group.as_deref())?;
-        }
-        let access = Access::resolve(self.socket_group.as_deref())?;
+        let configured = Access::resolve(config.socket_group.as_deref())?;
+        let access = match config.socket_group == self.socket_group {
+            true => configured,
+            false => self.access_as_before()?,
+        };
         let keyring = config.keyring()?;
         Ok((config, access, keyring))
+    }
+
+    fn access_as_before(&self) -> Result<Access, AccessError> {
+        match Access::resolve(self.socket_group.as_deref()) {
+            Err(AccessError::UnknownGroup(_)) => Access::resolve(None),
+            resolved => resolved,
+        }
     }
 }
 
@@ -165,6 +173,21 @@ fn excerpt(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn group_that_neither_the_file_nor_the_host_has_any_more_hinders_no_reload() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("web.toml");
+        let reload = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let source = ConfigSource { file: Some(file.clone()), ..ConfigSource::default() };
+            let socket_group = Some("no-such-group-here".to_owned());
+            Order { source, socket_group }.carry_out().map(drop)
+        };
+        let named = "node_id = \"a\"\nsocket_group = \"no-such-group-here\"\n";
+        assert!(reload(named).is_err(), "the daemon would not start with it");
+        reload("node_id = \"a\"\npriority = 7\n").unwrap();
+    }
 
     #[test]
     fn status_shows_the_beginning_of_a_long_error() {
