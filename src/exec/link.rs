@@ -59,10 +59,12 @@ impl Link {
         let _ = self.stream.write_all(line.as_bytes());
     }
 
-    /// The newest of what arrived; [`News::HungUp`] is the last of all.
+    /// The newest of what arrived, however much that is; [`News::HungUp`] is the last of all.
     pub(super) fn receive(&mut self) -> Option<News> {
         let mut chunk = [0; LINE_MAX];
-        while !self.is_over && self.input.len() < LINE_MAX {
+        // Some of it may have come with the answer to the request.
+        let mut news = self.newest();
+        while !self.is_over {
             match self.stream.read(&mut chunk) {
                 Ok(0) => self.is_over = true,
                 Ok(count) => self.input.extend(chunk.iter().take(count)),
@@ -70,17 +72,20 @@ impl Link {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => self.is_over = true,
             }
+            news = self.newest().or(news);
+            self.is_over |= self.input.len() >= LINE_MAX;
         }
-        let mut news = None;
-        while let Some(end) = self.input.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.input.drain(..=end).collect();
-            news = Some(read(&line));
-        }
-        self.is_over |= self.input.len() >= LINE_MAX;
         if self.is_over {
             news = Some(News::HungUp);
         }
         news
+    }
+
+    /// Takes all whole lines out of the input, and reads the last one.
+    fn newest(&mut self) -> Option<News> {
+        let end = self.input.iter().rposition(|byte| *byte == b'\n')?;
+        let lines: Vec<u8> = self.input.drain(..=end).collect();
+        lines.split_inclusive(|byte| *byte == b'\n').next_back().map(read)
     }
 }
 
@@ -89,5 +94,50 @@ fn read(line: &[u8]) -> News {
         Ok(Some(grant)) => News::Grant(grant),
         Ok(None) => News::End,
         Err(_) => News::HungUp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Term;
+
+    fn grant(until_ns: u64) -> Grant {
+        let (node_id, group) = ("web1".parse().unwrap(), "default".parse().unwrap());
+        Grant { node_id, group, term: Term(7), until_ns, stop_within_ms: 5_000 }
+    }
+
+    /// A link, and the daemon's end of it.
+    fn link() -> (Link, std::os::unix::net::UnixStream) {
+        let (own, daemon) = std::os::unix::net::UnixStream::pair().unwrap();
+        own.set_nonblocking(true).unwrap();
+        let stream = UnixStream::from_std(own);
+        // What came with the answer to the request.
+        let input = serde_json::to_vec(&grant(0)).unwrap();
+        (Link { stream, input, is_over: false }, daemon)
+    }
+
+    #[test]
+    fn the_newest_of_many_grants_counts() {
+        let (mut link, mut daemon) = link();
+        for number in 1..=100 {
+            let line = serde_json::to_string(&grant(number)).unwrap();
+            write!(daemon, "\n{line}").unwrap();
+        }
+        assert_eq!(link.receive(), Some(News::Grant(grant(99))));
+        assert_eq!(link.receive(), None);
+        daemon.write_all(b"\n").unwrap();
+        assert_eq!(link.receive(), Some(News::Grant(grant(100))));
+        daemon.write_all(b"null\n").unwrap();
+        assert_eq!(link.receive(), Some(News::End));
+        drop(daemon);
+        assert_eq!(link.receive(), Some(News::HungUp));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_refused() {
+        let (mut link, mut daemon) = link();
+        daemon.write_all(&[b'x'; LINE_MAX]).unwrap();
+        assert_eq!(link.receive(), Some(News::HungUp));
     }
 }
