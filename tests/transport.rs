@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lanelect::control_api::InterfaceReport;
-use lanelect::daemon::interfaces::Monitor;
+use lanelect::daemon::interfaces::{Interfaces, Monitor};
 use lanelect::daemon::transport::{
     JoinCause, LinkChange, LinkEvent, Problem, REJOIN_INTERVAL, RESCAN_INTERVAL,
     RESCAN_INTERVAL_DOWN, RESCAN_PAUSE, SendFailure, Settings, Stray, TOKENS, Transport,
@@ -749,7 +749,7 @@ fn a_source_is_taken_again_after_the_carrier_was_gone() {
         right.ip("link set lan down");
         a.loses(&Problem::NoCarrier);
         // An address of a narrower scope comes first in the kernel's order.
-        left.ip("addr add 10.0.0.99/32 dev lan scope link");
+        left.ip("addr add 10.0.0.99/25 dev lan scope link");
         right.ip("link set lan up");
         a.joins(JoinCause::Recovered);
         assert_eq!(a.transport.source_address(), Some(address("10.0.0.1")));
@@ -1078,5 +1078,55 @@ fn the_monitor_survives_more_changes_than_its_queue_holds() {
         assert!(!monitor.drain());
         net.ip("addr del 10.0.0.1/32 dev lo");
         assert!(monitor.drain());
+    });
+}
+
+/// A service address stays meanwhile.
+#[test]
+fn the_own_address_is_the_source_again_when_it_is_back() {
+    isolated("the_own_address_is_the_source_again_when_it_is_back", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&one, GROUP, &["lan"]);
+        one.ip("addr add 10.0.0.100/25 dev lan");
+        one.ip("addr del 10.0.0.1/24 dev lan");
+        a.joins(JoinCause::Readdressed);
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.100")));
+        one.ip("addr add 10.0.0.1/24 dev lan");
+        a.joins(JoinCause::Readdressed);
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.1")));
+    });
+}
+
+/// As when the lease of its address has ended.
+#[test]
+fn another_own_address_is_the_source_and_not_a_service_address() {
+    isolated("another_own_address_is_the_source_and_not_a_service_address", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&one, GROUP, &["lan"]);
+        one.ip("addr add 10.0.0.100/32 dev lan");
+        one.ip("addr del 10.0.0.1/24 dev lan");
+        a.joins(JoinCause::Readdressed);
+        one.ip("addr add 10.0.0.7/24 dev lan");
+        a.joins(JoinCause::Readdressed);
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.7")));
+    });
+}
+
+#[test]
+fn an_address_is_its_interface_s_whatever_label_it_has() {
+    isolated("an_address_is_its_interface_s_whatever_label_it_has", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        for (host, label) in [(100, "lanvip"), (101, "lan:vip")] {
+            one.ip(&format!("addr add 10.0.0.{host}/32 dev lan label {label}"));
+        }
+        one.enter();
+        let interfaces = Interfaces::scan().unwrap();
+        let lan: Vec<_> = interfaces.get("lan").unwrap().addresses.iter().map(|it| it.ip).collect();
+        for host in ["10.0.0.1", "10.0.0.100", "10.0.0.101"] {
+            assert!(lan.contains(&address(host)), "{lan:?}");
+        }
     });
 }

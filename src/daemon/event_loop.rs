@@ -249,7 +249,6 @@ impl Daemon {
                 THREADS => {
                     self.writer.handle_wake(clock::now());
                     self.take_reloaded();
-                    self.take_names();
                 }
                 AGREEMENT => self.hooks.handle_agreement(clock::now()),
                 token => match HOOKS.lane_of(&token) {
@@ -282,6 +281,7 @@ impl Daemon {
         self.report_finished_hooks();
         self.let_time_pass();
         self.names.handle_timeout(clock::now());
+        self.take_names();
         if self.transport.next_rescan() <= clock::now() {
             self.rescan();
         }
@@ -353,12 +353,12 @@ impl Daemon {
 
     /// Tells the transport what names stand for. It acts on that at its next rescan.
     fn take_names(&mut self) {
-        let before = self.transport.peer_addresses();
         while let Some((peer, found)) = self.names.poll_found(clock::now()) {
+            let before = self.transport.peer_addresses();
             self.transport.resolve(peer, found);
-        }
-        if self.transport.peer_addresses() != before {
-            self.keep_crash_plan();
+            if self.transport.peer_addresses() != before {
+                self.keep_crash_plan();
+            }
         }
     }
 

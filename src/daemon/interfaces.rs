@@ -130,6 +130,16 @@ impl Interfaces {
         all.any(|(name, address)| !is_left(name, address.ip))
     }
 
+    /// Whether an interface has an address of the family of `other`, beside those that each host
+    /// has.
+    pub(super) fn use_family_of(&self, other: IpAddr) -> bool {
+        let is_of_any_host = |ip: IpAddr| match ip {
+            IpAddr::V4(v4) => v4.is_loopback(),
+            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
+        };
+        self.addresses().any(|ip| ip.is_ipv4() == other.is_ipv4() && !is_of_any_host(ip))
+    }
+
     /// The interface of the kernel's route to `group`. No packet is sent.
     ///
     /// # Errors
@@ -201,20 +211,18 @@ impl Interfaces {
         let mut interfaces: Vec<Interface> = Vec::new();
         for entry in entries {
             let Some(address) = entry.address else { continue };
-            // An address with a label is listed as `eth0:label`; no interface name contains a
-            // colon.
-            let name = entry.interface_name.split(':').next().unwrap_or_default();
+            let name = &entry.interface_name;
             if let Some(link) = address.as_link_addr() {
                 let index = u32::try_from(link.ifindex()).ok().and_then(NonZeroU32::new);
                 if let Some(index) = index {
-                    let (name, flags) = (name.to_owned(), entry.flags);
+                    let (name, flags) = (name.clone(), entry.flags);
                     interfaces.push(Interface { name, index, addresses: Vec::new(), flags });
                 }
                 continue;
             }
             let Some(internet) = os::address::internet(&address) else { continue };
             let ip = internet.ip();
-            if let Some(owner) = interfaces.iter_mut().find(|interface| interface.name == name) {
+            if let Some(owner) = labelled(&mut interfaces, name) {
                 let flags = match ip {
                     IpAddr::V4(_) => 0,
                     IpAddr::V6(v6) => flags.of(owner.index.get(), v6),
@@ -224,6 +232,13 @@ impl Interfaces {
         }
         Interfaces(interfaces)
     }
+}
+
+/// The interface of an address with this label, which is its name or begins with it: `eth0`,
+/// `eth0:vip`, `eth0vip`.
+fn labelled<'a>(interfaces: &'a mut [Interface], label: &str) -> Option<&'a mut Interface> {
+    let fitting = interfaces.iter_mut().filter(|interface| label.starts_with(&interface.name));
+    fitting.max_by_key(|interface| interface.name.len())
 }
 
 /// A netlink socket that wakes the event loop when a link or an address changes.

@@ -190,9 +190,11 @@ impl Transport {
     }
 
     /// Whether the group can be reached through any interface, or any peer can be sent to. One
-    /// whose datagrams the kernel rejects does not count.
+    /// whose datagrams the kernel rejects does not count. Nothing is up before each peer's name was
+    /// looked up, or could not be: a leader among those would not be heard.
     pub fn any_up(&self) -> bool {
-        self.links.iter().any(Link::reaches_group) || self.unicast.any_up()
+        let is_up = self.links.iter().any(Link::reaches_group) || self.unicast.any_up();
+        is_up && !self.unicast.is_looking_up()
     }
 
     /// The name of the peer at this place in the list was looked up. The next rescan, which is due
@@ -226,8 +228,10 @@ impl Transport {
     /// The names of the interfaces in use: those of the links, or else those that peers are reached
     /// through.
     pub fn interface_names(&self) -> Vec<String> {
-        if !self.links.is_empty() {
-            return self.reports().into_iter().map(|report| report.name).collect();
+        let of_links: Vec<_> =
+            self.links.iter().filter_map(Link::name).map(str::to_owned).collect();
+        if !of_links.is_empty() {
+            return of_links;
         }
         let names = self.unicast.endpoints().filter_map(|endpoint| {
             self.interfaces.owner_of(endpoint.address).map(|owner| owner.name.clone())

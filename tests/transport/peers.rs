@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use lanelect::config::{Config, Peer};
 use lanelect::control_api::PeerReport;
 use lanelect::daemon::transport::{LinkEvent, Problem, SendFailure, Settings, Stray};
+use lanelect::os::clock;
 use nix::errno::Errno;
 use socket2::{Domain, Socket, Type};
 
@@ -227,7 +228,7 @@ fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
             assert!(b.strays.is_empty(), "{:?}", b.strays);
             assert!(descriptors() > before, "the send buffer was never full");
             one.enter();
-            a.transport.rescan(lanelect::os::clock::now()).unwrap();
+            a.transport.rescan(clock::now()).unwrap();
             assert_eq!(descriptors(), before);
             one.ip("link del lan");
         }
@@ -302,7 +303,7 @@ fn host_that_is_not_in_its_list_keeps_its_source() {
         one.ip("addr add 10.0.0.77/24 dev lan");
         one.ip("route replace 10.0.0.0/24 dev lan src 10.0.0.77");
         one.enter();
-        a.transport.rescan(lanelect::os::clock::now()).unwrap();
+        a.transport.rescan(clock::now()).unwrap();
         exchange(&mut a, &mut b, "later");
         assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.1"));
     });
@@ -387,5 +388,133 @@ fn peers_work_over_ipv6() {
         exchange(&mut a, &mut b, "hello");
         let arrival = a.arrivals.last().unwrap();
         assert_eq!((arrival.source, arrival.is_routed), (address("fd00::2"), false));
+    });
+}
+
+/// Between two hosts, of which the first lists `list`, with a name at 0 that stands for `found`.
+fn hear_each_other(one: &Net, two: &Net, list: &[&str], found: &[&str]) {
+    let mut a = started(one, list, false);
+    let mut b = started(two, &["10.0.0.1", "10.0.0.2"], false);
+    a.transport.resolve(0, Ok(found.iter().copied().map(address).collect()));
+    one.enter();
+    a.transport.rescan(clock::now()).unwrap();
+    exchange(&mut a, &mut b, "hello");
+    assert_eq!(b.arrival("hello, there").unwrap().source, address("10.0.0.1"));
+}
+
+#[test]
+fn own_name_may_stand_for_the_loopback() {
+    isolated("peers::own_name_may_stand_for_the_loopback", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        hear_each_other(&one, &two, &["one", "10.0.0.2"], &["127.0.0.1"]);
+    });
+}
+
+#[test]
+fn own_name_may_stand_for_addresses_of_other_interfaces_too() {
+    isolated("peers::own_name_may_stand_for_addresses_of_other_interfaces_too", || {
+        let (one, two, guest) = (Net::first(), Net::another(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        cable((&one, "172.17.0.1/16"), (&guest, "172.17.0.2/16"), "bridge");
+        let mut all = vec!["10.0.0.1".to_owned()];
+        for host in 10..30 {
+            one.ip(&format!("addr add 9.17.0.{host}/32 dev bridge"));
+            all.push(format!("9.17.0.{host}"));
+        }
+        all.sort();
+        let all: Vec<_> = all.iter().map(String::as_str).collect();
+        hear_each_other(&one, &two, &["one", "10.0.0.2"], &all);
+    });
+}
+
+/// A resolver of the host itself may know all of its addresses.
+#[test]
+fn service_address_that_the_own_name_stands_for_becomes_no_source() {
+    isolated("peers::service_address_that_the_own_name_stands_for_becomes_no_source", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.11/24"), (&two, "10.0.0.12/24"), "lan");
+        let mut a = started(&one, &["one", "10.0.0.12"], false);
+        let mut b = started(&two, &["10.0.0.11", "10.0.0.12"], false);
+        a.transport.resolve(0, Ok(vec![address("10.0.0.11")]));
+        exchange(&mut a, &mut b, "before");
+        one.ip("addr add 10.0.0.10/24 dev lan");
+        a.transport.resolve(0, Ok(vec![address("10.0.0.10"), address("10.0.0.11")]));
+        one.enter();
+        a.transport.rescan(clock::now()).unwrap();
+        exchange(&mut a, &mut b, "later");
+        assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.11"));
+        // The others expect it to send from another one now.
+        one.ip("addr add 10.0.0.1/24 dev lan");
+        a.transport.resolve(0, Ok(vec![address("10.0.0.1")]));
+        sends_from(&mut a, "10.0.0.1");
+    });
+}
+
+#[test]
+fn other_addresses_are_sent_to_where_one_is_this_host_s() {
+    isolated("peers::other_addresses_are_sent_to_where_one_is_this_host_s", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        one.ip("addr add 10.0.0.100/24 dev lan");
+        hear_each_other(&one, &two, &["two", "10.0.0.1"], &["10.0.0.2", "10.0.0.100"]);
+    });
+}
+
+#[test]
+fn address_of_a_family_that_this_host_does_not_use_is_no_problem() {
+    isolated("peers::address_of_a_family_that_this_host_does_not_use_is_no_problem", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["two"], false);
+        let both = ["10.0.0.2", "2001:db8::2"].map(address);
+        a.transport.resolve(0, Ok(both.to_vec()));
+        sends_from(&mut a, "10.0.0.1");
+        assert_eq!((report(&a, 0).problem, report(&a, 0).up), (None, true));
+        // Alone, it is one.
+        a.transport.resolve(0, Ok(both[1..].to_vec()));
+        a.change(|event| matches!(event, LinkEvent::Lost(Problem::NoRouteToPeer(_))));
+    });
+}
+
+#[test]
+fn nothing_is_up_before_each_name_was_looked_up() {
+    isolated("peers::nothing_is_up_before_each_name_was_looked_up", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["two", "10.0.0.2"], false);
+        assert!(report(&a, 1).up && !a.transport.any_up());
+        assert_eq!(report(&a, 0).problem, Some(Problem::LookingUp.to_string()));
+        a.transport.resolve(0, Err("no answer".to_owned()));
+        assert!(a.transport.any_up());
+    });
+}
+
+#[test]
+fn interfaces_to_the_peers_are_named_while_none_leads_to_the_group() {
+    isolated("peers::interfaces_to_the_peers_are_named_while_none_leads_to_the_group", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let group = "239.255.76.69:7669".parse().ok();
+        let settings = Settings { group, ..by_peers(&["10.0.0.1", "10.0.0.2"], false) };
+        let mut a = Host::with(&one, settings);
+        a.turn();
+        assert!(a.transport.any_up() && a.transport.reports()[0].problem.is_some());
+        assert_eq!(a.transport.interface_names(), ["lan"]);
+    });
+}
+
+#[test]
+fn unlisted_host_sends_from_its_first_source_again_when_it_is_back() {
+    isolated("peers::unlisted_host_sends_from_its_first_source_again_when_it_is_back", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["10.0.0.2"], false);
+        sends_from(&mut a, "10.0.0.1");
+        one.ip("addr add 10.0.0.100/25 dev lan");
+        one.ip("addr del 10.0.0.1/24 dev lan");
+        sends_from(&mut a, "10.0.0.100");
+        one.ip("addr add 10.0.0.1/24 dev lan");
+        sends_from(&mut a, "10.0.0.1");
     });
 }

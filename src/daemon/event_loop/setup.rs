@@ -182,7 +182,7 @@ fn writer(
 }
 
 /// Wakes the event loop when a thread has something to report. A poll can have only one waker.
-fn waking(waker: &Arc<Waker>) -> impl Fn() + Send + 'static {
+fn waking(waker: &Arc<Waker>) -> impl Fn() + Clone + Send + 'static {
     let waker = Arc::clone(waker);
     move || {
         if let Err(error) = waker.wake() {

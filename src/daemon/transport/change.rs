@@ -78,6 +78,9 @@ pub enum Problem {
          \"require\" on every node; create a key with `lanelect keygen`"
     )]
     KeyRequired,
+    /// The peer's name was not looked up yet.
+    #[error("its name is being looked up for the first time; this host does not lead before")]
+    LookingUp,
     /// The peer's name is not known.
     #[error("its name has no address: {0}; looking it up again")]
     Unresolved(String),

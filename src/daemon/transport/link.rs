@@ -42,8 +42,8 @@ struct Port {
 struct Place {
     /// The interface's name.
     interface: String,
-    /// The source address of its datagrams, to be used again if the interface has it.
-    source: IpAddr,
+    /// The source addresses of its datagrams.
+    sources: source::Known,
 }
 
 /// One configured interface, or the one that the kernel's route to the group leads to.
@@ -88,6 +88,11 @@ impl Link {
     /// Where the socket is; none if it is closed.
     pub(super) fn endpoint(&self) -> Option<Endpoint> {
         self.port.as_ref().ok().map(|port| port.endpoint)
+    }
+
+    /// The interface's name; none while the kernel has no route to the group.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Whether datagrams leave through it, as far as the kernel reports.
@@ -177,7 +182,7 @@ impl Link {
     }
 
     fn label(&self) -> &str {
-        self.name.as_deref().unwrap_or(NO_NAME)
+        self.name().unwrap_or(NO_NAME)
     }
 
     /// Where a socket would have to be now. The kernel's route is looked up again only if its
@@ -208,8 +213,8 @@ impl Link {
         if !interface.is_running() {
             return Err(Problem::NoCarrier);
         }
-        let last = self.last.as_ref().map(|last| last.source);
-        let address = source::choose(interface, self.group.ip(), last)?;
+        let known = self.last.as_ref().map(|last| last.sources);
+        let address = source::choose(interface, self.group.ip(), known)?;
         Ok(Endpoint { index: interface.index, address })
     }
 
@@ -249,7 +254,11 @@ impl Link {
         let socket = socket::open(self.group, endpoint, self.own.as_deref())?;
         let inlet = Inlet::register(socket, registry, self.token)?;
         self.replace(Ok(Box::new(Port { inlet, endpoint, joined_at: now })), registry);
-        self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
+        let interface = self.label().to_owned();
+        let before = self.last.take().filter(|last| last.interface == interface);
+        let before = before.map(|last| last.sources);
+        let sources = source::Known::after(before, endpoint.address);
+        self.last = Some(Place { interface, sources });
         Ok(())
     }
 

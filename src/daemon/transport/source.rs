@@ -2,7 +2,7 @@
 //!
 //! The kernel prefers the newest address, which on a leader is the service address that its hook
 //! has just added. The source must not change to that address, because the source identifies the
-//! node to the others.
+//! node to the others: one that has the address itself would not even hear them.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,8 +11,43 @@ use nix::libc;
 use super::change::{Problem, refused};
 use crate::daemon::interfaces::{Address, Interface};
 
-/// The source address of datagrams to `group` through `interface`: `known` as long as the interface
-/// has it, else the address most likely to be the host's own.
+/// What datagrams through an interface, or to a peer, have left with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Known {
+    /// At first, and again whenever the interface has it: what takes its place while it is gone may
+    /// be an address that a hook has added.
+    home: IpAddr,
+    /// Most recently.
+    last: IpAddr,
+}
+
+impl Known {
+    /// `source` is used now.
+    pub(super) fn after(before: Option<Known>, source: IpAddr) -> Self {
+        Known { home: before.map_or(source, |before| before.home), last: source }
+    }
+
+    /// The one to use again, if any is among those that can be used.
+    pub(super) fn among<'a>(
+        self,
+        usable: impl Iterator<Item = &'a Address> + Clone,
+    ) -> Option<IpAddr> {
+        if usable.clone().any(|address| address.ip == self.home) {
+            return Some(self.home);
+        }
+        let last = usable.clone().find(|address| address.ip == self.last)?;
+        (!is_lone(last) || usable.clone().all(is_lone)).then_some(last.ip)
+    }
+}
+
+/// Whether it is in no network: most service addresses are so. Of IPv6 that says nothing, because
+/// DHCP gives such addresses to hosts.
+const fn is_lone(address: &Address) -> bool {
+    address.ip.is_ipv4() && address.prefix == 32
+}
+
+/// The source address of datagrams to `group` through `interface`: one that is known if it can be
+/// used again, else the address most likely to be the host's own.
 ///
 /// # Errors
 ///
@@ -20,7 +55,7 @@ use crate::daemon::interfaces::{Address, Interface};
 pub(super) fn choose(
     interface: &Interface,
     group: IpAddr,
-    known: Option<IpAddr>,
+    known: Option<Known>,
 ) -> Result<IpAddr, Problem> {
     let source = pick(&interface.addresses, interface.is_loopback(), group, known)
         .ok_or_else(|| no_address(group))?;
@@ -34,20 +69,18 @@ fn pick(
     addresses: &[Address],
     on_loopback: bool,
     group: IpAddr,
-    known: Option<IpAddr>,
+    known: Option<Known>,
 ) -> Option<IpAddr> {
-    let mut usable = addresses.iter().filter(|address| {
+    let usable = addresses.iter().filter(|address| {
         address.is_ready
             && address.ip.is_ipv4() == group.is_ipv4()
             && (address.ip.is_loopback() || !on_loopback)
     });
-    if known.is_some() && usable.clone().any(|address| Some(address.ip) == known) {
-        return known;
-    }
-    match group {
-        IpAddr::V4(_) => usable.next().map(|address| address.ip),
+    let again = known.and_then(|known| known.among(usable.clone()));
+    again.or_else(|| match group {
+        IpAddr::V4(_) => usable.min_by_key(|address| is_lone(address)).map(|address| address.ip),
         IpAddr::V6(group) => best_ipv6(usable, group),
-    }
+    })
 }
 
 /// First an address of the group's scope, then a permanent one, and then the oldest: service
@@ -98,7 +131,7 @@ mod tests {
     /// The choice among `addresses`, which are in the kernel's order.
     fn picked(addresses: &[Address], group: &str, known: Option<&str>) -> Option<String> {
         let on_loopback = addresses.iter().any(|address| address.ip.is_loopback());
-        let known = known.map(|known| known.parse().unwrap());
+        let known = known.map(|known| Known::after(None, known.parse().unwrap()));
         pick(addresses, on_loopback, group.parse().unwrap(), known).map(|ip| ip.to_string())
     }
 
@@ -118,6 +151,36 @@ mod tests {
         assert_eq!(kept("ff15::77", "fe80::1").as_deref(), Some("fe80::1"));
         assert_eq!(kept("ff15::77", "fd00::7").as_deref(), Some("fd00::1"));
         assert_eq!(best(&[address("fe80::1")], "239.0.0.1"), None);
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_first_source_is_used_again_when_it_is_back() {
+        let home = Known::after(None, ip("10.0.0.1"));
+        let away = Known::after(Some(home), ip("10.0.0.100"));
+        let (own, service, added) =
+            (address("10.0.0.1"), address("10.0.0.100"), address("10.0.0.9"));
+        assert_eq!(away.among([added, service].iter()), Some(ip("10.0.0.100")));
+        assert_eq!(away.among([added, service, own].iter()), Some(ip("10.0.0.1")));
+        assert_eq!(away.among([added].iter()), None);
+    }
+
+    #[test]
+    fn an_address_without_a_network_is_the_last_choice() {
+        let lone = |text| Address { prefix: 32, ..address(text) };
+        let (service, own) = (lone("10.0.0.100"), address("10.0.0.7"));
+        let away = Known { home: ip("10.0.0.1"), last: ip("10.0.0.100") };
+        assert_eq!(away.among([service, lone("10.0.0.8")].iter()), Some(ip("10.0.0.100")));
+        assert_eq!(away.among([service, own].iter()), None);
+        let group = ip("239.0.0.1");
+        assert_eq!(pick(&[service, own], false, group, Some(away)), Some(ip("10.0.0.7")));
+        assert_eq!(pick(&[service], false, group, None), Some(ip("10.0.0.100")));
+        // In a cloud, a host's own address may be so, too.
+        let home = Known::after(None, ip("10.0.0.8"));
+        assert_eq!(home.among([own, lone("10.0.0.8")].iter()), Some(ip("10.0.0.8")));
     }
 
     #[test]

@@ -62,6 +62,11 @@ impl Unicast {
         self.requires_key = requires_key;
     }
 
+    /// Whether some listed names were not looked up yet.
+    pub(super) fn is_looking_up(&self) -> bool {
+        self.remotes.iter().any(Remote::is_looked_up_first)
+    }
+
     pub(super) fn any_up(&self) -> bool {
         self.remotes.iter().any(Remote::is_up)
     }
@@ -109,7 +114,13 @@ impl Unicast {
             self.remotes.iter_mut().for_each(Remote::note_alone);
         }
         let reached = found.iter().flatten().filter_map(|found| found.as_ref().ok());
-        let wanted: BTreeSet<_> = own.iter().chain(reached).copied().collect();
+        let mut wanted: BTreeSet<_> = reached.copied().collect();
+        // A name of this host may stand for more of its addresses than there are sockets.
+        for endpoint in &own {
+            if wanted.len() < OUTLETS_MAX {
+                wanted.insert(*endpoint);
+            }
+        }
         let shut = self.open(&wanted, registry);
         let with_socket = |found: Result<Endpoint, Problem>| match found {
             Ok(endpoint) => shut.get(&endpoint).map_or(Ok(endpoint), |why| Err(why.clone())),
