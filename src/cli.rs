@@ -103,7 +103,8 @@ Examples:
   lanelect is-leader --ready --group web && curl http://10.0.0.100/warm-up";
 
 const WATCH_HELP: &str = "\
-Exit status: 0 when interrupted; 3 if the daemon cannot be reached, or refuses, or stops.
+Exit status: 0 when interrupted, or when the reader of its output is gone; 3 if the daemon cannot be
+reached, or refuses, or stops.
 
 Example:
   lanelect watch --json";

@@ -102,7 +102,7 @@ fn status(args: &StatusArgs, out: &mut io::Stdout) -> ExitCode {
         (false, true) => Show::InPlace(terminal_size),
         (false, false) => Show::InTurn,
     };
-    until_interrupted(|| commands::live(commands::only(&targets)?, show, out))
+    until_interrupted(|| commands::live(commands::only(&targets)?, show, out, &io::stdout()))
 }
 
 fn doctor(args: DoctorArgs, out: &mut io::Stdout) -> ExitCode {
@@ -127,7 +127,7 @@ fn terminal_size() -> (usize, usize) {
 }
 
 fn watch(target: &Target, json: bool, out: &mut io::Stdout) -> ExitCode {
-    until_interrupted(|| commands::watch(target, json, out))
+    until_interrupted(|| commands::watch(target, json, out, &io::stdout()))
 }
 
 /// Runs a command that an interrupt ends, which is its normal end.

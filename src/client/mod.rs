@@ -180,6 +180,17 @@ impl Watch {
         let line = self.conversation.line()?;
         line.ok_or_else(|| ClientError::WatchEnded(self.conversation.socket.clone()))
     }
+
+    /// Whether the next transition may be here already, so that the connection does not show it.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn has_read_ahead(&self) -> bool {
+        !self.conversation.stream.buffer().is_empty()
+    }
+
+    #[cfg(feature = "daemon")]
+    pub(crate) fn connection(&self) -> &UnixStream {
+        self.conversation.stream.get_ref()
+    }
 }
 
 impl Iterator for Watch {

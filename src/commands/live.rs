@@ -7,12 +7,14 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
+use super::reader::Reader;
 use super::{CommandError, Exit, print, render, render_transition};
 use crate::client::{ClientError, Target};
 use crate::control_api::{StatusReport, Transition};
@@ -45,16 +47,23 @@ pub enum Show {
 }
 
 /// Shows the status every second and at every transition until the process is interrupted or the
-/// reader of `out` hangs up. A daemon that stops answering later is waited for.
+/// reader of `out` hangs up. A daemon that stops answering later is waited for. `output` is what
+/// `out` writes to: while the daemon is away there may be nothing to write.
 ///
 /// # Errors
 ///
 /// [`CommandError`] where there is no answer at first, or a status cannot be printed.
-pub fn live(target: &Target, show: Show, out: &mut impl Write) -> Result<Exit, CommandError> {
+pub fn live(
+    target: &Target,
+    show: Show,
+    out: &mut impl Write,
+    output: &impl AsFd,
+) -> Result<Exit, CommandError> {
+    let reader = Reader::of(output)?;
     let mut view = View::new(target, show, target.status()?);
     let news = follow(target)?;
     loop {
-        if view.draw(out)?.is_break() {
+        if reader.has_gone()? || view.draw(out)?.is_break() {
             return Ok(Exit::Success);
         }
         view.wait(&news);

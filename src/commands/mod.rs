@@ -7,17 +7,20 @@ mod check;
 mod error;
 mod live;
 mod local;
+mod reader;
 mod status;
 mod transition;
 mod wait;
 
 use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 
 pub use self::check::{State, check};
 pub use self::error::CommandError;
 pub use self::live::{Show, live};
 pub use self::local::{default_target, only, overview, targets};
+use self::reader::Reader;
 pub use self::status::render;
 pub use self::transition::render_transition;
 pub use self::wait::{await_maintenance, await_successor};
@@ -79,15 +82,25 @@ pub fn is_ready(target: &Target) -> Result<Exit, CommandError> {
 
 /// `lanelect watch`: one line per transition until the process is interrupted, the reader of `out`
 /// hangs up, or the daemon does; with `json`, each
-/// [`Transition`](crate::control_api::Transition) as the daemon sent it.
+/// [`Transition`](crate::control_api::Transition) as the daemon sent it. `output` is what `out`
+/// writes to: its reader may hang up while there is nothing to write.
 ///
 /// # Errors
 ///
 /// [`CommandError`] where there is no answer, the daemon ends the watch, or a line cannot be
 /// printed.
-pub fn watch(target: &Target, json: bool, out: &mut impl Write) -> Result<Exit, CommandError> {
+pub fn watch(
+    target: &Target,
+    json: bool,
+    out: &mut impl Write,
+    output: &impl AsFd,
+) -> Result<Exit, CommandError> {
+    let reader = Reader::of(output)?;
     let mut watch = target.watch()?;
     loop {
+        if !watch.has_read_ahead() && !reader.waits_for(watch.connection())? {
+            return Ok(Exit::Success);
+        }
         let text = match json {
             true => watch.next_line()?,
             false => render_transition(&watch.next_transition()?),

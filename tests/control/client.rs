@@ -1,6 +1,6 @@
 //! The client and its commands, with daemons that are well, ill, dead, or something else.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lanelect::client::{ClientError, Target};
-use lanelect::commands::{self, CommandError, Exit};
+use lanelect::commands::{self, CommandError, Exit, Show};
 use lanelect::control_api::{RESPONSE_MAX, RefusalKind, Request, Response, StatusReport};
 use mio::net::UnixStream as NonBlocking;
 use nix::sys::signal::{Signal, kill};
@@ -245,10 +245,16 @@ fn watching(
 ) -> (JoinHandle<Result<Exit, CommandError>>, mpsc::Receiver<String>) {
     let (sender, lines) = mpsc::channel();
     let target = Target::at(socket);
-    let watch =
-        thread::spawn(move || commands::watch(&target, json, &mut Lines(Vec::new(), sender)));
+    let watch = thread::spawn(move || {
+        commands::watch(&target, json, &mut Lines(Vec::new(), sender), &null())
+    });
     daemon.has_answered(Request::Watch);
     (watch, lines)
+}
+
+/// An output whose reader never hangs up.
+fn null() -> File {
+    File::options().write(true).open("/dev/null").unwrap()
 }
 
 fn next(lines: &mpsc::Receiver<String>) -> String {
@@ -267,6 +273,43 @@ fn a_watch_prints_each_transition_at_once_and_ends_with_its_reader() {
     drop(lines);
     daemon.broadcast(transition(10));
     assert_eq!(watch.join().unwrap().unwrap(), Exit::Success);
+}
+
+#[test]
+fn a_watch_ends_with_its_reader_also_if_nothing_happens() {
+    let (_home, socket) = home();
+    let daemon = Background::start(&socket);
+    let (reader, output) = io::pipe().unwrap();
+    let target = Target::at(&socket);
+    let watch = thread::spawn(move || {
+        let mut out = output.try_clone().unwrap();
+        commands::watch(&target, true, &mut out, &output)
+    });
+    daemon.has_answered(Request::Watch);
+    daemon.broadcast(transition(8));
+    let mut lines = BufReader::new(reader).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), serde_json::to_string(&transition(8)).unwrap());
+    drop(lines);
+    assert_eq!(watch.join().unwrap().unwrap(), Exit::Success);
+}
+
+#[test]
+fn a_live_status_ends_with_its_reader_also_while_the_daemon_is_away() {
+    let (_home, socket) = home();
+    let daemon = Background::start(&socket);
+    let (reader, output) = io::pipe().unwrap();
+    let target = Target::at(&socket);
+    let live = thread::spawn(move || {
+        let mut out = output.try_clone().unwrap();
+        commands::live(&target, Show::Json, &mut out, &output)
+    });
+    let mut lines = BufReader::new(reader).lines().map(Result::unwrap);
+    assert_eq!(serde_json::from_str::<StatusReport>(&lines.next().unwrap()).unwrap(), report());
+    drop(daemon);
+    // It is told once.
+    lines.find(|line| line.starts_with("{\"error\"")).unwrap();
+    drop(lines);
+    assert_eq!(live.join().unwrap().unwrap(), Exit::Success);
 }
 
 #[test]
@@ -289,7 +332,7 @@ fn a_watch_passes_on_json_that_is_newer_than_itself() {
     let newer = "{\"role\":\"emperor\",\"since\":\"for ever\"}\n";
     let daemon = fake(&socket, format!("{{\"ok\":\"watching\"}}\n{newer}"));
     let mut out = Vec::new();
-    let error = commands::watch(&Target::at(&socket), true, &mut out).unwrap_err();
+    let error = commands::watch(&Target::at(&socket), true, &mut out, &null()).unwrap_err();
     daemon.join().unwrap();
     assert!(matches!(error, CommandError::Client(ClientError::WatchEnded(_))), "{error}");
     assert_eq!(out, newer.as_bytes());
@@ -321,7 +364,7 @@ fn what_a_watched_daemon_says_reaches_no_terminal_unseen() {
     let (_home, socket) = home();
     let daemon = fake(&socket, format!("{{\"ok\":\"watching\"}}\n{ESCAPES}\n"));
     let mut out = Vec::new();
-    commands::watch(&Target::at(&socket), true, &mut out).unwrap_err();
+    commands::watch(&Target::at(&socket), true, &mut out, &null()).unwrap_err();
     daemon.join().unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "\\u001b[2J\\u009b2J\\u202e\n");
 }

@@ -1,5 +1,7 @@
 //! The commands that an operator gives to running daemons.
 
+use std::process::Stdio;
+
 use crate::harness::carrier::Carrier;
 use crate::harness::{scenario, wait_until};
 
@@ -159,6 +161,24 @@ fn watch_tells_every_transition() {
         lan.sole_leader();
         let last = || watch.transitions().last().map(|t| t["role"].clone());
         wait_until("its last line is h2's role", || last() == Some(h2.role().into()));
+    });
+}
+
+#[test]
+fn watch_ends_with_its_reader_although_nothing_happens() {
+    scenario(|lan, [h1]| {
+        h1.start("");
+        lan.sole_leader();
+        for command in [&["watch"][..], &["status", "--watch", "--json"]] {
+            let mut watch = h1.client(command).stdout(Stdio::piped()).spawn().unwrap();
+            drop(watch.stdout.take());
+            let mut end = None;
+            wait_until("it has ended", || {
+                end = watch.try_wait().unwrap();
+                end.is_some()
+            });
+            assert_eq!(end.unwrap().code(), Some(0), "{command:?}");
+        }
     });
 }
 
