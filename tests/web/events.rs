@@ -2,9 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
+use std::time::Instant;
 
+use lanelect::client::Target;
+use lanelect::daemon::control::MAX_WATCHERS;
 use serde_json::Value;
 
+use crate::harness::patience::LIMIT;
 use crate::harness::scenario;
 use crate::server::Server;
 
@@ -38,8 +42,16 @@ impl Listener {
         }
     }
 
+    /// The name of the next event.
+    fn next_name(&mut self) -> String {
+        self.line("event: ")
+    }
+
     fn line(&mut self, field: &str) -> String {
+        let begun = Instant::now();
         loop {
+            // Comments come all the same.
+            assert!(begun.elapsed() < LIMIT, "no {field} came");
             let mut line = String::new();
             assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the events have ended");
             if let Some(value) = line.strip_prefix(field) {
@@ -92,5 +104,30 @@ fn client_of_a_daemon_that_is_not_there_hears_when_it_comes() {
         assert!(listener.next("lost")["error"].as_str().unwrap().contains("no daemon"));
         a.start("");
         assert_eq!(listener.next("status")["node_id"], *a.name);
+    });
+}
+
+/// The daemon answers questions all the same: nothing else would say that events are missing.
+#[test]
+fn listener_is_told_once_that_the_daemon_has_no_place_for_a_watcher() {
+    scenario(|lan, [a]: [_; 1]| {
+        a.start("");
+        lan.sole_leader();
+        let daemon = Target::at(a.path("control.sock"));
+        let watchers: Vec<_> = (0..MAX_WATCHERS).map(|_| daemon.watch().unwrap()).collect();
+        let server = Server::start(a);
+        let mut early = Listener::new(&server);
+        let mut late = Listener::new(&server);
+        for listener in [&mut early, &mut late] {
+            assert_eq!(listener.next("status")["role"], "leader");
+            let why = listener.next("lost")["error"].as_str().unwrap().to_owned();
+            assert!(why.starts_with("the daemon refused: "), "{why}");
+        }
+        drop(watchers);
+        for listener in [&mut early, &mut late] {
+            assert_eq!(listener.next_name(), "status", "it is told once");
+        }
+        assert_eq!(a.command(&["maintenance", "on"]), Some(0));
+        assert_eq!(early.next("transition")["previous_role"], "leader");
     });
 }

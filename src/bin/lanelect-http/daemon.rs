@@ -3,6 +3,8 @@
 //! The conversation is the one of [`lanelect::client`], which blocks; here it can be given up at
 //! any time. A daemon that hangs thus holds no thread, and costs each request one second.
 
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +19,16 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// An answer that takes longer counts as none: what it says may no longer be true.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Most questions at the same time. The daemon serves 64 clients, and others want to be among them.
 const QUESTIONS_MAX: usize = 8;
+
+/// Pause before a daemon with too many clients is tried again.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why the daemon gave no answer.
 #[derive(Debug, Error)]
@@ -122,17 +127,28 @@ impl Daemon {
     /// A connection on which the question has been asked.
     async fn open(&self, request: Request) -> Result<BufReader<UnixStream>, NoAnswer> {
         let socket = self.target.socket();
-        let not_there = |error: std::io::Error| NoAnswer::NotThere {
+        let not_there = |error: io::Error| NoAnswer::NotThere {
             socket: socket.display().to_string(),
             why: error.to_string(),
         };
-        let mut stream = UnixStream::connect(socket).await.map_err(not_there)?;
+        let mut stream = connect(socket).await.map_err(not_there)?;
         let mut line = serde_json::to_vec(&request)
             .map_err(|error| NoAnswer::Incomprehensible(error.to_string()))?;
         line.push(b'\n');
         // A daemon that closed the connection may have sent the reason.
         let _ = stream.write_all(&line).await;
         Ok(BufReader::new(stream))
+    }
+}
+
+/// Connects, however long that takes. While other clients wait to be accepted, there may be no room
+/// for one more; a connection that does not block is refused then at once.
+async fn connect(socket: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(socket).await {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE).await,
+            connected => return connected,
+        }
     }
 }
 
@@ -174,4 +190,63 @@ fn parse<T: DeserializeOwned>(line: &str) -> Result<T, NoAnswer> {
 
 fn unexpected(response: &Response) -> NoAnswer {
     NoAnswer::Incomprehensible(format!("it is of another request: {response:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use lanelect::types::Term;
+    use socket2::{Domain, SockAddr, Socket, Type};
+    use tokio::net::UnixListener;
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    /// A connection that waits to be accepted, if there is room for it.
+    fn connect_at_once(address: &SockAddr) -> io::Result<Socket> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        socket.connect(address)?;
+        Ok(socket)
+    }
+
+    #[test]
+    fn daemon_with_no_room_for_another_client_is_tried_again() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        let address = SockAddr::unix(&path).unwrap();
+        let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        listener.bind(&address).unwrap();
+        listener.listen(1).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let crowd: Vec<_> = (0..16).map_while(|_| connect_at_once(&address).ok()).collect();
+        assert!((1..16).contains(&crowd.len()));
+        drop(crowd);
+        let leadership = Leadership {
+            node_id: "web1".parse().unwrap(),
+            leads: true,
+            term: Term(7),
+            leader: "web1".parse().ok(),
+        };
+        let answer = serde_json::to_string(&Response::Leadership(leadership)).unwrap() + "\n";
+        let serve = async {
+            let listener = UnixListener::from_std(listener.into()).unwrap();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let mut stream = BufReader::new(stream);
+                if stream.read_line(&mut String::new()).await.unwrap() > 0 {
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                }
+            }
+        };
+        let daemon = Daemon::new(Target::at(path));
+        let asked = async {
+            tokio::select! {
+                biased;
+                answer = daemon.leadership() => answer,
+                () = serve => Err(NoAnswer::HungUp),
+            }
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(runtime.block_on(asked).unwrap(), leadership);
+    }
 }

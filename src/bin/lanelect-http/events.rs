@@ -40,7 +40,15 @@ pub struct Events {
     daemon: Daemon,
     places: Arc<Semaphore>,
     /// To every client; none while there is no watcher.
-    told: Arc<Mutex<Option<broadcast::Sender<Bytes>>>>,
+    told: Arc<Mutex<Option<broadcast::Sender<Event>>>>,
+}
+
+/// What clients are told.
+#[derive(Debug, Clone)]
+struct Event {
+    text: Bytes,
+    /// Whether it says that nothing is known any more.
+    is_lost: bool,
 }
 
 impl Events {
@@ -65,7 +73,7 @@ impl Events {
     }
 
     /// What the watcher tells from now on. Where there is none, one starts.
-    fn listen(&self) -> broadcast::Receiver<Bytes> {
+    fn listen(&self) -> broadcast::Receiver<Event> {
         let mut told = self.told();
         if let Some(sender) = &*told {
             return sender.subscribe();
@@ -77,7 +85,7 @@ impl Events {
         news
     }
 
-    fn told(&self) -> MutexGuard<'_, Option<broadcast::Sender<Bytes>>> {
+    fn told(&self) -> MutexGuard<'_, Option<broadcast::Sender<Event>>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +99,9 @@ impl Events {
                     self.tell(self.status().await);
                     self.follow_watch(watch).await;
                 }
-                Err(_) => {
+                Err(why) => {
+                    // It may answer otherwise, and have no place for another watcher.
+                    self.tell(lost_event(&why));
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
@@ -141,14 +151,14 @@ impl Events {
         is_heard
     }
 
-    fn tell(&self, event: Bytes) {
+    fn tell(&self, event: Event) {
         if let Some(sender) = &*self.told() {
             // Nobody may listen any more.
             let _ = sender.send(event);
         }
     }
 
-    async fn status(&self) -> Bytes {
+    async fn status(&self) -> Event {
         match self.daemon.status().await {
             Ok(report) => event("status", &serde_json::to_string(&report).unwrap_or_default()),
             Err(why) => lost_event(&why),
@@ -156,37 +166,59 @@ impl Events {
     }
 }
 
-/// Passes events on to one client, until it is gone or too slow.
+/// Passes events on to one client, until it is gone or too slow. Of failures that follow each other
+/// it hears the first.
 async fn pass_on(
-    first: Bytes,
-    mut news: broadcast::Receiver<Bytes>,
+    first: Event,
+    mut news: broadcast::Receiver<Event>,
     client: mpsc::Sender<Bytes>,
     _place: OwnedSemaphorePermit,
 ) {
     let mut next = Some(first);
-    while let Some(event) = next {
-        if client.send(event).await.is_err() {
+    while let Some(Event { text, is_lost }) = next {
+        if client.send(text).await.is_err() {
             return;
         }
-        next = tokio::select! {
-            // It is too slow, and can come again.
-            event = news.recv() => event.ok(),
-            () = sleep(KEEP_ALIVE) => Some(Bytes::from_static(b": still here\n\n")),
-            () = client.closed() => None,
-        };
+        next = next_event(&mut news, &client, is_lost).await;
+    }
+}
+
+/// The next event that the client does not know. None if it is gone, or too slow: then it can come
+/// again.
+async fn next_event(
+    news: &mut broadcast::Receiver<Event>,
+    client: &mpsc::Sender<Bytes>,
+    was_lost: bool,
+) -> Option<Event> {
+    let mut silence = pin!(sleep(KEEP_ALIVE));
+    loop {
+        tokio::select! {
+            event = news.recv() => {
+                let event = event.ok()?;
+                if !(event.is_lost && was_lost) {
+                    return Some(event);
+                }
+            }
+            () = &mut silence => {
+                client.send(Bytes::from_static(b": still here\n\n")).await.ok()?;
+                silence.set(sleep(KEEP_ALIVE));
+            }
+            () = client.closed() => return None,
+        }
     }
 }
 
 /// One event, whose data is one line.
-fn event(name: &str, data: &str) -> Bytes {
-    format!("event: {name}\ndata: {data}\n\n").into()
+fn event(name: &str, data: &str) -> Event {
+    Event { text: format!("event: {name}\ndata: {data}\n\n").into(), is_lost: false }
 }
 
-fn lost_event(why: &NoAnswer) -> Bytes {
+fn lost_event(why: &NoAnswer) -> Event {
     #[derive(Serialize)]
     struct Lost {
         error: String,
     }
     let lost = Lost { error: why.to_string() };
-    event("lost", &serde_json::to_string(&lost).unwrap_or_default())
+    let told = event("lost", &serde_json::to_string(&lost).unwrap_or_default());
+    Event { is_lost: true, ..told }
 }
