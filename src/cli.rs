@@ -229,6 +229,12 @@ pub enum Command {
     /// Looks for what is wrong on this host and with its group, and says what mends it
     #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
+    /// Measures a sync in DIRECTORY; started by `lanelect doctor` alone
+    #[command(hide = true)]
+    DiskSync {
+        /// Directory in which a small file is created and removed
+        directory: PathBuf,
+    },
     /// Exits with status 0 if this node leads
     #[command(after_help = IS_LEADER_HELP)]
     IsLeader {

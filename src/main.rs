@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::CheckConfig(args) => check_config(args),
         Command::Status(args) => status(&args, &mut out),
         Command::Doctor(args) => doctor(args, &mut out),
+        Command::DiskSync { directory } => print(&doctor::measure(&directory)),
         Command::Watch(QueryArgs { json, daemon }) => watch(&target(&daemon), json, &mut out),
         Command::IsLeader { ready: false, daemon } => asked(commands::is_leader(&target(&daemon))),
         Command::IsLeader { ready: true, daemon } => asked(commands::is_ready(&target(&daemon))),

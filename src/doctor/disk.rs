@@ -1,19 +1,31 @@
 //! The disk of the state: whether it can be written, and how long a sync takes.
+//!
+//! A process of its own finds out. If the disk hangs, that process waits in the kernel, where no
+//! signal ends it. The doctor itself, with a thread that waits so, could not end either.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process;
+use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
+use super::process;
 use crate::core::params::Mode;
 use crate::os::clock;
 
 const TOPIC: &str = "disk";
+
+/// The command line argument that has a process measure.
+const MEASURE: &str = "disk-sync";
+
+/// This program, also if its file was replaced.
+const SELF: &str = "/proc/self/exe";
 
 /// The slowest of so many counts.
 const ROUNDS: usize = 3;
@@ -30,17 +42,55 @@ pub(super) struct Facts {
     pub(super) directory: PathBuf,
     /// Why the daemon could not save its state.
     pub(super) failure: Option<String>,
-    pub(super) sync: io::Result<Duration>,
-    /// Whether it is in memory.
-    pub(super) is_volatile: bool,
+    pub(super) look: Look,
     pub(super) mode: Mode,
     /// The election's `leader_alive_threshold`, if it is known.
     pub(super) threshold: Option<Duration>,
 }
 
+/// What a look at the disk came to.
+#[derive(Debug)]
+pub(super) enum Look {
+    Done(Measured),
+    /// It takes longer than [`process::LIMIT`].
+    Hangs,
+    /// Nothing is known.
+    Failed(io::Error),
+}
+
+/// The answer of the process that measures.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    /// How long a sync took; or the system's number of the error.
+    sync_us: Result<u64, i32>,
+    /// Whether the file system is lost with the next boot.
+    is_volatile: bool,
+}
+
+/// Has a process measure this directory.
+pub(super) fn look(directory: &Path) -> Look {
+    let mut command = Command::new(SELF);
+    command.arg0("lanelect").arg(MEASURE).arg(directory);
+    let measured = process::run(command)
+        .and_then(|answer| serde_json::from_str(&answer).map_err(io::Error::from));
+    match measured {
+        Ok(measured) => Look::Done(measured),
+        Err(error) if error.kind() == ErrorKind::TimedOut => Look::Hangs,
+        Err(error) => Look::Failed(error),
+    }
+}
+
+/// What [`look`] has a process measure, as it prints it.
+pub fn measure(directory: &Path) -> String {
+    let took = time_sync(directory).map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    let sync_us = took.map_err(|error| error.raw_os_error().unwrap_or_default());
+    let is_volatile = statfs(directory).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC);
+    serde_json::to_string(&Measured { sync_us, is_volatile }).unwrap_or_default() + "\n"
+}
+
 /// Writes, syncs and removes a small file in `directory`, as the daemon saves its state.
-pub(super) fn measure(directory: &Path) -> io::Result<Duration> {
-    let path = directory.join(format!(".lanelect-doctor.{}", process::id()));
+fn time_sync(directory: &Path) -> io::Result<Duration> {
+    let path = directory.join(format!(".lanelect-doctor.{}", std::process::id()));
     let mut slowest = Duration::ZERO;
     for _ in 0..ROUNDS {
         let started = clock::now();
@@ -52,6 +102,10 @@ pub(super) fn measure(directory: &Path) -> io::Result<Duration> {
             _ => written?,
         }
         slowest = slowest.max(took);
+        if slowest >= SLOW {
+            // That is known now, and the time is limited.
+            break;
+        }
     }
     Ok(slowest)
 }
@@ -63,11 +117,6 @@ fn write(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether the file system is lost with the next boot.
-pub(super) fn is_volatile(directory: &Path) -> bool {
-    statfs(directory).is_ok_and(|file_system| file_system.filesystem_type() == TMPFS_MAGIC)
-}
-
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(why) = &facts.failure {
@@ -75,7 +124,8 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     } else {
         findings.push(sync(facts));
     }
-    if facts.is_volatile && facts.mode == Mode::Quorum {
+    let is_volatile = matches!(facts.look, Look::Done(Measured { is_volatile: true, .. }));
+    if is_volatile && facts.mode == Mode::Quorum {
         let text = format!(
             "{} is in memory: this voter loses its votes whenever the host boots",
             facts.directory.display()
@@ -87,8 +137,24 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
 
 fn sync(facts: &Facts) -> Finding {
     let directory = facts.directory.display();
-    let took = match &facts.sync {
-        Ok(took) => *took,
+    let measured = match &facts.look {
+        Look::Done(measured) => measured.sync_us.map_err(io::Error::from_raw_os_error),
+        Look::Hangs => {
+            let seconds = process::LIMIT.as_secs();
+            let text = format!(
+                "a sync in {directory} did not end within {seconds} s: the disk hangs, or the \
+                 server that the directory is on does not answer"
+            );
+            return Finding::fail(TOPIC, text)
+                .remedy("look into the kernel's log (dmesg), and repair the disk");
+        }
+        Look::Failed(error) => {
+            let text = format!("how long a sync in {directory} takes is not known: {error}");
+            return Finding::unknown(TOPIC, text);
+        }
+    };
+    let took = match measured {
+        Ok(micros) => Duration::from_micros(micros),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             let text =
                 format!("this user may not write to {directory}, so its sync is not measured");
@@ -119,21 +185,26 @@ fn sync(facts: &Facts) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use nix::errno::Errno;
+
     use super::*;
 
-    fn facts(mode: Mode, sync: io::Result<Duration>) -> Facts {
+    fn facts(mode: Mode, look: Look) -> Facts {
         Facts {
             directory: "/var/lib/lanelect".into(),
             failure: None,
-            sync,
-            is_volatile: false,
+            look,
             mode,
             threshold: Some(Duration::from_millis(875)),
         }
     }
 
+    fn done(sync_us: Result<u64, i32>) -> Look {
+        Look::Done(Measured { sync_us, is_volatile: false })
+    }
+
     fn line(mode: Mode, millis: u64) -> String {
-        judge(&facts(mode, Ok(Duration::from_millis(millis))))[0].line(0)
+        judge(&facts(mode, done(Ok(millis * 1000))))[0].line(0)
     }
 
     #[test]
@@ -151,22 +222,35 @@ mod tests {
 
     #[test]
     fn disk_that_cannot_be_written_is_a_fault_and_one_of_another_user_is_not_known() {
-        let first = |kind: ErrorKind| judge(&facts(Mode::Available, Err(kind.into())))[0].line(0);
-        assert!(first(ErrorKind::StorageFull).starts_with("fail     disk  cannot write to"));
-        assert!(first(ErrorKind::PermissionDenied).starts_with("unknown  disk  this user may not"));
+        let first =
+            |error: Errno| judge(&facts(Mode::Available, done(Err(error as i32))))[0].line(0);
+        assert!(first(Errno::ENOSPC).starts_with("fail     disk  cannot write to"));
+        assert!(first(Errno::EACCES).starts_with("unknown  disk  this user may not"));
         let failure = Some("no space left".to_owned());
-        let failed = Facts { failure, ..facts(Mode::Quorum, Ok(Duration::ZERO)) };
+        let failed = Facts { failure, ..facts(Mode::Quorum, done(Ok(0))) };
         assert!(judge(&failed)[0].line(0).contains("cannot save its state: no space left"));
-        let volatile = Facts { is_volatile: true, ..facts(Mode::Quorum, Ok(Duration::ZERO)) };
-        assert!(judge(&volatile)[1].line(0).contains("is in memory"));
+        let volatile = Look::Done(Measured { sync_us: Ok(0), is_volatile: true });
+        assert!(judge(&facts(Mode::Quorum, volatile))[1].line(0).contains("is in memory"));
+    }
+
+    #[test]
+    fn disk_that_hangs_is_a_fault_in_either_mode() {
+        for mode in [Mode::Available, Mode::Quorum] {
+            let told = judge(&facts(mode, Look::Hangs))[0].line(0);
+            assert!(told.starts_with("fail     disk  a sync in /var/lib/lanelect did not end"));
+        }
+        let failed = judge(&facts(Mode::Quorum, Look::Failed(ErrorKind::NotFound.into())));
+        assert!(failed[0].line(0).starts_with("unknown  disk  how long a sync in"), "{failed:?}");
     }
 
     #[test]
     fn measuring_leaves_nothing_behind() {
+        let measured = |directory: &Path| {
+            serde_json::from_str::<Measured>(&measure(directory)).unwrap().sync_us
+        };
         let home = tempfile::tempdir().unwrap();
-        assert!(measure(home.path()).is_ok());
+        assert!(measured(home.path()).is_ok());
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
-        let missing = measure(&home.path().join("missing")).unwrap_err();
-        assert_eq!(missing.kind(), ErrorKind::NotFound);
+        assert_eq!(measured(&home.path().join("missing")), Err(Errno::ENOENT as i32));
     }
 }

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 
 use super::{assert_found, assert_found_with, doctor, lines};
+use crate::harness::patience::LIMIT;
 use crate::harness::{Host, Lan, scenario, wait_until};
 
 /// The hook that moves addresses, as it is shipped.
@@ -121,5 +124,31 @@ fn disk_that_syncs_slowly() {
         let library = h2.build_slow_sync();
         let slow = [("LD_PRELOAD", library.as_str()), ("SLOW_SYNC_MS", "700")];
         assert_found_with(h2, "The disk is slow", &slow);
+    });
+}
+
+/// Where nothing answers: a process that looks there waits in the kernel, and no signal ends it.
+#[test]
+fn disk_that_hangs() {
+    scenario(|lan, [h1, h2]| {
+        let Some(stuck) = h2.make_stuck_file() else { return };
+        start(lan, [h1, h2], "");
+        h2.hang_disk();
+        let (found, is_found) = mpsc::channel::<()>();
+        let stuck = &stuck;
+        thread::scope(|scope| {
+            // A doctor that hangs too can be ended by nothing else.
+            scope.spawn(move || {
+                while is_found.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+                    stuck.release();
+                }
+            });
+            assert_found(h2, "The disk hangs");
+            assert!(stuck.is_waited_for());
+            drop(found);
+        });
+        stuck.release();
+        h2.revive_disk();
+        lan.wait_for_leader(h1);
     });
 }
