@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use super::finding::Finding;
 use crate::config::keys::KeyFileError;
@@ -36,9 +36,13 @@ pub(super) struct Facts {
 impl Facts {
     /// Whether the daemon goes by this file as it is now.
     pub(super) fn is_in_force(&self, report: Option<&ConfigReport>) -> bool {
-        let is_its_own =
-            |report: &ConfigReport| report.file.as_ref().map(Path::new) == self.file.as_deref();
-        report.is_some_and(|report| is_its_own(report) && !self.is_newer(report))
+        report.is_some_and(|report| self.is_of(report) && !self.is_newer(report))
+    }
+
+    /// Whether it is the daemon's file, perhaps by another name.
+    fn is_of(&self, report: &ConfigReport) -> bool {
+        let files = self.file.as_deref().zip(report.file.as_ref().map(Path::new));
+        files.is_some_and(|(file, daemons)| file == daemons || is_same(file, daemons))
     }
 
     /// Whether it has changed since the daemon read it.
@@ -47,9 +51,17 @@ impl Facts {
     }
 }
 
+/// Whether both names lead to the same file, by links or `..`.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let found = fs::canonicalize(one).ok();
+    found.is_some() && found == fs::canonicalize(other).ok()
+}
+
 /// Reads the file as the daemon would. `report` is what the daemon says of its own.
 pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Facts {
     let Some(file) = file else { return Facts::default() };
+    // The daemon names its own from the root.
+    let file = path::absolute(&file).unwrap_or(file);
     let mut overrides = Overrides::default();
     // Under systemd a flag of the unit sets it.
     let socket = report.and_then(|report| report.hook_socket.as_ref());
@@ -139,12 +151,13 @@ fn file(facts: &Facts, report: Option<&ConfigReport>) -> Vec<Finding> {
         (None, _) => vec![
             Finding::unknown(TOPIC, "the config file is not known").remedy("name it with --config"),
         ],
-        (Some(file), Some(daemons)) if file.as_path() != Path::new(daemons) => {
+        (Some(file), _) if report.is_some_and(|report| !facts.is_of(report)) => {
             let file = file.display();
-            vec![Finding::warn(
-                TOPIC,
-                format!("the daemon runs with {daemons}, and not with {file}"),
-            )]
+            let runs = match daemons {
+                Some(daemons) => format!("with {daemons}"),
+                None => "without a config file".to_owned(),
+            };
+            vec![Finding::warn(TOPIC, format!("the daemon runs {runs}, and not with {file}"))]
         }
         _ => Vec::new(),
     }
@@ -161,7 +174,7 @@ fn in_force(facts: &Facts, report: &ConfigReport, reload: &str, restart: &str) -
         let text = format!("not in force until the daemon restarts: {keys}");
         findings.push(Finding::warn(TOPIC, text).remedy(restart));
     }
-    if facts.is_newer(report) && report.reload_failure.is_none() {
+    if facts.is_of(report) && facts.is_newer(report) && report.reload_failure.is_none() {
         let text = "the file was changed after the daemon had read it";
         findings.push(Finding::warn(TOPIC, text).remedy(reload));
     }
@@ -230,6 +243,30 @@ mod tests {
         assert!(line(&Facts::default(), None).contains("name it with --config"));
         let without = ConfigReport::default();
         assert!(line(&Facts::default(), Some(&without)).starts_with("ok "));
+        let told = line(&facts(), Some(&without));
+        assert!(
+            told.starts_with("warn     config  the daemon runs without a config file"),
+            "{told}"
+        );
+        assert!(told.ends_with("and not with /etc/lanelect/web.toml"), "{told}");
+    }
+
+    #[test]
+    fn relative_path_and_link_are_the_daemons_file() {
+        // Tests run in the directory of the package.
+        let relative = Path::new("Cargo.toml");
+        let absolute = path::absolute(relative).unwrap();
+        let of = |file: &Path| ConfigReport { file: Some(file.display().to_string()), ..report() };
+        let by_path = gather(Some(relative.to_owned()), None);
+        assert_eq!(by_path.file.as_ref(), Some(&absolute));
+        assert!(by_path.is_of(&of(&absolute)));
+        let home = tempfile::tempdir().unwrap();
+        let link = home.path().join("web.toml");
+        std::os::unix::fs::symlink(&absolute, &link).unwrap();
+        assert!(gather(Some(link.clone()), None).is_of(&of(&absolute)));
+        assert!(by_path.is_of(&of(&link)));
+        assert!(!by_path.is_of(&of(home.path())));
+        assert!(!by_path.is_of(&of(&home.path().join("missing.toml"))));
     }
 
     #[test]
