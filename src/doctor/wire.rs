@@ -3,12 +3,16 @@
 //! A daemon that receives nothing may be deaf for three reasons: nothing arrives, something on this
 //! host drops it, or it is sent elsewhere. The daemon cannot tell them apart; a packet socket can.
 
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::libc;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, socket,
+};
 use socket2::{SockFilter, Socket};
 
 use super::finding::Finding;
@@ -57,25 +61,28 @@ pub(super) struct Facts {
     pub(super) own: Vec<IpAddr>,
 }
 
-/// Listens, between two statuses.
+/// Listens, between two statuses, at the interfaces that the daemon has its multicast on. Another
+/// network of this host may carry the same group.
 pub(super) fn gather(
     before: &StatusReport,
     status: impl FnOnce() -> Option<StatusReport>,
 ) -> Facts {
     let interfaces = Interfaces::scan().unwrap_or_default();
     let own = interfaces.addresses().collect();
-    let flows = listen();
+    let named = before.interfaces.iter().filter_map(|used| interfaces.get(&used.name));
+    let indexes: Vec<_> = named.map(|interface| interface.index.get()).collect();
+    let flows = listen(&indexes);
     let received = |report: &StatusReport| report.counters.datagrams_received;
     // A daemon that has restarted meanwhile has received something.
     let received = status().map_or(0, |after| received(&after).abs_diff(received(before)));
     Facts { flows, received, own }
 }
 
-fn listen() -> io::Result<Vec<Flow>> {
+fn listen(indexes: &[u32]) -> io::Result<Vec<Flow>> {
     let flags = SockFlag::SOCK_CLOEXEC;
     let protocol = Some(SockProtocol::EthAll);
     let descriptor = socket(AddressFamily::Packet, SockType::Datagram, flags, protocol)?;
-    let mut socket = Socket::from(descriptor);
+    let socket = Socket::from(descriptor);
     socket.attach_filter(&multicast_udp())?;
     let deadline = clock::now() + LISTEN;
     let mut flows = Vec::new();
@@ -86,11 +93,13 @@ fn listen() -> io::Result<Vec<Flow>> {
             break;
         }
         socket.set_read_timeout(Some(left))?;
-        match socket.read(&mut packet) {
-            Ok(length) => note(&mut flows, packet.get(..length).unwrap_or_default()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        match recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut packet) {
+            Ok((length, Some(from))) if indexes.iter().any(|at| from.ifindex() == *at as usize) => {
+                note(&mut flows, packet.get(..length).unwrap_or_default());
+            }
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => break,
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(flows)
@@ -241,6 +250,8 @@ const _: () = assert!(VERSION == 1);
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::super::tests::follower;
     use super::*;
 

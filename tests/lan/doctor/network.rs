@@ -2,11 +2,11 @@
 
 use std::net::UdpSocket;
 
-use super::assert_found;
+use super::{assert_found, doctor, lines};
 use crate::harness::faults::can_forbid_sending;
 use crate::harness::inside::Needs;
 use crate::harness::keys::give_key;
-use crate::harness::{scenario, scenario_with};
+use crate::harness::{dual_homed_scenario, scenario, scenario_with, wait_until};
 use crate::trust::send;
 
 fn with_nft() -> Needs {
@@ -68,6 +68,21 @@ fn firewall_of_this_host() {
         h2.drop_arrivals();
         assert_found(h2, "The host's firewall drops what arrives");
         h2.permit_sending();
+        lan.sole_leader();
+    });
+}
+
+/// Its firewall has nothing to do with it.
+#[test]
+fn group_on_another_network_of_this_host() {
+    dual_homed_scenario(|lan, [h1, h2]| {
+        h1.start("interface = \"eth0\"");
+        h2.start("interface = \"eth1\"");
+        wait_until("both lead", || h1.leads() && h2.leads());
+        let found = lines(&doctor(h1, &[], &[]));
+        assert!(found.iter().any(|line| line.starts_with("warn wire no datagram of")), "{found:?}");
+        assert!(!found.iter().any(|line| line.starts_with("fail")), "{found:?}");
+        [h1, h2].iter().for_each(|host| host.start(""));
         lan.sole_leader();
     });
 }
