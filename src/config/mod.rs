@@ -4,7 +4,9 @@
 //! every problem, and [`Config::to_toml`] writes the effective configuration. Shared keys are in a
 //! file of their own, which `keys` reads.
 
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -230,6 +232,14 @@ impl ConfigSource {
     pub fn load_for_daemon(&self) -> Result<Config, ConfigError> {
         let config = self.load()?;
         if config.hook_socket.is_some() { self.load_trusted() } else { Ok(config) }
+    }
+
+    /// When the file's content, name or owner last changed, in milliseconds since 1970: no copy can
+    /// set that back. None without a file, or if it cannot be seen.
+    pub fn changed_ms(&self) -> Option<u64> {
+        let metadata = fs::metadata(self.file.as_ref()?).ok()?;
+        let millis = metadata.ctime().checked_mul(1000)? + metadata.ctime_nsec() / 1_000_000;
+        u64::try_from(millis).ok()
     }
 
     /// What an operator should know about the file itself, if it can be read.

@@ -334,6 +334,10 @@ pub struct ConfigReport {
     /// When the configuration in force was read, in milliseconds since 1970.
     #[serde(default)]
     pub read_ms: u64,
+    /// The ctime of the file when it was read, in milliseconds since 1970; null without one. A file
+    /// that was edited since has another.
+    #[serde(default)]
+    pub changed_ms: Option<u64>,
     /// The directory of the state.
     #[serde(default)]
     pub state_dir: String,

@@ -114,11 +114,15 @@ impl RunError {
 ///
 /// If it cannot start, or another node has its id.
 pub fn run(source: ConfigSource) -> Result<(), RunError> {
+    // Before it is read: a change in between must not pass for one that is in force.
+    let changed_ms = source.changed_ms();
     let config = source.load_for_daemon()?;
     let keyring = config.keyring()?;
     let node_id = config.node_id;
     announce(&source, &config);
-    match Daemon::new(source, config, keyring)?.run()? {
+    let mut daemon = Daemon::new(source, config, keyring)?;
+    daemon.note_file(changed_ms);
+    match daemon.run()? {
         StopCause::Requested => Ok(()),
         StopCause::NodeIdTaken { holder } => Err(RunError::NodeIdTaken { node_id, holder }),
         StopCause::LifeShared { with } => Err(RunError::LifeShared { node_id, with }),

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{self, Path, PathBuf};
 
 use super::finding::Finding;
@@ -29,7 +28,7 @@ pub(super) struct Facts {
     pub(super) warnings: Vec<String>,
     /// What is wrong with the programs that it names.
     pub(super) programs: Vec<String>,
-    /// When the file last changed, in milliseconds since 1970.
+    /// When the file last changed: [`ConfigSource::changed_ms`].
     pub(super) changed_ms: Option<u64>,
 }
 
@@ -45,9 +44,11 @@ impl Facts {
         files.is_some_and(|(file, daemons)| file == daemons || is_same(file, daemons))
     }
 
-    /// Whether it has changed since the daemon read it.
+    /// Whether it has changed since the daemon read it. The wall clock may have been set meanwhile,
+    /// so which of two times is later does not say.
     fn is_newer(&self, report: &ConfigReport) -> bool {
-        self.changed_ms.is_some_and(|changed| changed > report.read_ms)
+        let times = self.changed_ms.zip(report.changed_ms);
+        times.is_some_and(|(now, then)| now != then)
     }
 }
 
@@ -69,14 +70,14 @@ pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Fa
     if let Some((socket, setting)) = socket.zip(setting) {
         overrides.set(setting, socket.as_str());
     }
-    let changed_ms = changed_ms(&file);
+    let source = ConfigSource { file: Some(file.clone()), overrides };
+    let changed_ms = source.changed_ms();
     if fs::metadata(&file).is_ok_and(|metadata| !metadata.is_file()) {
         // To open a pipe would wait for its writer.
         let errors = vec![format!("{} is not a regular file", file.display())];
         return Facts { file: Some(file), errors, ..Facts::default() };
     }
-    let Findings { outcome, warnings } =
-        preflight::examine(&ConfigSource { file: Some(file.clone()), overrides });
+    let Findings { outcome, warnings } = preflight::examine(&source);
     let mut facts = Facts { file: Some(file), changed_ms, ..Facts::default() };
     match outcome {
         Ok(config) => {
@@ -92,13 +93,6 @@ pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Fa
     let is_of_program = |warning: &String| facts.programs.contains(warning);
     facts.warnings = warnings.into_iter().filter(|warning| !is_of_program(warning)).collect();
     facts
-}
-
-/// The time at which its content, its name or its owner changed last: no copy can set it back.
-fn changed_ms(file: &Path) -> Option<u64> {
-    let metadata = fs::metadata(file).ok()?;
-    let millis = metadata.ctime().checked_mul(1000)? + metadata.ctime_nsec() / 1_000_000;
-    u64::try_from(millis).ok()
 }
 
 /// Whether only this user may not see it.
@@ -197,7 +191,7 @@ mod tests {
 
     fn report() -> ConfigReport {
         let file = Some("/etc/lanelect/web.toml".to_owned());
-        ConfigReport { file, read_ms: 7, ..ConfigReport::default() }
+        ConfigReport { file, changed_ms: Some(5), ..ConfigReport::default() }
     }
 
     fn line(facts: &Facts, report: Option<&ConfigReport>) -> String {
@@ -214,11 +208,17 @@ mod tests {
 
     #[test]
     fn what_is_not_in_force_is_named_with_the_command() {
-        let newer = Facts { changed_ms: Some(8), ..facts() };
-        let told = line(&newer, Some(&report()));
-        assert!(told.starts_with("warn     config  the file was changed after"), "{told}");
-        assert!(told.ends_with("; reload it"), "{told}");
-        assert!(facts().is_in_force(Some(&report())) && !newer.is_in_force(Some(&report())));
+        assert!(facts().is_in_force(Some(&report())));
+        // Its time may also be earlier: the clock was set back.
+        for changed_ms in [4, 6] {
+            let changed = Facts { changed_ms: Some(changed_ms), ..facts() };
+            let told = line(&changed, Some(&report()));
+            assert!(told.starts_with("warn     config  the file was changed after"), "{told}");
+            assert!(told.ends_with("; reload it"), "{told}");
+            assert!(!changed.is_in_force(Some(&report())));
+        }
+        let early = ConfigReport { read_ms: 1, ..report() };
+        assert!(facts().is_in_force(Some(&early)), "it was read before the clock was set");
         let keys = ConfigReport { restart_needed: vec!["group".to_owned()], ..report() };
         let told = line(&facts(), Some(&keys));
         assert!(told.ends_with("until the daemon restarts: group; restart it"), "{told}");

@@ -31,6 +31,9 @@ const COLUMNS_MAX: usize = 400;
 /// All results, or the error: then nothing is applied.
 pub(super) type Loaded = Result<(Config, Access, Option<Keyring>), RunError>;
 
+/// With the state of the config file before it was read: [`ConfigSource::changed_ms`].
+type Reading = (Option<u64>, Loaded);
+
 impl Order {
     /// May take any time. Refuses a file with which the daemon would not start: it must not end at
     /// the next restart because of what a reload accepted.
@@ -57,7 +60,7 @@ impl Order {
 #[derive(Debug)]
 pub(super) struct Reloads {
     orders: Sender<Order>,
-    results: Results<Loaded>,
+    results: Results<Reading>,
     is_reading: bool,
     again: bool,
     /// When the last reading began, in milliseconds since 1970.
@@ -70,7 +73,8 @@ impl Reloads {
         load: impl Fn(Order) -> Loaded + Send + 'static,
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
-        let (orders, results) = worker::start("reload", load, wake)?;
+        let read = move |order: Order| (order.source.changed_ms(), load(order));
+        let (orders, results) = worker::start("reload", read, wake)?;
         Ok(Reloads { orders, results, is_reading: false, again: false, began_ms: 0 })
     }
 
@@ -94,7 +98,7 @@ impl Daemon {
 
     /// Applies what was read, if the reading succeeded; an invalid configuration changes nothing.
     pub(super) fn take_reloaded(&mut self) {
-        let Ok(loaded) = self.reloads.results.try_recv() else { return };
+        let Ok((changed_ms, loaded)) = self.reloads.results.try_recv() else { return };
         self.reloads.is_reading = false;
         match loaded {
             Ok((config, access, keyring)) => {
@@ -104,6 +108,7 @@ impl Daemon {
                 self.apply(config, access);
                 self.config_report.reload_failure = None;
                 self.config_report.read_ms = self.reloads.began_ms;
+                self.config_report.changed_ms = changed_ms;
                 log::info!("configuration reloaded");
             }
             Err(error) => {

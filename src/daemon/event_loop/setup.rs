@@ -116,6 +116,11 @@ impl Daemon {
             stopped: None,
         })
     }
+
+    /// The state of the config file before it was read: [`ConfigSource::changed_ms`].
+    pub(in crate::daemon) fn note_file(&mut self, changed_ms: Option<u64>) {
+        self.config_report.changed_ms = changed_ms;
+    }
 }
 
 fn config_report(source: &ConfigSource, config: &Config) -> ConfigReport {

@@ -13,6 +13,9 @@ use crate::harness::{Host, Lan, scenario, wait_until};
 const FLOATING_ADDRESS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/examples/hooks/floating-address");
 
+/// In seconds.
+const DAY: i64 = 24 * 3600;
+
 /// Starts both hosts; the second one with these lines.
 fn start(lan: &Lan, [h1, h2]: [&Host; 2], lines: &str) {
     h1.start("");
@@ -48,6 +51,28 @@ fn config_that_is_broken_or_not_in_force() {
         assert_found(h2, "A change needs a restart");
         h2.start("");
         lan.wait_for_leader(h1);
+    });
+}
+
+#[test]
+fn config_of_a_daemon_whose_wall_clock_is_set_after_its_start() {
+    scenario(|lan, [h1]| {
+        h1.fake_wall_clock();
+        let is_changed = || {
+            let found = lines(&doctor(h1, &[], &[]));
+            found.iter().any(|line| line.contains("the file was changed after the daemon"))
+        };
+        for offset in [DAY, -DAY] {
+            h1.set_wall_clock(offset);
+            h1.start("");
+            lan.sole_leader();
+            h1.set_wall_clock(0);
+            assert!(!is_changed(), "it was {offset} s off");
+            h1.configure("priority = 7");
+            assert!(is_changed(), "it was {offset} s off");
+            h1.reload();
+            wait_until("it is in force", || !is_changed());
+        }
     });
 }
 
