@@ -161,6 +161,8 @@ struct Host<'a> {
     /// What is not from this LAN, and why.
     strays: Vec<(IpAddr, Stray)>,
     changes: Vec<LinkChange>,
+    /// Its node leads, and its hook may add addresses.
+    holds: bool,
 }
 
 impl<'a> Host<'a> {
@@ -173,7 +175,7 @@ impl<'a> Host<'a> {
         let poll = Poll::new().unwrap();
         let transport = Transport::new(poll.registry(), BASE, settings).unwrap();
         let (arrivals, strays, changes) = Default::default();
-        Host { net, poll, transport, arrivals, strays, changes }
+        Host { net, poll, transport, arrivals, strays, changes, holds: false }
     }
 
     /// One that has joined on all its interfaces.
@@ -187,6 +189,11 @@ impl<'a> Host<'a> {
         host
     }
 
+    fn rescan(&mut self, now: Time) {
+        self.net.enter();
+        self.changes.extend(self.transport.rescan(now, self.holds).unwrap());
+    }
+
     /// One turn of the event loop, a short wait included.
     fn turn(&mut self) {
         self.net.enter();
@@ -197,7 +204,7 @@ impl<'a> Host<'a> {
         }
         let now = clock::now();
         if self.transport.next_rescan() <= now {
-            self.changes.extend(self.transport.rescan(now).unwrap());
+            self.rescan(now);
         }
         while self.transport.has_more() {
             self.receive();
@@ -246,7 +253,7 @@ impl<'a> Host<'a> {
     /// Looks at the interfaces at once: nothing that was done to them matters.
     fn rescans_without_a_change(&mut self) {
         self.net.enter();
-        assert_eq!(self.transport.rescan(clock::now()).unwrap(), []);
+        assert_eq!(self.transport.rescan(clock::now(), false).unwrap(), []);
         assert_eq!(self.changes, []);
     }
 
@@ -439,7 +446,7 @@ fn no_privilege_is_needed() {
         let poll = Poll::new().unwrap();
         let settings = settings(GROUP, &["lo"]);
         let mut transport = Transport::new(poll.registry(), BASE, settings).unwrap();
-        let changes = transport.rescan(clock::now()).unwrap();
+        let changes = transport.rescan(clock::now(), false).unwrap();
         assert!(matches!(changes[0].event, LinkEvent::Joined { .. }), "{changes:?}");
         send(&mut transport, b"mine");
         assert_eq!(transport.sent(), 1);
@@ -637,7 +644,7 @@ fn a_membership_lost_unseen_is_renewed_in_time() {
         cable();
         assert!(!left.memberships().contains(group));
         left.enter();
-        a.transport.rescan(clock::now() + REJOIN_INTERVAL).unwrap();
+        a.transport.rescan(clock::now() + REJOIN_INTERVAL, false).unwrap();
         assert!(left.memberships().contains(group));
         let mut b = Host::joined(&right, GROUP, &["lan"]);
         exchange(&mut a, &mut b, "renewed");
@@ -897,12 +904,12 @@ fn what_the_kernel_refuses_is_counted_and_told_once() {
             a.send(&too_long);
         }
         left.enter();
-        assert_eq!(a.transport.rescan(clock::now()).unwrap(), []);
+        assert_eq!(a.transport.rescan(clock::now(), false).unwrap(), []);
         assert_eq!((a.transport.sent(), a.transport.send_errors()), (0, 6));
 
         a.send("short");
         left.enter();
-        let changes = a.transport.rescan(clock::now()).unwrap();
+        let changes = a.transport.rescan(clock::now(), false).unwrap();
         assert_eq!(changes[0].event, LinkEvent::SendRecovered);
         assert_eq!(a.reports()[0].problem, None);
     });
@@ -1024,9 +1031,9 @@ fn rescans_are_frequent_while_nothing_is_up_and_rare_afterwards() {
         let mut transport = Transport::new(poll.registry(), BASE, interfaces).unwrap();
         assert_eq!(transport.next_rescan(), Time::ZERO);
         let now = clock::now();
-        transport.rescan(now).unwrap();
+        transport.rescan(now, false).unwrap();
         assert_eq!(transport.next_rescan(), now + RESCAN_INTERVAL_DOWN);
-        assert_eq!(transport.rescan(now).unwrap(), [], "nothing is told twice");
+        assert_eq!(transport.rescan(now, false).unwrap(), [], "nothing is told twice");
 
         net.ip("link add lan type bridge");
         transport.handle_event(BASE);
@@ -1040,7 +1047,7 @@ fn rescans_are_frequent_while_nothing_is_up_and_rare_afterwards() {
         // The kernel reports the carrier a little later.
         until("the interface is up", || {
             now += RESCAN_INTERVAL_DOWN;
-            transport.rescan(now).unwrap();
+            transport.rescan(now, false).unwrap();
             transport.any_up()
         });
         assert_eq!(transport.next_rescan(), now + RESCAN_INTERVAL);
@@ -1081,13 +1088,14 @@ fn the_monitor_survives_more_changes_than_its_queue_holds() {
     });
 }
 
-/// A service address stays meanwhile.
+/// A leader's service address stays meanwhile.
 #[test]
 fn the_own_address_is_the_source_again_when_it_is_back() {
     isolated("the_own_address_is_the_source_again_when_it_is_back", || {
         let (one, two) = (Net::first(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
         let mut a = Host::joined(&one, GROUP, &["lan"]);
+        a.holds = true;
         one.ip("addr add 10.0.0.100/25 dev lan");
         one.ip("addr del 10.0.0.1/24 dev lan");
         a.joins(JoinCause::Readdressed);
@@ -1098,19 +1106,40 @@ fn the_own_address_is_the_source_again_when_it_is_back() {
     });
 }
 
-/// As when the lease of its address has ended.
+/// As when the lease of a leader's address has ended.
 #[test]
 fn another_own_address_is_the_source_and_not_a_service_address() {
     isolated("another_own_address_is_the_source_and_not_a_service_address", || {
         let (one, two) = (Net::first(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
         let mut a = Host::joined(&one, GROUP, &["lan"]);
+        a.holds = true;
         one.ip("addr add 10.0.0.100/32 dev lan");
         one.ip("addr del 10.0.0.1/24 dev lan");
         a.joins(JoinCause::Readdressed);
         one.ip("addr add 10.0.0.7/24 dev lan");
         a.joins(JoinCause::Readdressed);
         assert_eq!(a.transport.source_address(), Some(address("10.0.0.7")));
+    });
+}
+
+/// Such as that of the server which clients knew before there were two.
+#[test]
+fn a_former_own_address_may_become_the_service_address() {
+    isolated("a_former_own_address_may_become_the_service_address", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.10/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = Host::joined(&one, GROUP, &["lan"]);
+        one.ip("addr del 10.0.0.10/24 dev lan");
+        one.ip("addr add 10.0.0.11/24 dev lan");
+        a.change(|event| {
+            matches!(event, LinkEvent::Joined { endpoint, .. }
+            if endpoint.address == address("10.0.0.11"))
+        });
+        a.holds = true;
+        one.ip("addr add 10.0.0.10/24 dev lan");
+        a.rescan(clock::now());
+        assert_eq!(a.transport.source_address(), Some(address("10.0.0.11")));
     });
 }
 

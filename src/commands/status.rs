@@ -199,7 +199,9 @@ pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
         Ineligible::Maintenance => {
             return format!("maintenance is on, until `lanelect maintenance off{options}`");
         }
-        Ineligible::InterfaceDown => "no interface can reach the group",
+        Ineligible::InterfaceDown => {
+            "no interface can reach the group, or a peer's name is not known yet"
+        }
         Ineligible::NoHookRunner => {
             "the hook-runner has not confirmed the configuration of this node; see the log"
         }
@@ -693,7 +695,7 @@ web1: leader for 1 min 23 s, term 7, group default at 239.255.76.69:7669
   NODE  ROLE    ADDRESS  PRIORITY  STATE  HEARD
 * web1  leader  -             100  alive  -
 
-not eligible  no interface can reach the group
+not eligible  no interface can reach the group, or a peer's name is not known yet
 handing over  this node gives up its leadership (interface-down)
 interface     eth0 is down: no carrier
 send errors   41 datagrams could not be sent

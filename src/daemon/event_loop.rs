@@ -249,6 +249,7 @@ impl Daemon {
                 THREADS => {
                     self.writer.handle_wake(clock::now());
                     self.take_reloaded();
+                    self.take_names();
                 }
                 AGREEMENT => self.hooks.handle_agreement(clock::now()),
                 token => match HOOKS.lane_of(&token) {
@@ -281,7 +282,6 @@ impl Daemon {
         self.report_finished_hooks();
         self.let_time_pass();
         self.names.handle_timeout(clock::now());
-        self.take_names();
         if self.transport.next_rescan() <= clock::now() {
             self.rescan();
         }
@@ -324,7 +324,8 @@ impl Daemon {
     /// socket.
     fn rescan(&mut self) {
         let was_blind = self.transport.is_blind();
-        match rescan(&mut self.transport, clock::now()) {
+        let holds = self.election.crash_plan().is_some();
+        match rescan(&mut self.transport, clock::now(), holds) {
             Ok(()) if was_blind => log::info!("the network interfaces can be read again"),
             Err(error) if !was_blind => log::error!("{error}"),
             _ => {}
@@ -413,8 +414,8 @@ fn is_for_another(message: &Message, node_id: NodeId) -> bool {
 }
 
 /// Brings the sockets in line with the host's interfaces, and logs what changed.
-fn rescan(transport: &mut Transport, now: Time) -> Result<(), transport::RescanError> {
-    for change in transport.rescan(now)? {
+fn rescan(transport: &mut Transport, now: Time, holds: bool) -> Result<(), transport::RescanError> {
+    for change in transport.rescan(now, holds)? {
         if change.is_loss() {
             log::warn!("{change}");
         } else {

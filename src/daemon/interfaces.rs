@@ -6,6 +6,7 @@
 
 mod address;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -121,6 +122,18 @@ impl Interfaces {
     /// The addresses of all interfaces.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.0.iter().flat_map(|interface| &interface.addresses).map(|address| address.ip)
+    }
+
+    /// The addresses other than `own` came while this node led or its hook held.
+    pub(super) fn mark_guests(&mut self, own: &BTreeSet<IpAddr>) {
+        let all = self.0.iter_mut().flat_map(|interface| &mut interface.addresses);
+        all.for_each(|address| address.is_guest = !own.contains(&address.ip));
+    }
+
+    /// Whether it is an address of this host, and no guest.
+    pub(super) fn is_own(&self, ip: IpAddr) -> bool {
+        let mut all = self.0.iter().flat_map(|interface| &interface.addresses);
+        all.any(|address| address.ip == ip && !address.is_guest)
     }
 
     /// Whether an interface has lost an address since this scan, or is gone with its addresses.

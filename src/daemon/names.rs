@@ -1,6 +1,5 @@
-//! Looks the names of peers up, each on a thread: a name server that does not answer delays nothing
-//! else. Only the start waits, for a while, until each name was looked up once: before, a leader
-//! among the peers may not be heard.
+//! Looks the names of peers up, each on a thread of its own: a name server that does not answer
+//! delays nothing, not even the other names.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -15,14 +14,10 @@ use crate::time::Time;
 const INTERVAL: Duration = Duration::from_secs(30);
 
 /// The same after a lookup that failed.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_secs(2);
 
-/// A lookup that takes longer has failed for now: a resolver tries a server twice, for 5 s each.
-const PATIENCE: Duration = Duration::from_secs(12);
-
-/// Most addresses that a name may have. Each is sent to. A host's own name may stand for all of its
-/// addresses, of which the others know one.
-const ADDRESSES_MAX: usize = 16;
+/// Most addresses of a name that are looked at: that of a host itself may stand for all that it has.
+const ADDRESSES_MAX: usize = 64;
 
 /// What a lookup found: the place in the list of peers, and its addresses in order, or why there
 /// are none.
@@ -34,18 +29,8 @@ struct Name {
     at: usize,
     orders: Sender<()>,
     results: Results<Result<Vec<IpAddr>, String>>,
-    next: Next,
-}
-
-/// What happens to a name next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// It is looked up.
-    LookUp(Time),
-    /// Its lookup has failed for now, unless it ends before.
-    Fail(Time),
-    /// Its lookup ends, some day.
-    End,
+    /// When it is looked up again; none while that goes on.
+    due: Option<Time>,
 }
 
 /// The names in the list.
@@ -68,50 +53,33 @@ impl Names {
             if let PeerHost::Name(name) = peer.host.clone() {
                 let look_up = move |()| look_up(&name);
                 let (orders, results) = worker::start("names", look_up, wake.clone())?;
-                names.0.push(Name { at, orders, results, next: Next::LookUp(now) });
+                names.0.push(Name { at, orders, results, due: Some(now) });
             }
         }
         Ok(names)
     }
 
-    /// When a lookup is due, or has taken too long.
+    /// When a lookup is due.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        let due = |name: &Name| match name.next {
-            Next::LookUp(at) | Next::Fail(at) => Some(at),
-            Next::End => None,
-        };
-        self.0.iter().filter_map(due).min()
+        self.0.iter().filter_map(|name| name.due).min()
     }
 
     /// Begins the lookups that are due.
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        for name in &mut self.0 {
-            if matches!(name.next, Next::LookUp(due) if due <= now) {
-                name.next = Next::Fail(now + PATIENCE);
-                // A thread that has ended finds nothing more: the last addresses stay.
-                let _ = name.orders.send(());
-            }
+        for name in self.0.iter_mut().filter(|name| name.due.is_some_and(|due| due <= now)) {
+            name.due = None;
+            // A thread that has ended finds nothing more: the last addresses stay.
+            let _ = name.orders.send(());
         }
     }
 
-    /// What a lookup has found, or that it takes too long, each once.
+    /// What a lookup has found, once.
     pub(super) fn poll_found(&mut self, now: Time) -> Option<Found> {
-        self.0.iter_mut().find_map(|name| Some((name.at, name.poll_found(now)?)))
-    }
-}
-
-impl Name {
-    fn poll_found(&mut self, now: Time) -> Option<Result<Vec<IpAddr>, String>> {
-        if let Ok(found) = self.results.try_recv() {
-            let pause = if found.is_ok() { INTERVAL } else { RETRY };
-            self.next = Next::LookUp(now + pause);
-            return Some(found);
-        }
-        if matches!(self.next, Next::Fail(due) if due <= now) {
-            self.next = Next::End;
-            return Some(Err(format!("no answer within {} s", PATIENCE.as_secs())));
-        }
-        None
+        self.0.iter_mut().find_map(|name| {
+            let found = name.results.try_recv().ok()?;
+            name.due = Some(now + if found.is_ok() { INTERVAL } else { RETRY });
+            Some((name.at, found))
+        })
     }
 }
 
@@ -152,7 +120,7 @@ mod tests {
         let mut names = Names::start(&peers, now, wake).unwrap();
         assert_eq!(names.poll_timeout(), Some(now));
         names.handle_timeout(now);
-        assert_eq!(names.poll_timeout(), Some(now + PATIENCE), "both are being looked up");
+        assert_eq!(names.poll_timeout(), None, "both are being looked up");
         for _ in 0..2 {
             woken.recv().unwrap();
             match names.poll_found(now).unwrap() {
@@ -163,38 +131,27 @@ mod tests {
         }
         assert_eq!(names.poll_timeout(), Some(now + RETRY));
         names.handle_timeout(now + RETRY);
-        assert_eq!(names.poll_timeout(), Some(now + RETRY + PATIENCE));
-    }
-
-    /// A name whose lookup ends when the test says so, beside others.
-    fn hanging(at: usize, now: Time, wake: impl Fn() + Send + 'static) -> (Name, Sender<()>) {
-        let (end, ended) = mpsc::channel::<()>();
-        let look_up = move |()| ended.recv().map(|()| Vec::new()).map_err(|_| "over".to_owned());
-        let (orders, results) = worker::start("names", look_up, wake).unwrap();
-        (Name { at, orders, results, next: Next::LookUp(now) }, end)
+        assert_eq!(names.poll_timeout(), Some(now + INTERVAL));
     }
 
     #[test]
-    fn a_lookup_that_hangs_delays_no_other_and_fails_for_now() {
+    fn a_lookup_that_hangs_delays_no_other() {
         let now = Time::ZERO;
         let (wake, woken) = mpsc::channel();
         let wake = move || wake.send(()).unwrap();
         let peers = [peer(PeerHost::Name("localhost".to_owned()))];
         let mut names = Names::start(&peers, now, wake.clone()).unwrap();
-        let (name, end) = hanging(7, now, wake);
-        names.0.insert(0, name);
+        let (end, ended) = mpsc::channel::<()>();
+        let hang = move |()| ended.recv().map(|()| Vec::new()).map_err(|_| "over".to_owned());
+        let (orders, results) = worker::start("names", hang, wake).unwrap();
+        names.0.insert(0, Name { at: 7, orders, results, due: Some(now) });
         names.handle_timeout(now);
         woken.recv().unwrap();
         assert!(matches!(names.poll_found(now), Some((0, Ok(_)))), "it had to wait");
         assert_eq!(names.poll_found(now), None);
-        let late = now + PATIENCE;
-        let failed = Err("no answer within 12 s".to_owned());
-        assert_eq!(names.poll_found(late), Some((7, failed)));
-        assert_eq!(names.poll_found(late), None, "it was told");
-        assert_eq!(names.poll_timeout(), Some(now + INTERVAL), "it is not asked again");
         end.send(()).unwrap();
         woken.recv().unwrap();
-        assert_eq!(names.poll_found(late), Some((7, Ok(Vec::new()))));
+        assert_eq!(names.poll_found(now), Some((7, Ok(Vec::new()))));
     }
 
     #[test]

@@ -418,7 +418,7 @@ fn resign(left: &Left, resignation: &Message) -> Result<(), ResignationError> {
     for (peer, addresses) in left.peers.iter().enumerate() {
         transport.resolve(peer, Ok(addresses.clone()));
     }
-    transport.rescan(clock::now())?;
+    transport.rescan(clock::now(), false)?;
     transport.send(None, |source, datagram| codec.encode(source, resignation, datagram).is_ok());
     if transport.sent() == 0 {
         return Err(ResignationError::Unreachable);

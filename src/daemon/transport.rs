@@ -25,6 +25,7 @@ mod socket;
 mod source;
 mod unicast;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
@@ -61,6 +62,10 @@ pub const RESCAN_INTERVAL_DOWN: Duration = Duration::from_secs(1);
 /// Shortest time between two rescans: a storm of netlink messages does not cause a storm of
 /// rescans.
 pub const RESCAN_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the names of peers are waited for, from when the group or a peer is first within reach.
+/// Longer than a resolver tries a name server that does not answer, which is twice for 5 s.
+pub const NAMES_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Where the group is, and which interfaces reach it, as a checked configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +150,12 @@ pub struct Transport {
     scanned_at: Option<Time>,
     /// What the last successful scan found.
     interfaces: Interfaces,
+    /// The addresses of this host, without those that its hook may have added.
+    own: BTreeSet<IpAddr>,
+    /// When the group or a peer was first within reach.
+    reached_at: Option<Time>,
+    /// Nothing counts as up until more names of peers have an address.
+    awaits_names: bool,
     /// A scan missed an address that the one before found.
     has_lost_address: bool,
     /// The last rescan failed.
@@ -180,6 +191,9 @@ impl Transport {
             changed: false,
             scanned_at: None,
             interfaces: Interfaces::default(),
+            own: BTreeSet::new(),
+            reached_at: None,
+            awaits_names: false,
             has_lost_address: false,
             blind: false,
             turn: 0,
@@ -190,11 +204,15 @@ impl Transport {
     }
 
     /// Whether the group can be reached through any interface, or any peer can be sent to. One
-    /// whose datagrams the kernel rejects does not count. Nothing is up before each peer's name was
-    /// looked up, or could not be: a leader among those would not be heard.
+    /// whose datagrams the kernel rejects does not count. At first nothing is up before each peer's
+    /// name has an address, or [`NAMES_PATIENCE`] is over: a leader among the others would not be
+    /// heard.
     pub fn any_up(&self) -> bool {
-        let is_up = self.links.iter().any(Link::reaches_group) || self.unicast.any_up();
-        is_up && !self.unicast.is_looking_up()
+        self.reaches_any() && !self.awaits_names
+    }
+
+    fn reaches_any(&self) -> bool {
+        self.links.iter().any(Link::reaches_group) || self.unicast.any_up()
     }
 
     /// The name of the peer at this place in the list was looked up. The next rescan, which is due
@@ -294,24 +312,39 @@ impl Transport {
     }
 
     /// Reads the host's interfaces, opens, replaces and closes sockets accordingly, renews
-    /// memberships that are due, and returns each change once.
+    /// memberships that are due, and returns each change once. `holds`: this node leads, or its
+    /// hook may not have released what it took; addresses that come meanwhile are not the host's
+    /// own.
     ///
     /// # Errors
     ///
     /// If the kernel does not list its interfaces. Then nothing changes.
-    pub fn rescan(&mut self, now: Time) -> Result<Vec<LinkChange>, RescanError> {
+    pub fn rescan(&mut self, now: Time, holds: bool) -> Result<Vec<LinkChange>, RescanError> {
         self.scanned_at = Some(now);
         self.changed = false;
         self.blind = true;
-        let scanned = Interfaces::scan()?;
+        let mut scanned = Interfaces::scan()?;
         self.blind = false;
+        if holds {
+            scanned.mark_guests(&self.own);
+        } else {
+            self.own = scanned.addresses().collect();
+        }
         self.has_lost_address |= self.interfaces.have_lost_any_in(&scanned);
         self.interfaces = scanned;
         let (links, registry) = (self.links.iter_mut(), &self.registry);
         let changes = links.flat_map(|link| link.update(&self.interfaces, registry, now));
         let mut changes: Vec<_> = changes.collect();
         changes.extend(self.unicast.update(&self.interfaces, registry));
+        self.await_names(now);
         Ok(changes)
+    }
+
+    fn await_names(&mut self, now: Time) {
+        if self.reaches_any() {
+            let since = *self.reached_at.get_or_insert(now);
+            self.awaits_names = self.unicast.has_unknown() && now.since(since) < NAMES_PATIENCE;
+        }
     }
 
     /// Whether this host has lost an address since the last call, on any interface.

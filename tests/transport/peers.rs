@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use lanelect::config::{Config, Peer};
 use lanelect::control_api::PeerReport;
-use lanelect::daemon::transport::{LinkEvent, Problem, SendFailure, Settings, Stray};
+use lanelect::daemon::transport::{
+    LinkEvent, NAMES_PATIENCE, Problem, SendFailure, Settings, Stray,
+};
 use lanelect::os::clock;
 use nix::errno::Errno;
 use socket2::{Domain, Socket, Type};
@@ -228,7 +230,7 @@ fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
             assert!(b.strays.is_empty(), "{:?}", b.strays);
             assert!(descriptors() > before, "the send buffer was never full");
             one.enter();
-            a.transport.rescan(clock::now()).unwrap();
+            a.transport.rescan(clock::now(), false).unwrap();
             assert_eq!(descriptors(), before);
             one.ip("link del lan");
         }
@@ -303,7 +305,7 @@ fn host_that_is_not_in_its_list_keeps_its_source() {
         one.ip("addr add 10.0.0.77/24 dev lan");
         one.ip("route replace 10.0.0.0/24 dev lan src 10.0.0.77");
         one.enter();
-        a.transport.rescan(clock::now()).unwrap();
+        a.transport.rescan(clock::now(), false).unwrap();
         exchange(&mut a, &mut b, "later");
         assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.1"));
     });
@@ -391,13 +393,14 @@ fn peers_work_over_ipv6() {
     });
 }
 
-/// Between two hosts, of which the first lists `list`, with a name at 0 that stands for `found`.
-fn hear_each_other(one: &Net, two: &Net, list: &[&str], found: &[&str]) {
-    let mut a = started(one, list, false);
+/// A host whose list begins with its own name, which stands for `found`, and another one hear each
+/// other.
+fn hear_each_other(one: &Net, two: &Net, found: &[&str]) {
+    let mut a = started(one, &["one", "10.0.0.2"], false);
     let mut b = started(two, &["10.0.0.1", "10.0.0.2"], false);
     a.transport.resolve(0, Ok(found.iter().copied().map(address).collect()));
-    one.enter();
-    a.transport.rescan(clock::now()).unwrap();
+    a.rescan(clock::now());
+    assert!(report(&a, 0).is_self && report(&a, 0).problem.is_none());
     exchange(&mut a, &mut b, "hello");
     assert_eq!(b.arrival("hello, there").unwrap().source, address("10.0.0.1"));
 }
@@ -407,7 +410,7 @@ fn own_name_may_stand_for_the_loopback() {
     isolated("peers::own_name_may_stand_for_the_loopback", || {
         let (one, two) = (Net::first(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
-        hear_each_other(&one, &two, &["one", "10.0.0.2"], &["127.0.0.1"]);
+        hear_each_other(&one, &two, &["127.0.0.1"]);
     });
 }
 
@@ -417,14 +420,15 @@ fn own_name_may_stand_for_addresses_of_other_interfaces_too() {
         let (one, two, guest) = (Net::first(), Net::another(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
         cable((&one, "172.17.0.1/16"), (&guest, "172.17.0.2/16"), "bridge");
-        let mut all = vec!["10.0.0.1".to_owned()];
+        let mut all = Vec::new();
         for host in 10..30 {
             one.ip(&format!("addr add 9.17.0.{host}/32 dev bridge"));
             all.push(format!("9.17.0.{host}"));
         }
-        all.sort();
+        // Of an interface that is not there now.
+        all.extend(["10.0.0.1".to_owned(), "10.9.9.9".to_owned()]);
         let all: Vec<_> = all.iter().map(String::as_str).collect();
-        hear_each_other(&one, &two, &["one", "10.0.0.2"], &all);
+        hear_each_other(&one, &two, &all);
     });
 }
 
@@ -438,13 +442,14 @@ fn service_address_that_the_own_name_stands_for_becomes_no_source() {
         let mut b = started(&two, &["10.0.0.11", "10.0.0.12"], false);
         a.transport.resolve(0, Ok(vec![address("10.0.0.11")]));
         exchange(&mut a, &mut b, "before");
+        a.holds = true;
         one.ip("addr add 10.0.0.10/24 dev lan");
         a.transport.resolve(0, Ok(vec![address("10.0.0.10"), address("10.0.0.11")]));
-        one.enter();
-        a.transport.rescan(clock::now()).unwrap();
+        a.rescan(clock::now());
         exchange(&mut a, &mut b, "later");
         assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.11"));
-        // The others expect it to send from another one now.
+        // It has stepped down, and the others expect it to send from another one.
+        a.holds = false;
         one.ip("addr add 10.0.0.1/24 dev lan");
         a.transport.resolve(0, Ok(vec![address("10.0.0.1")]));
         sends_from(&mut a, "10.0.0.1");
@@ -452,12 +457,22 @@ fn service_address_that_the_own_name_stands_for_becomes_no_source() {
 }
 
 #[test]
-fn other_addresses_are_sent_to_where_one_is_this_host_s() {
-    isolated("peers::other_addresses_are_sent_to_where_one_is_this_host_s", || {
+fn peer_whose_name_stands_for_the_service_address_too_is_no_other_than_before() {
+    let name = "peers::peer_whose_name_stands_for_the_service_address_too_is_no_other_than_before";
+    isolated(name, || {
         let (one, two) = (Net::first(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["two", "10.0.0.1"], false);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.2"], false);
+        a.transport.resolve(0, Ok(vec![address("10.0.0.2")]));
+        sends_from(&mut a, "10.0.0.1");
+        exchange(&mut a, &mut b, "before");
+        a.holds = true;
         one.ip("addr add 10.0.0.100/24 dev lan");
-        hear_each_other(&one, &two, &["two", "10.0.0.1"], &["10.0.0.2", "10.0.0.100"]);
+        a.transport.resolve(0, Ok(vec![address("10.0.0.2"), address("10.0.0.100")]));
+        a.rescan(clock::now());
+        exchange(&mut a, &mut b, "later");
+        assert!(!report(&a, 0).is_self && report(&a, 0).problem.is_none());
     });
 }
 
@@ -477,16 +492,28 @@ fn address_of_a_family_that_this_host_does_not_use_is_no_problem() {
     });
 }
 
+/// The name server may be out of reach at first, as the peers are.
 #[test]
-fn nothing_is_up_before_each_name_was_looked_up() {
-    isolated("peers::nothing_is_up_before_each_name_was_looked_up", || {
+fn nothing_is_up_before_each_peer_s_name_has_an_address() {
+    isolated("peers::nothing_is_up_before_each_peer_s_name_has_an_address", || {
         let (one, two) = (Net::first(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
-        let mut a = started(&one, &["two", "10.0.0.2"], false);
-        assert!(report(&a, 1).up && !a.transport.any_up());
-        assert_eq!(report(&a, 0).problem, Some(Problem::LookingUp.to_string()));
-        a.transport.resolve(0, Err("no answer".to_owned()));
-        assert!(a.transport.any_up());
+        let now = clock::now();
+        for finds in [true, false] {
+            let mut a = started(&one, &["two", "10.0.0.2"], false);
+            assert!(report(&a, 1).up && !a.transport.any_up());
+            assert_eq!(report(&a, 0).problem, Some(Problem::LookingUp.to_string()));
+            a.transport.resolve(0, Err("no answer".to_owned()));
+            a.rescan(now);
+            assert!(!a.transport.any_up(), "it may be a leader's");
+            let later = if finds { now } else { now + 2 * NAMES_PATIENCE };
+            if finds {
+                a.transport.resolve(0, Ok(vec![address("10.0.0.2")]));
+            }
+            a.rescan(later);
+            assert!(a.transport.any_up(), "{finds}");
+            a.rescan(now);
+        }
     });
 }
 
@@ -505,11 +532,12 @@ fn interfaces_to_the_peers_are_named_while_none_leads_to_the_group() {
 }
 
 #[test]
-fn unlisted_host_sends_from_its_first_source_again_when_it_is_back() {
-    isolated("peers::unlisted_host_sends_from_its_first_source_again_when_it_is_back", || {
+fn unlisted_host_sends_from_its_own_address_again_when_it_is_back() {
+    isolated("peers::unlisted_host_sends_from_its_own_address_again_when_it_is_back", || {
         let (one, two) = (Net::first(), Net::another());
         cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
         let mut a = started(&one, &["10.0.0.2"], false);
+        a.holds = true;
         sends_from(&mut a, "10.0.0.1");
         one.ip("addr add 10.0.0.100/25 dev lan");
         one.ip("addr del 10.0.0.1/24 dev lan");

@@ -60,7 +60,7 @@ impl Daemon {
         let this = Life { node_id: config.node_id, incarnation: life.incarnation };
         let settings = Settings::of(&config, codec.mark(this).ok());
         let mut transport = Transport::new(registry, TRANSPORT, settings)?;
-        rescan(&mut transport, now)?;
+        rescan(&mut transport, now, false)?;
         let setup = Setup {
             node_id: config.node_id,
             incarnation: life.incarnation,

@@ -314,7 +314,7 @@ impl Listener {
         let poll = Poll::new().unwrap();
         let settings = Settings::of(config, None);
         let mut transport = Transport::new(poll.registry(), Token(0), settings).unwrap();
-        transport.rescan(clock::now()).unwrap();
+        transport.rescan(clock::now(), false).unwrap();
         Listener { transport, poll, codec: Codec::new(config.group, None) }
     }
 

@@ -18,6 +18,9 @@ pub struct Address {
     pub is_lasting: bool,
     /// How many of its first bits are those of its network.
     pub prefix: u32,
+    /// Whether it came while this node led or its hook held: the hook may have added it. Those of a
+    /// fresh scan are not.
+    pub is_guest: bool,
 }
 
 impl Address {
@@ -26,7 +29,13 @@ impl Address {
         let tentative = flags & libc::IFA_F_TENTATIVE != 0;
         let optimistic = flags & libc::IFA_F_OPTIMISTIC != 0;
         let passing = ip.is_ipv6() && flags & (libc::IFA_F_TEMPORARY | libc::IFA_F_DEPRECATED) != 0;
-        Address { ip, is_ready: optimistic || !tentative, is_lasting: !passing, prefix }
+        Address {
+            ip,
+            is_ready: optimistic || !tentative,
+            is_lasting: !passing,
+            prefix,
+            is_guest: false,
+        }
     }
 
     /// Whether `other` is in its network: then no router is in between.

@@ -79,7 +79,7 @@ pub enum Problem {
     )]
     KeyRequired,
     /// The peer's name was not looked up yet.
-    #[error("its name is being looked up for the first time; this host does not lead before")]
+    #[error("its name is being looked up for the first time")]
     LookingUp,
     /// The peer's name is not known.
     #[error("its name has no address: {0}; looking it up again")]

@@ -42,8 +42,8 @@ struct Port {
 struct Place {
     /// The interface's name.
     interface: String,
-    /// The source addresses of its datagrams.
-    sources: source::Known,
+    /// The source address of its datagrams, to be used again if nothing better is there.
+    source: IpAddr,
 }
 
 /// One configured interface, or the one that the kernel's route to the group leads to.
@@ -213,8 +213,8 @@ impl Link {
         if !interface.is_running() {
             return Err(Problem::NoCarrier);
         }
-        let known = self.last.as_ref().map(|last| last.sources);
-        let address = source::choose(interface, self.group.ip(), known)?;
+        let last = self.last.as_ref().map(|last| last.source);
+        let address = source::choose(interface, self.group.ip(), last)?;
         Ok(Endpoint { index: interface.index, address })
     }
 
@@ -254,11 +254,7 @@ impl Link {
         let socket = socket::open(self.group, endpoint, self.own.as_deref())?;
         let inlet = Inlet::register(socket, registry, self.token)?;
         self.replace(Ok(Box::new(Port { inlet, endpoint, joined_at: now })), registry);
-        let interface = self.label().to_owned();
-        let before = self.last.take().filter(|last| last.interface == interface);
-        let before = before.map(|last| last.sources);
-        let sources = source::Known::after(before, endpoint.address);
-        self.last = Some(Place { interface, sources });
+        self.last = Some(Place { interface: self.label().to_owned(), source: endpoint.address });
         Ok(())
     }
 

@@ -3,19 +3,22 @@
 //! Every host may have the same list. An address of this host in it is where the others expect its
 //! datagrams from, so those leave with it. On a host that is not in its own list they leave with
 //! the address that the kernel's route has when the peer is first sent to, and keep it as long as
-//! the host has it: an address that a hook adds must not change who sends. For the same reason they
-//! keep it when a name of this host comes to stand for that address, too.
+//! the host has it: an address that a hook adds must not change who sends. So what came while this
+//! node led or its hook held counts neither as listed nor as this host's, whatever a name stands
+//! for.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU32;
 
 use super::change::{Carrier, Endpoint, LinkChange, LinkEvent, Problem};
 use super::send_health::SendHealth;
 use super::source;
 use crate::config::{Peer, PeerHost};
 use crate::control_api::PeerReport;
-use crate::daemon::interfaces::{Address, Interface, Interfaces};
+use crate::daemon::interfaces::{Address, Interfaces};
+
+/// Most addresses of a peer that are sent to.
+const TARGETS_MAX: usize = 4;
 
 /// One address of a peer.
 #[derive(Debug)]
@@ -23,8 +26,6 @@ pub(super) struct Target {
     pub(super) address: SocketAddr,
     /// Where datagrams to it leave, or why they do not.
     pub(super) from: Result<Endpoint, Problem>,
-    /// The source addresses of datagrams to it, and their interface.
-    sources: Option<(NonZeroU32, source::Known)>,
     pub(super) health: SendHealth,
 }
 
@@ -38,9 +39,9 @@ pub(super) struct Remote {
     problem: Option<Problem>,
     /// The same, as last reported.
     told: Option<Problem>,
-    /// Its addresses that are not this host's.
+    /// Its addresses, if none is this host's own.
     pub(super) targets: Vec<Target>,
-    /// Whether all of its addresses are this host's.
+    /// Whether one of its addresses is this host's own.
     is_self: bool,
 }
 
@@ -65,10 +66,9 @@ impl Remote {
         Remote { peer, addresses, problem, told, targets, is_self }
     }
 
-    /// Whether its name was not looked up yet. What the host sends does not count until then, and
-    /// it may be the leader.
-    pub(super) fn is_looked_up_first(&self) -> bool {
-        self.problem == Some(Problem::LookingUp)
+    /// Whether no address of it was ever known.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.addresses.is_empty()
     }
 
     fn is_name(&self) -> bool {
@@ -91,7 +91,7 @@ impl Remote {
         }
     }
 
-    /// Its addresses that are this host's, where datagrams can arrive: a name of this host often
+    /// Its addresses that are this host's own, where datagrams can arrive. A name of this host often
     /// stands for the loopback there.
     pub(super) fn own<'a>(
         &'a self,
@@ -100,46 +100,48 @@ impl Remote {
         let listed = self.addresses.iter().filter(|it| !(self.is_name() && it.is_loopback()));
         listed.filter_map(|address| {
             let owner = interfaces.owner_of(*address)?;
-            let is_ready = owner.addresses.iter().any(|own| own.ip == *address && own.is_ready);
+            let is_usable = |own: &Address| own.ip == *address && own.is_ready && !own.is_guest;
             let endpoint = Endpoint { index: owner.index, address: *address };
-            (is_ready && owner.is_running()).then_some(endpoint)
+            (owner.addresses.iter().any(is_usable) && owner.is_running()).then_some(endpoint)
         })
     }
 
     /// Finds out anew where datagrams to its addresses leave.
     pub(super) fn locate(&mut self, routing: &Routing<'_>) -> Vec<Result<Endpoint, Problem>> {
         let port = self.peer.port.unwrap_or(routing.port);
-        let others = self.others(routing.interfaces);
-        self.is_self = others.is_empty() && !self.addresses.is_empty();
+        let is_own = |address: &IpAddr| {
+            (address.is_loopback() && self.is_name()) || routing.interfaces.is_own(*address)
+        };
+        self.is_self = self.addresses.iter().any(is_own);
         if self.is_self {
             self.problem = (port != routing.port).then_some(Problem::OwnPort(routing.port));
+            self.targets.clear();
         } else {
             // What was wrong with it as this host.
             self.problem.take_if(|it| !matches!(it, Problem::Unresolved(_) | Problem::LookingUp));
+            let mut former = std::mem::take(&mut self.targets);
+            let target = |address: IpAddr| {
+                let address = SocketAddr::new(address, port);
+                let known = former.iter().position(|target| target.address == address);
+                let (from, health) = (Err(Problem::Unknown), SendHealth::default());
+                known.map_or(Target { address, from, health }, |at| former.swap_remove(at))
+            };
+            self.targets = self.sent_to(routing.interfaces).into_iter().map(target).collect();
         }
-        let mut former = std::mem::take(&mut self.targets);
-        let target = |address: IpAddr| {
-            let address = SocketAddr::new(address, port);
-            let known = former.iter().position(|target| target.address == address);
-            known.map_or_else(|| Target::new(address), |at| former.swap_remove(at))
-        };
-        self.targets = others.into_iter().map(target).collect();
         self.targets.iter().map(|target| target.locate(routing)).collect()
     }
 
-    /// Its addresses that are not this host's. A name may also have some of a family that this host
-    /// does not use.
-    fn others(&self, interfaces: &Interfaces) -> Vec<IpAddr> {
-        let is_own = |address: &IpAddr| {
-            (self.is_name() && address.is_loopback()) || interfaces.owner_of(*address).is_some()
-        };
-        let others = self.addresses.iter().filter(|address| !is_own(address)).copied();
+    /// Its addresses that this host does not have. A name may also have some of a family that this
+    /// host does not use.
+    fn sent_to(&self, interfaces: &Interfaces) -> Vec<IpAddr> {
+        let is_other = |address: &&IpAddr| interfaces.owner_of(**address).is_none();
+        let others = self.addresses.iter().filter(is_other).copied();
         let of_used = others.clone().filter(|other| interfaces.use_family_of(*other));
-        let of_used: Vec<_> = of_used.collect();
-        if of_used.is_empty() { others.collect() } else { of_used }
+        let of_used: Vec<_> = of_used.take(TARGETS_MAX).collect();
+        if of_used.is_empty() { others.take(TARGETS_MAX).collect() } else { of_used }
     }
 
-    /// Whether all of its addresses are this host's, as last located.
+    /// Whether one of its addresses is this host's own, as last located.
     pub(super) fn is_self(&self) -> bool {
         self.is_self
     }
@@ -190,11 +192,6 @@ impl Remote {
 }
 
 impl Target {
-    fn new(address: SocketAddr) -> Self {
-        let (from, health) = (Err(Problem::Unknown), SendHealth::default());
-        Target { address, from, sources: None, health }
-    }
-
     fn is_up(&self) -> bool {
         self.from.is_ok() && !self.health.is_mute()
     }
@@ -217,25 +214,20 @@ impl Target {
         let of_family = own.iter().filter(|own| own.address.is_ipv4() == address.is_ipv4());
         let (listed, elsewhere): (Vec<_>, Vec<_>) =
             of_family.copied().partition(|own: &Endpoint| own.index == interface.index);
-        let address = match (listed.first(), elsewhere.first()) {
-            (None, Some(elsewhere)) => return Ok(*elsewhere),
-            (Some(first), _) => {
-                let is_listed = |ip| listed.iter().any(|own| own.address == ip);
-                let by_route = Some(by_route).filter(|ip| is_listed(*ip));
-                let known = self.known_on(interface, is_listed);
-                known.or(by_route).unwrap_or(first.address)
-            }
-            (None, None) => self.known_on(interface, |_| true).unwrap_or(by_route),
+        if let (None, Some(elsewhere)) = (listed.first(), elsewhere.first()) {
+            return Ok(*elsewhere);
+        }
+        let is_listed = |ip| listed.is_empty() || listed.iter().any(|own| own.address == ip);
+        let counts = |own: &&Address| {
+            let fits = own.ip.is_ipv4() == address.is_ipv4()
+                && source::is_link_local(own.ip) == source::is_link_local(by_route);
+            own.is_ready && fits && is_listed(own.ip)
         };
+        let last = self.from.as_ref().ok().map(|last| last.address);
+        let key = |own: &&Address| (source::rank(own, last), own.ip != by_route);
+        let best = interface.addresses.iter().filter(counts).min_by_key(key);
+        let address = best.map_or(by_route, |best| best.ip);
         Ok(Endpoint { index: interface.index, address })
-    }
-
-    /// A source address that was used before on this interface, and can be used again.
-    fn known_on(&self, interface: &Interface, counts: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
-        let (_, known) = self.sources.filter(|(index, _)| *index == interface.index)?;
-        let is_of_family = |ip: IpAddr| ip.is_ipv4() == self.address.is_ipv4();
-        let usable = |own: &&Address| own.is_ready && is_of_family(own.ip) && counts(own.ip);
-        known.among(interface.addresses.iter().filter(usable))
     }
 
     fn settle(&mut self, found: Result<Endpoint, Problem>) -> Option<LinkEvent> {
@@ -244,11 +236,6 @@ impl Target {
         }
         self.health = SendHealth::default();
         self.from = found;
-        if let Ok(Endpoint { index, address }) = self.from {
-            let before = self.sources.filter(|(before, _)| *before == index);
-            let before = before.map(|(_, known)| known);
-            self.sources = Some((index, source::Known::after(before, address)));
-        }
         Some(match &self.from {
             Ok(endpoint) => LinkEvent::SendingFrom(endpoint.address),
             Err(problem) => LinkEvent::Lost(problem.clone()),

@@ -2,7 +2,7 @@
 //!
 //! The kernel prefers the newest address, which on a leader is the service address that its hook
 //! has just added. The source must not change to that address, because the source identifies the
-//! node to the others: one that has the address itself would not even hear them.
+//! node to the others: one that has the address, too, would not even hear the node.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,43 +11,17 @@ use nix::libc;
 use super::change::{Problem, refused};
 use crate::daemon::interfaces::{Address, Interface};
 
-/// What datagrams through an interface, or to a peer, have left with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Known {
-    /// At first, and again whenever the interface has it: what takes its place while it is gone may
-    /// be an address that a hook has added.
-    home: IpAddr,
-    /// Most recently.
-    last: IpAddr,
+/// How datagrams prefer one address to another, the least first: one that this host had before its
+/// hook may have added some, and then the `last` one. A guest is used only if nothing else is left;
+/// then rather one that does not look like a service address, as from DHCP.
+pub(super) fn rank(address: &Address, last: Option<IpAddr>) -> (bool, bool, bool) {
+    let in_no_network = address.ip.is_ipv4() && address.prefix == 32;
+    let is_for_service = address.is_guest && (in_no_network || !address.is_lasting);
+    (address.is_guest, is_for_service, Some(address.ip) != last)
 }
 
-impl Known {
-    /// `source` is used now.
-    pub(super) fn after(before: Option<Known>, source: IpAddr) -> Self {
-        Known { home: before.map_or(source, |before| before.home), last: source }
-    }
-
-    /// The one to use again, if any is among those that can be used.
-    pub(super) fn among<'a>(
-        self,
-        usable: impl Iterator<Item = &'a Address> + Clone,
-    ) -> Option<IpAddr> {
-        if usable.clone().any(|address| address.ip == self.home) {
-            return Some(self.home);
-        }
-        let last = usable.clone().find(|address| address.ip == self.last)?;
-        (!is_lone(last) || usable.clone().all(is_lone)).then_some(last.ip)
-    }
-}
-
-/// Whether it is in no network: most service addresses are so. Of IPv6 that says nothing, because
-/// DHCP gives such addresses to hosts.
-const fn is_lone(address: &Address) -> bool {
-    address.ip.is_ipv4() && address.prefix == 32
-}
-
-/// The source address of datagrams to `group` through `interface`: one that is known if it can be
-/// used again, else the address most likely to be the host's own.
+/// The source address of datagrams to `group` through `interface`: the `last` one as long as the
+/// interface has it, else the address most likely to be the host's own.
 ///
 /// # Errors
 ///
@@ -55,9 +29,9 @@ const fn is_lone(address: &Address) -> bool {
 pub(super) fn choose(
     interface: &Interface,
     group: IpAddr,
-    known: Option<Known>,
+    last: Option<IpAddr>,
 ) -> Result<IpAddr, Problem> {
-    let source = pick(&interface.addresses, interface.is_loopback(), group, known)
+    let source = pick(&interface.addresses, interface.is_loopback(), group, last)
         .ok_or_else(|| no_address(group))?;
     if let IpAddr::V6(group) = group {
         check_route(interface, group)?;
@@ -69,31 +43,38 @@ fn pick(
     addresses: &[Address],
     on_loopback: bool,
     group: IpAddr,
-    known: Option<Known>,
+    last: Option<IpAddr>,
 ) -> Option<IpAddr> {
     let usable = addresses.iter().filter(|address| {
         address.is_ready
             && address.ip.is_ipv4() == group.is_ipv4()
             && (address.ip.is_loopback() || !on_loopback)
     });
-    let again = known.and_then(|known| known.among(usable.clone()));
-    again.or_else(|| match group {
-        IpAddr::V4(_) => usable.min_by_key(|address| is_lone(address)).map(|address| address.ip),
-        IpAddr::V6(group) => best_ipv6(usable, group),
-    })
+    let best = match group {
+        IpAddr::V4(_) => usable.min_by_key(|address| rank(address, last)),
+        IpAddr::V6(group) => best_ipv6(usable, group, last),
+    };
+    best.map(|address| address.ip)
 }
 
-/// First an address of the group's scope, then a permanent one, and then the oldest: service
-/// addresses are younger than the host's own. The kernel lists the newest first.
+/// Among those of the same rank, first an address of the group's scope, then a permanent one, and
+/// then the oldest: service addresses are younger than the host's own. The kernel lists the newest
+/// first.
 fn best_ipv6<'a>(
     addresses: impl DoubleEndedIterator<Item = &'a Address>,
     group: Ipv6Addr,
-) -> Option<IpAddr> {
-    let rank = |address: &&Address| {
-        let is_link_local = matches!(address.ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
-        (is_link_local != is_link_scoped(group), !address.is_lasting)
+    last: Option<IpAddr>,
+) -> Option<&'a Address> {
+    let key = |address: &&Address| {
+        let fits = is_link_local(address.ip) == is_link_scoped(group);
+        (rank(address, last), !fits, !address.is_lasting)
     };
-    addresses.rev().min_by_key(rank).map(|address| address.ip)
+    addresses.rev().min_by_key(key)
+}
+
+/// Whether it means something only on its link.
+pub(super) const fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
 /// Whether routers do not forward datagrams to the group.
@@ -125,14 +106,15 @@ mod tests {
     use super::*;
 
     fn address(text: &str) -> Address {
-        Address { ip: text.parse().unwrap(), is_ready: true, is_lasting: true, prefix: 24 }
+        let (is_ready, is_lasting, is_guest) = (true, true, false);
+        Address { ip: text.parse().unwrap(), is_ready, is_lasting, prefix: 24, is_guest }
     }
 
     /// The choice among `addresses`, which are in the kernel's order.
-    fn picked(addresses: &[Address], group: &str, known: Option<&str>) -> Option<String> {
+    fn picked(addresses: &[Address], group: &str, last: Option<&str>) -> Option<String> {
         let on_loopback = addresses.iter().any(|address| address.ip.is_loopback());
-        let known = known.map(|known| Known::after(None, known.parse().unwrap()));
-        pick(addresses, on_loopback, group.parse().unwrap(), known).map(|ip| ip.to_string())
+        let last = last.map(|last| last.parse().unwrap());
+        pick(addresses, on_loopback, group.parse().unwrap(), last).map(|ip| ip.to_string())
     }
 
     fn best(addresses: &[Address], group: &str) -> Option<String> {
@@ -142,7 +124,7 @@ mod tests {
     #[test]
     fn the_source_is_kept_while_the_interface_has_it() {
         let eth0 = ["fe80::1", "10.0.0.1", "10.0.0.100", "fd00::99", "fd00::1"].map(address);
-        let kept = |group, known| picked(&eth0, group, Some(known));
+        let kept = |group, last| picked(&eth0, group, Some(last));
         assert_eq!(best(&eth0, "239.0.0.1").as_deref(), Some("10.0.0.1"));
         assert_eq!(kept("239.0.0.1", "10.0.0.100").as_deref(), Some("10.0.0.100"));
         assert_eq!(kept("239.0.0.1", "10.0.0.7").as_deref(), Some("10.0.0.1"));
@@ -153,34 +135,22 @@ mod tests {
         assert_eq!(best(&[address("fe80::1")], "239.0.0.1"), None);
     }
 
-    fn ip(text: &str) -> IpAddr {
-        text.parse().unwrap()
-    }
-
     #[test]
-    fn the_first_source_is_used_again_when_it_is_back() {
-        let home = Known::after(None, ip("10.0.0.1"));
-        let away = Known::after(Some(home), ip("10.0.0.100"));
-        let (own, service, added) =
-            (address("10.0.0.1"), address("10.0.0.100"), address("10.0.0.9"));
-        assert_eq!(away.among([added, service].iter()), Some(ip("10.0.0.100")));
-        assert_eq!(away.among([added, service, own].iter()), Some(ip("10.0.0.1")));
-        assert_eq!(away.among([added].iter()), None);
-    }
-
-    #[test]
-    fn an_address_without_a_network_is_the_last_choice() {
-        let lone = |text| Address { prefix: 32, ..address(text) };
-        let (service, own) = (lone("10.0.0.100"), address("10.0.0.7"));
-        let away = Known { home: ip("10.0.0.1"), last: ip("10.0.0.100") };
-        assert_eq!(away.among([service, lone("10.0.0.8")].iter()), Some(ip("10.0.0.100")));
-        assert_eq!(away.among([service, own].iter()), None);
-        let group = ip("239.0.0.1");
-        assert_eq!(pick(&[service, own], false, group, Some(away)), Some(ip("10.0.0.7")));
-        assert_eq!(pick(&[service], false, group, None), Some(ip("10.0.0.100")));
-        // In a cloud, a host's own address may be so, too.
-        let home = Known::after(None, ip("10.0.0.8"));
-        assert_eq!(home.among([own, lone("10.0.0.8")].iter()), Some(ip("10.0.0.8")));
+    fn a_guest_is_the_source_only_if_nothing_else_is_left() {
+        let guest = |text| Address { is_guest: true, ..address(text) };
+        for (group, own, service) in
+            [("239.0.0.1", "10.0.0.1", "10.0.0.100"), ("ff15::77", "fd00::1", "fd00::100")]
+        {
+            let picked = |addresses: &[Address]| picked(addresses, group, Some(service));
+            assert_eq!(picked(&[guest(service)]).as_deref(), Some(service));
+            assert_eq!(picked(&[guest(service), address(own)]).as_deref(), Some(own));
+            assert_eq!(picked(&[guest(own), guest(service)]).as_deref(), Some(service));
+            let marked = Address { prefix: 32, is_lasting: false, ..guest(service) };
+            assert_eq!(picked(&[guest(own), marked]).as_deref(), Some(own), "as from DHCP");
+        }
+        // In a cloud, a host's own address may be in no network.
+        let lone = Address { prefix: 32, ..address("10.0.0.1") };
+        assert_eq!(best(&[lone, address("10.0.0.2")], "239.0.0.1").as_deref(), Some("10.0.0.1"));
     }
 
     #[test]

@@ -62,9 +62,9 @@ impl Unicast {
         self.requires_key = requires_key;
     }
 
-    /// Whether some listed names were not looked up yet.
-    pub(super) fn is_looking_up(&self) -> bool {
-        self.remotes.iter().any(Remote::is_looked_up_first)
+    /// Whether the addresses of some peers were never known: what these send does not count.
+    pub(super) fn has_unknown(&self) -> bool {
+        self.remotes.iter().any(Remote::is_unknown)
     }
 
     pub(super) fn any_up(&self) -> bool {
