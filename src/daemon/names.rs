@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 /// The same after a lookup that failed.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Most addresses of a name that are looked at: that of a host itself may stand for all that it has.
+/// Most addresses of a name that are looked at: a host's own name may stand for all that it has.
 const ADDRESSES_MAX: usize = 64;
 
 /// What a lookup found: the place in the list of peers, and its addresses in order, or why there

@@ -91,8 +91,8 @@ impl Remote {
         }
     }
 
-    /// Its addresses that are this host's own, where datagrams can arrive. A name of this host often
-    /// stands for the loopback there.
+    /// Its addresses that are this host's own, where datagrams can arrive. A host's own name often
+    /// stands for the loopback.
     pub(super) fn own<'a>(
         &'a self,
         interfaces: &'a Interfaces,
