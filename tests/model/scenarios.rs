@@ -307,11 +307,11 @@ fn wider() -> Vec<Scenario> {
         },
         Scenario {
             grace_ms: 100,
-            ticks: 6,
+            ticks: 3,
             ..failover("handover: a crash, a slip", Budget { yields: 1, crashes: 1, ..slips(1) })
         },
         Scenario {
-            ticks: 4,
+            ticks: 3,
             ..failover("lost disk: a cut, a slip", Budget { lost_disks: 1, cuts: 1, ..slips(1) })
         },
     ]
