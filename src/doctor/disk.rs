@@ -80,7 +80,7 @@ pub(super) fn look(directory: &Path) -> Look {
     }
 }
 
-/// What [`look`] has a process measure, as it prints it.
+/// What `look` has a process measure, as it prints it.
 pub fn measure(directory: &Path) -> String {
     let took = time_sync(directory).map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     let sync_us = took.map_err(|error| error.raw_os_error().unwrap_or_default());
