@@ -213,14 +213,16 @@ impl Scenario {
         let stay = |(host, election): (&Host, &&Election)| {
             match election.ineligible(host.local(self.world.now)) {
                 Some(Ineligible::Stopping) => false,
-                // It takes the leadership when its time out is over.
-                Some(
-                    Ineligible::Yielding
-                    | Ineligible::HookFailed
-                    | Ineligible::CheckFailed
-                    | Ineligible::Unenrolled,
-                ) => !election.params().preempt,
-                _ => true,
+                // By its settings.
+                None
+                | Some(
+                    Ineligible::Observer
+                    | Ineligible::NotVoter
+                    | Ineligible::StaticFollower
+                    | Ineligible::TooFewCandidates,
+                ) => true,
+                // It takes the leadership when that is over, as all is mended.
+                Some(_) => !election.params().preempt,
             }
         };
         let all_stay = elections.len() == hosts.len() && hosts.iter().zip(&elections).all(stay);
