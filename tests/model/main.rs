@@ -4,7 +4,7 @@
 //! ```text
 //! cargo test --test model                                 half a minute of two processors
 //! LANELECT_LONG=1 cargo test --test model                 before a release
-//! cargo test --release --test model -- --deep --threads 1 wider bounds; minutes, and 10 GB
+//! cargo test --release --test model -- --deep --threads 1 wider bounds; minutes, and 20 GB
 //! cargo test --test model -- --only "failover: two slips"
 //! ```
 //!

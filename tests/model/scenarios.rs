@@ -311,7 +311,7 @@ fn wider() -> Vec<Scenario> {
             ..failover("handover: a crash, a slip", Budget { yields: 1, crashes: 1, ..slips(1) })
         },
         Scenario {
-            ticks: 3,
+            ticks: 2,
             ..failover("lost disk: a cut, a slip", Budget { lost_disks: 1, cuts: 1, ..slips(1) })
         },
     ]
