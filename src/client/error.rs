@@ -61,8 +61,8 @@ pub enum ClientError {
     /// No answer within [`TIMEOUT`].
     #[error(
         "the daemon at {path} did not answer within {seconds} s: it is stopped, hangs or is \
-         overloaded; check it{unit}, and restart it if that lasts; when it goes on, it still carries \
-         out what it was asked for",
+         overloaded; check it{unit}, and restart it if that lasts; when it goes on, it still \
+         carries out what it was asked for",
         path = .0.display(),
         seconds = TIMEOUT.as_secs(),
         unit = by_unit(.0, |group| format!(" with `systemctl status lanelect@{group}`"))

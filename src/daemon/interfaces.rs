@@ -21,8 +21,8 @@ use nix::net::if_::InterfaceFlags;
 use nix::sys::socket as sys;
 use socket2::{Domain, Protocol, Socket, Type};
 
-pub use self::address::Address;
 use self::address::Ipv6Flags;
+pub use self::address::{Address, is_link_local};
 use crate::os;
 
 /// One network interface.
@@ -146,10 +146,7 @@ impl Interfaces {
     /// Whether an interface has an address of the family of `other`, beside those that each host
     /// has.
     pub(super) fn use_family_of(&self, other: IpAddr) -> bool {
-        let is_of_any_host = |ip: IpAddr| match ip {
-            IpAddr::V4(v4) => v4.is_loopback(),
-            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
-        };
+        let is_of_any_host = |ip: IpAddr| ip.is_loopback() || is_link_local(ip);
         self.addresses().any(|ip| ip.is_ipv4() == other.is_ipv4() && !is_of_any_host(ip))
     }
 

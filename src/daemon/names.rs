@@ -6,6 +6,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use super::interfaces::is_link_local;
 use super::worker::{self, Results};
 use crate::config::{Peer, PeerHost};
 use crate::time::Time;
@@ -88,8 +89,8 @@ fn look_up(name: &str) -> Result<Vec<IpAddr>, String> {
     const PORT: u16 = 9;
     let found = (name, PORT).to_socket_addrs().map_err(|error| error.to_string())?;
     let mut addresses: Vec<_> = found.map(|address| address.ip().to_canonical()).collect();
-    // Without its interface, a link-local address means nothing.
-    addresses.retain(|ip| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local()));
+    // Nothing can be sent to a link-local address without its interface.
+    addresses.retain(|ip| !is_link_local(*ip));
     // The order changes from answer to answer.
     addresses.sort_unstable();
     addresses.dedup();

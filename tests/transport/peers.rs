@@ -231,8 +231,7 @@ fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
             assert_eq!(a.transport.send_errors(), 0);
             assert!(b.strays.is_empty(), "{:?}", b.strays);
             assert!(descriptors() > before, "the send buffer was never full");
-            one.enter();
-            a.transport.rescan(clock::now(), false).unwrap();
+            a.rescan(clock::now());
             assert_eq!(descriptors(), before);
             one.ip("link del lan");
         }
@@ -306,8 +305,7 @@ fn host_that_is_not_in_its_list_keeps_its_source() {
         one.ip("route replace 10.0.0.0/24 dev lan src 10.0.0.1");
         one.ip("addr add 10.0.0.77/24 dev lan");
         one.ip("route replace 10.0.0.0/24 dev lan src 10.0.0.77");
-        one.enter();
-        a.transport.rescan(clock::now(), false).unwrap();
+        a.rescan(clock::now());
         exchange(&mut a, &mut b, "later");
         assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.1"));
     });
@@ -514,7 +512,6 @@ fn nothing_is_up_before_each_peer_s_name_has_an_address() {
             }
             a.rescan(later);
             assert!(a.transport.any_up(), "{finds}");
-            a.rescan(now);
         }
     });
 }

@@ -49,6 +49,11 @@ impl Address {
     }
 }
 
+/// Whether it is an IPv6 address that is unique on its link alone.
+pub const fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
+}
+
 /// The flags of this host's IPv6 addresses, which `getifaddrs` does not return.
 #[derive(Debug, Default)]
 pub(super) struct Ipv6Flags(BTreeMap<(u32, Ipv6Addr), u32>);

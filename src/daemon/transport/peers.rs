@@ -15,7 +15,7 @@ use super::send_health::SendHealth;
 use super::source;
 use crate::config::{Peer, PeerHost};
 use crate::control_api::PeerReport;
-use crate::daemon::interfaces::{Address, Interfaces};
+use crate::daemon::interfaces::{Address, Interfaces, is_link_local};
 
 /// Most addresses of a peer that are sent to.
 const TARGETS_MAX: usize = 4;
@@ -71,8 +71,10 @@ impl Remote {
         self.addresses.is_empty()
     }
 
-    fn is_name(&self) -> bool {
-        matches!(self.peer.host, PeerHost::Name(_))
+    /// Whether an address of it is only how this host's resolver names this host: a host's own name
+    /// often stands for the loopback.
+    fn is_looped(&self, address: IpAddr) -> bool {
+        address.is_loopback() && matches!(self.peer.host, PeerHost::Name(_))
     }
 
     pub(super) fn addresses(&self) -> &[IpAddr] {
@@ -91,13 +93,12 @@ impl Remote {
         }
     }
 
-    /// Its addresses that are this host's own, where datagrams can arrive. A host's own name often
-    /// stands for the loopback.
+    /// Its addresses that are this host's own, where datagrams can arrive.
     pub(super) fn own<'a>(
         &'a self,
         interfaces: &'a Interfaces,
     ) -> impl Iterator<Item = Endpoint> + 'a {
-        let listed = self.addresses.iter().filter(|it| !(self.is_name() && it.is_loopback()));
+        let listed = self.addresses.iter().filter(|it| !self.is_looped(**it));
         listed.filter_map(|address| {
             let owner = interfaces.owner_of(*address)?;
             let is_usable = |own: &Address| own.ip == *address && own.is_ready && !own.is_guest;
@@ -109,9 +110,7 @@ impl Remote {
     /// Finds out anew where datagrams to its addresses leave.
     pub(super) fn locate(&mut self, routing: &Routing<'_>) -> Vec<Result<Endpoint, Problem>> {
         let port = self.peer.port.unwrap_or(routing.port);
-        let is_own = |address: &IpAddr| {
-            (address.is_loopback() && self.is_name()) || routing.interfaces.is_own(*address)
-        };
+        let is_own = |it: &IpAddr| self.is_looped(*it) || routing.interfaces.is_own(*it);
         self.is_self = self.addresses.iter().any(is_own);
         if self.is_self {
             self.problem = (port != routing.port).then_some(Problem::OwnPort(routing.port));
@@ -220,7 +219,7 @@ impl Target {
         let is_listed = |ip| listed.is_empty() || listed.iter().any(|own| own.address == ip);
         let counts = |own: &&Address| {
             let fits = own.ip.is_ipv4() == address.is_ipv4()
-                && source::is_link_local(own.ip) == source::is_link_local(by_route);
+                && is_link_local(own.ip) == is_link_local(by_route);
             own.is_ready && fits && is_listed(own.ip)
         };
         let last = self.from.as_ref().ok().map(|last| last.address);

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use nix::libc;
 
 use super::change::{Problem, refused};
-use crate::daemon::interfaces::{Address, Interface};
+use crate::daemon::interfaces::{Address, Interface, is_link_local};
 
 /// How datagrams prefer one address to another, the least first: one that this host had before its
 /// hook may have added some, and then the `last` one. A guest is used only if nothing else is left;
@@ -70,11 +70,6 @@ fn best_ipv6<'a>(
         (rank(address, last), !fits, !address.is_lasting)
     };
     addresses.rev().min_by_key(key)
-}
-
-/// Whether it means something only on its link.
-pub(super) const fn is_link_local(ip: IpAddr) -> bool {
-    matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
 /// Whether routers do not forward datagrams to the group.
