@@ -61,10 +61,11 @@ struct Net(File);
 
 /// Sends the same by every interface.
 fn send(transport: &mut Transport, datagram: &[u8]) {
-    transport.send(None, |_, buffer| {
+    let write = |_, buffer: &mut Vec<u8>| {
         buffer.extend_from_slice(datagram);
         true
-    });
+    };
+    transport.send(None, write, || true);
 }
 
 impl Net {

@@ -419,7 +419,8 @@ fn resign(left: &Left, resignation: &Message) -> Result<(), ResignationError> {
         transport.resolve(peer, Ok(addresses.clone()));
     }
     transport.rescan(clock::now(), false)?;
-    transport.send(None, |source, datagram| codec.encode(source, resignation, datagram).is_ok());
+    let write = |source, datagram: &mut _| codec.encode(source, resignation, datagram).is_ok();
+    transport.send(None, write, || true);
     if transport.sent() == 0 {
         return Err(ResignationError::Unreachable);
     }

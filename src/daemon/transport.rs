@@ -361,12 +361,14 @@ impl Transport {
 
     /// Sends to the group on every interface that is up, and to the peer that has the address `to`;
     /// to every peer without one, or if no peer has it. For each source address, `write` fills an
-    /// empty buffer right before the send. If `write` returns false, nothing more is sent. Never
-    /// blocks; rejected datagrams are counted, and the next rescan reports them.
+    /// empty buffer; if it returns false, nothing more is sent. `may_leave` is asked right before
+    /// each system call that sends; once it returns false, nothing leaves any more. Never blocks;
+    /// rejected datagrams are counted, and the next rescan reports them.
     pub fn send(
         &mut self,
         to: Option<IpAddr>,
         mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool,
+        may_leave: impl Fn() -> bool,
     ) {
         for link in &mut self.links {
             let Some(endpoint) = link.endpoint() else { continue };
@@ -374,13 +376,13 @@ impl Transport {
             if !write(endpoint.address, &mut self.outgoing) {
                 return;
             }
-            match link.send(&self.outgoing) {
+            match link.send(&self.outgoing, &may_leave) {
                 Some(true) => self.sent += 1,
                 Some(false) => self.send_errors += 1,
                 None => {}
             }
         }
-        let (sent, rejected) = self.unicast.send(to, &mut self.outgoing, write);
+        let (sent, rejected) = self.unicast.send(to, &mut self.outgoing, write, &may_leave);
         self.sent += sent;
         self.send_errors += rejected;
     }

@@ -1,5 +1,6 @@
 //! Peers: unicast on a link and over a router, and the addresses that it leaves with.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 
 use lanelect::config::{Config, Peer};
@@ -239,6 +240,35 @@ fn hosts_that_do_not_answer_cost_the_living_no_datagram() {
 }
 
 #[test]
+fn nothing_leaves_any_more_once_it_may_not() {
+    isolated("peers::nothing_leaves_any_more_once_it_may_not", || {
+        let (one, two) = (Net::first(), Net::another());
+        cable((&one, "10.0.0.1/24"), (&two, "10.0.0.2/24"), "lan");
+        let mut a = started(&one, &["10.0.0.7", "10.0.0.2"], false);
+        let mut b = started(&two, &["10.0.0.1", "10.0.0.7"], false);
+        exchange(&mut a, &mut b, "before");
+        // Two calls for the one that the kernel rejects, and then one for all others.
+        one.ip("route add prohibit 10.0.0.7");
+        for calls in 0_u32..=3 {
+            let left = Cell::new(calls);
+            let write = |_, buffer: &mut Vec<u8>| {
+                buffer.extend_from_slice(format!("after {calls}").as_bytes());
+                true
+            };
+            one.enter();
+            a.transport.send(None, write, || left.replace(left.get().saturating_sub(1)) > 0);
+        }
+        until("b has the last", || {
+            b.turn();
+            b.arrival("after 3").is_some()
+        });
+        let texts = b.arrivals.iter().map(|arrival| arrival.text.as_str());
+        let after: Vec<_> = texts.filter(|text| text.starts_with("after")).collect();
+        assert_eq!(after, ["after 3"]);
+    });
+}
+
+#[test]
 fn datagram_to_one_host_goes_to_no_other() {
     isolated("peers::datagram_to_one_host_goes_to_no_other", || {
         let (one, two, three) = (Net::first(), Net::another(), Net::another());
@@ -250,10 +280,11 @@ fn datagram_to_one_host_goes_to_no_other() {
         exchange(&mut a, &mut b, "to b");
         exchange(&mut a, &mut c, "to c");
         let send = |host: &mut Host, to: &str, text: &str| {
-            host.transport.send(Some(address(to)), |_, buffer| {
+            let write = |_, buffer: &mut Vec<u8>| {
                 buffer.extend_from_slice(text.as_bytes());
                 true
-            });
+            };
+            host.transport.send(Some(address(to)), write, || true);
         };
         send(&mut a, "10.0.1.3", "alone");
         send(&mut a, "10.0.0.9", "of a host that is not listed");

@@ -101,13 +101,15 @@ impl Daemon {
     pub(super) fn transmit(&mut self, message: &Message) {
         let addressee = message.body.addressee();
         let to = addressee.and_then(|node_id| self.election.address_of(&node_id));
-        self.transport.send(to, |source, datagram| {
-            if let Err(error) = self.codec.encode(source, message, datagram) {
+        let write = |source, datagram: &mut Vec<u8>| {
+            let result = self.codec.encode(source, message, datagram);
+            if let Err(error) = &result {
                 log::error!("cannot encode a datagram: {error}; it was not sent");
-                return false;
             }
-            may_show(&self.election, message.standing.role, clock::now())
-        });
+            result.is_ok()
+        };
+        let may_leave = || may_show(&self.election, message.standing.role, clock::now());
+        self.transport.send(to, write, may_leave);
     }
 
     /// A hook does not take over if the lease has expired: such a run has not begun.

@@ -159,10 +159,12 @@ impl Link {
         events.into_iter().flatten().map(change).collect()
     }
 
-    /// Sends with the socket. None if it is closed, else whether the kernel accepted the datagram.
-    pub(super) fn send(&mut self, datagram: &[u8]) -> Option<bool> {
+    /// Sends with the socket, unless the datagram may not leave any more. None if it was not sent
+    /// because of that, or because the socket is closed; else whether the kernel accepted it.
+    pub(super) fn send(&mut self, datagram: &[u8], may_leave: impl Fn() -> bool) -> Option<bool> {
         let Ok(port) = &mut self.port else { return None };
-        let result = socket::send(&port.inlet.socket, datagram, self.group, port.endpoint)
+        let (socket, endpoint) = (&port.inlet.socket, port.endpoint);
+        let result = socket::send(socket, datagram, self.group, endpoint, may_leave)?
             .map_err(|error| SendFailure::from(&error));
         self.health.record(result);
         Some(result.is_ok())

@@ -56,11 +56,13 @@ impl Outlet {
     }
 
     /// Sends the same to each of `addresses`, with one system call if the kernel accepts all, and
-    /// tells what became of each, in their order.
+    /// tells what became of each, in their order. Once it `may_leave` no more, the rest get
+    /// nothing, and nothing is told of them.
     pub(super) fn send(
         &mut self,
         datagram: &[u8],
         addresses: &[SocketAddr],
+        may_leave: &impl Fn() -> bool,
         mut tell: impl FnMut(Result<(), SendFailure>),
     ) {
         let to: Vec<SocketAddrAny> = addresses.iter().map(|address| (*address).into()).collect();
@@ -74,7 +76,7 @@ impl Outlet {
         let source = self.endpoint.address;
         report_full_queues(&self.inlet.socket, source, true);
         while !left.is_empty() {
-            let (taken, result) = match self.send_some(left) {
+            let (taken, result) = match self.send_some(left, may_leave) {
                 Ok(sent) if sent > 0 => (sent, Ok(())),
                 Err(Errno::INTR) => continue,
                 Ok(_) | Err(Errno::AGAIN) => break,
@@ -84,19 +86,27 @@ impl Outlet {
             left = left.get_mut(taken..).unwrap_or_default();
         }
         report_full_queues(&self.inlet.socket, source, false);
-        // There is no room for any of the rest.
+        // There is no room for any of the rest, or they may not leave.
         let reached = addresses.len() - left.len();
         for address in addresses.get(reached..).unwrap_or_default() {
-            tell(self.send_by_detour(datagram, *address));
+            if let Some(result) = self.send_by_detour(datagram, *address, may_leave) {
+                tell(result);
+            }
         }
     }
 
     /// Sends the first so many of these. The kernel stops at the first that it rejects, and tells
     /// why only if it is the first of a call. The error may have come back by ICMP for an earlier
     /// datagram, to another peer. So that one is sent once more when no such error can reach it.
-    fn send_some(&self, datagrams: &mut [MMsgHdr<'_>]) -> Result<usize, Errno> {
-        let send = |datagrams: &mut [MMsgHdr<'_>]| {
-            sendmmsg(&self.inlet.socket, datagrams, SendFlags::DONTWAIT)
+    /// None if they may not leave.
+    fn send_some(
+        &self,
+        datagrams: &mut [MMsgHdr<'_>],
+        may_leave: &impl Fn() -> bool,
+    ) -> Result<usize, Errno> {
+        let send = |datagrams: &mut [MMsgHdr<'_>]| match may_leave() {
+            true => sendmmsg(&self.inlet.socket, datagrams, SendFlags::DONTWAIT),
+            false => Ok(0),
         };
         match send(datagrams) {
             Err(errno) if !matches!(errno, Errno::AGAIN | Errno::NOBUFS) => {
@@ -110,18 +120,21 @@ impl Outlet {
         }
     }
 
-    fn send_by_detour(&mut self, datagram: &[u8], to: SocketAddr) -> Result<(), SendFailure> {
+    fn send_by_detour(
+        &mut self,
+        datagram: &[u8],
+        to: SocketAddr,
+        may_leave: &impl Fn() -> bool,
+    ) -> Option<Result<(), SendFailure>> {
         let detour = match self.detours.entry(to) {
             Entry::Occupied(detour) => detour.into_mut(),
             Entry::Vacant(entry) => match detour(self.endpoint.address) {
                 Ok(detour) => entry.insert(detour),
-                Err(_) => return Err(SendFailure::from(Errno::AGAIN)),
+                Err(_) => return Some(Err(SendFailure::from(Errno::AGAIN))),
             },
         };
-        match detour.send_to(datagram, &to.into()) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(SendFailure::from(&error)),
-        }
+        let sent = may_leave().then(|| detour.send_to(datagram, &to.into()))?;
+        Some(sent.map(drop).map_err(|error| SendFailure::from(&error)))
     }
 }
 

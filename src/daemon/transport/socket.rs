@@ -39,18 +39,20 @@ pub(super) fn open(
 }
 
 /// Sends to the group with the source address of `endpoint`, and never with another. The result is
-/// that of this datagram, whatever came back by ICMP.
+/// that of this datagram, whatever came back by ICMP; none if it `may_leave` no more.
 pub(super) fn send(
     socket: &UdpSocket,
     datagram: &[u8],
     group: SocketAddr,
     endpoint: Endpoint,
-) -> io::Result<()> {
+    may_leave: impl Fn() -> bool,
+) -> Option<io::Result<()>> {
+    let send = || may_leave().then(|| send_once(socket, datagram, group, endpoint));
     report_full_queues(socket, endpoint.address, true);
-    let result = send_once(socket, datagram, group, endpoint);
+    let result = send();
     report_full_queues(socket, endpoint.address, false);
     match result {
-        Err(error) if !is_full(&error) => send_once(socket, datagram, group, endpoint),
+        Some(Err(error)) if !is_full(&error) => send(),
         result => result,
     }
 }

@@ -164,13 +164,15 @@ impl Unicast {
     }
 
     /// Sends to the peer that has the address `to`, or else to every peer. For each of this host's
-    /// addresses, `write` fills an empty buffer right before the send; if it returns false, nothing
-    /// more is sent. Returns how many datagrams the kernel accepted and how many it rejected.
+    /// addresses, `write` fills an empty buffer; if it returns false, nothing more is sent.
+    /// `may_leave` is asked before each system call. Returns how many datagrams the kernel accepted
+    /// and how many it rejected.
     pub(super) fn send(
         &mut self,
         to: Option<IpAddr>,
         buffer: &mut Vec<u8>,
         mut write: impl FnMut(IpAddr, &mut Vec<u8>) -> bool,
+        may_leave: &impl Fn() -> bool,
     ) -> (u64, u64) {
         let (mut sent, mut rejected) = (0, 0);
         let to = to.filter(|to| self.remotes.iter().any(|it| it.addresses().contains(to)));
@@ -189,7 +191,7 @@ impl Unicast {
             }
             let addresses: Vec<SocketAddr> = targets.iter().map(|it| it.address).collect();
             let mut told = targets.iter_mut();
-            outlet.send(buffer, &addresses, |result| {
+            outlet.send(buffer, &addresses, may_leave, |result| {
                 *(if result.is_ok() { &mut sent } else { &mut rejected }) += 1;
                 if let Some(target) = told.next() {
                     target.health.record(result);

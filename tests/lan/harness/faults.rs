@@ -13,6 +13,7 @@ const WALL_CLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness
 
 /// The library that makes syncs slow.
 const SLOW_SYNC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/slow_sync.c");
+const HELD_SEND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/held_send.c");
 
 /// More than any daemon is given here.
 const PLENTY: &str = "1024";
@@ -190,6 +191,24 @@ impl Host {
         let library = self.path("slow_sync.so");
         run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, SLOW_SYNC, "-ldl"]);
         library
+    }
+
+    /// Lets [`Host::hold_sends`] hold up daemons that start from now on.
+    pub(crate) fn prepare_to_hold_sends(&self) {
+        let library = self.path("held_send.so");
+        run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, HELD_SEND, "-ldl"]);
+        self.set_variable("LD_PRELOAD", Path::new(&library));
+        self.set_variable("HELD_SEND", Path::new(&self.path("held-send")));
+    }
+
+    /// Stops the daemon before it sends its next datagram: when it has decided to.
+    pub(crate) fn hold_sends(&self) {
+        fs::write(self.path("held-send"), "").unwrap();
+    }
+
+    /// Lets it go on.
+    pub(crate) fn release_sends(&self) {
+        fs::remove_file(self.path("held-send")).unwrap();
     }
 
     /// Removes its firewall.

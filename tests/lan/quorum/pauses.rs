@@ -31,3 +31,17 @@ fn a_leader_that_slept_through_its_lease_says_nothing_as_leader() {
         }
     });
 }
+
+/// Between the decision to send and the last look at the clock there may be any time.
+#[test]
+fn a_leader_that_is_held_up_before_it_sends_does_not_send() {
+    scenario(|lan, hosts: [_; 3]| {
+        hosts.iter().for_each(|host| host.prepare_to_hold_sends());
+        let (leader, others) = elect(lan, &hosts);
+        leader.hold_sends();
+        let successor = lan.sole_leader_of(&others);
+        leader.release_sends();
+        lan.wait_for_leader(successor);
+        assert_eq!(contradictions(&lan.claims()), "");
+    });
+}
