@@ -157,7 +157,7 @@ pub enum Extent {
     Quick,
     /// What takes a few minutes more.
     Long,
-    /// What takes minutes, and at its peak 10 GB.
+    /// What takes minutes, and at its peak almost 20 GB.
     Deep,
 }
 
