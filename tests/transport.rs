@@ -59,13 +59,19 @@ fn isolated_unprivileged(test: &str, body: impl FnOnce()) {
 /// A network namespace.
 struct Net(File);
 
-/// Sends the same by every interface.
-fn send(transport: &mut Transport, datagram: &[u8]) {
+/// Sends to the peer that has the address `to`, or by every interface and to all, as long as it may
+/// leave.
+fn send(
+    transport: &mut Transport,
+    to: Option<IpAddr>,
+    datagram: &str,
+    may_leave: impl Fn() -> bool,
+) {
     let write = |_, buffer: &mut Vec<u8>| {
-        buffer.extend_from_slice(datagram);
+        buffer.extend_from_slice(datagram.as_bytes());
         true
     };
-    transport.send(None, write, || true);
+    transport.send(to, write, may_leave);
 }
 
 impl Net {
@@ -228,7 +234,7 @@ impl<'a> Host<'a> {
 
     fn send(&mut self, text: &str) {
         self.net.enter();
-        send(&mut self.transport, text.as_bytes());
+        send(&mut self.transport, None, text, || true);
     }
 
     fn reports(&self) -> Vec<InterfaceReport> {
@@ -449,7 +455,7 @@ fn no_privilege_is_needed() {
         let mut transport = Transport::new(poll.registry(), BASE, settings).unwrap();
         let changes = transport.rescan(clock::now(), false).unwrap();
         assert!(matches!(changes[0].event, LinkEvent::Joined { .. }), "{changes:?}");
-        send(&mut transport, b"mine");
+        send(&mut transport, None, "mine", || true);
         assert_eq!(transport.sent(), 1);
     });
 }

@@ -362,7 +362,7 @@ impl Transport {
     /// Sends to the group on every interface that is up, and to the peer that has the address `to`;
     /// to every peer without one, or if no peer has it. For each source address, `write` fills an
     /// empty buffer; if it returns false, nothing more is sent. `may_leave` is asked right before
-    /// each system call that sends; once it returns false, nothing leaves any more. Never blocks;
+    /// each system call that sends, and nothing leaves where it returns false. Never blocks;
     /// rejected datagrams are counted, and the next rescan reports them.
     pub fn send(
         &mut self,

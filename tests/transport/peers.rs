@@ -12,7 +12,7 @@ use lanelect::os::clock;
 use nix::errno::Errno;
 use socket2::{Domain, Socket, Type};
 
-use super::{Host, Net, address, cable, exchange, heard, isolated, until};
+use super::{Host, Net, address, cable, exchange, heard, isolated, send, until};
 
 /// The peers of a configuration with this list.
 fn peers(list: &[&str]) -> Vec<Peer> {
@@ -251,12 +251,9 @@ fn nothing_leaves_any_more_once_it_may_not() {
         one.ip("route add prohibit 10.0.0.7");
         for calls in 0_u32..=3 {
             let left = Cell::new(calls);
-            let write = |_, buffer: &mut Vec<u8>| {
-                buffer.extend_from_slice(format!("after {calls}").as_bytes());
-                true
-            };
+            let may_leave = || left.replace(left.get().saturating_sub(1)) > 0;
             one.enter();
-            a.transport.send(None, write, || left.replace(left.get().saturating_sub(1)) > 0);
+            send(&mut a.transport, None, &format!("after {calls}"), may_leave);
         }
         until("b has the last", || {
             b.turn();
@@ -279,15 +276,9 @@ fn datagram_to_one_host_goes_to_no_other() {
         let mut c = started(&three, &["10.0.1.1"], false);
         exchange(&mut a, &mut b, "to b");
         exchange(&mut a, &mut c, "to c");
-        let send = |host: &mut Host, to: &str, text: &str| {
-            let write = |_, buffer: &mut Vec<u8>| {
-                buffer.extend_from_slice(text.as_bytes());
-                true
-            };
-            host.transport.send(Some(address(to)), write, || true);
-        };
-        send(&mut a, "10.0.1.3", "alone");
-        send(&mut a, "10.0.0.9", "of a host that is not listed");
+        let mut send_to = |to, text| send(&mut a.transport, Some(address(to)), text, || true);
+        send_to("10.0.1.3", "alone");
+        send_to("10.0.0.9", "of a host that is not listed");
         until("both have what followed", || {
             b.turn();
             c.turn();
@@ -479,6 +470,11 @@ fn service_address_that_the_own_name_stands_for_becomes_no_source() {
         a.rescan(clock::now());
         exchange(&mut a, &mut b, "later");
         assert_eq!(b.arrival("later, there").unwrap().source, address("10.0.0.11"));
+        // Nor does it if the name stands for that address alone.
+        a.transport.resolve(0, Ok(vec![address("10.0.0.10")]));
+        a.rescan(clock::now());
+        exchange(&mut a, &mut b, "alone");
+        assert_eq!(b.arrival("alone, there").unwrap().source, address("10.0.0.11"));
         // It has stepped down, and the others expect it to send from another one.
         a.holds = false;
         one.ip("addr add 10.0.0.1/24 dev lan");

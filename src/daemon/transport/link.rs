@@ -161,7 +161,7 @@ impl Link {
 
     /// Sends with the socket, unless the datagram may not leave any more. None if it was not sent
     /// because of that, or because the socket is closed; else whether the kernel accepted it.
-    pub(super) fn send(&mut self, datagram: &[u8], may_leave: impl Fn() -> bool) -> Option<bool> {
+    pub(super) fn send(&mut self, datagram: &[u8], may_leave: &impl Fn() -> bool) -> Option<bool> {
         let Ok(port) = &mut self.port else { return None };
         let (socket, endpoint) = (&port.inlet.socket, port.endpoint);
         let result = socket::send(socket, datagram, self.group, endpoint, may_leave)?

@@ -89,16 +89,22 @@ impl Outlet {
         // There is no room for any of the rest, or they may not leave.
         let reached = addresses.len() - left.len();
         for address in addresses.get(reached..).unwrap_or_default() {
-            if let Some(result) = self.send_by_detour(datagram, *address, may_leave) {
-                tell(result);
+            let Some(detour) = self.detour_to(*address) else {
+                tell(Err(SendFailure::from(Errno::AGAIN)));
+                continue;
+            };
+            if !may_leave() {
+                return;
             }
+            let sent = detour.send_to(datagram, &(*address).into());
+            tell(sent.map(drop).map_err(|error| SendFailure::from(&error)));
         }
     }
 
     /// Sends the first so many of these. The kernel stops at the first that it rejects, and tells
     /// why only if it is the first of a call. The error may have come back by ICMP for an earlier
     /// datagram, to another peer. So that one is sent once more when no such error can reach it.
-    /// None if they may not leave.
+    /// It sends 0 if they may not leave.
     fn send_some(
         &self,
         datagrams: &mut [MMsgHdr<'_>],
@@ -120,21 +126,12 @@ impl Outlet {
         }
     }
 
-    fn send_by_detour(
-        &mut self,
-        datagram: &[u8],
-        to: SocketAddr,
-        may_leave: &impl Fn() -> bool,
-    ) -> Option<Result<(), SendFailure>> {
-        let detour = match self.detours.entry(to) {
-            Entry::Occupied(detour) => detour.into_mut(),
-            Entry::Vacant(entry) => match detour(self.endpoint.address) {
-                Ok(detour) => entry.insert(detour),
-                Err(_) => return Some(Err(SendFailure::from(Errno::AGAIN))),
-            },
-        };
-        let sent = may_leave().then(|| detour.send_to(datagram, &to.into()))?;
-        Some(sent.map(drop).map_err(|error| SendFailure::from(&error)))
+    /// None if the system gives no socket.
+    fn detour_to(&mut self, address: SocketAddr) -> Option<&Socket> {
+        match self.detours.entry(address) {
+            Entry::Occupied(detour) => Some(detour.into_mut()),
+            Entry::Vacant(entry) => Some(entry.insert(detour(self.endpoint.address).ok()?)),
+        }
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn send(
     datagram: &[u8],
     group: SocketAddr,
     endpoint: Endpoint,
-    may_leave: impl Fn() -> bool,
+    may_leave: &impl Fn() -> bool,
 ) -> Option<io::Result<()>> {
     let send = || may_leave().then(|| send_once(socket, datagram, group, endpoint));
     report_full_queues(socket, endpoint.address, true);
