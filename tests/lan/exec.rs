@@ -25,9 +25,6 @@ use crate::quorum::elect_with;
 /// How long a grant lasts in available mode: `leader_alive_threshold` of the tests.
 const GRANT: Duration = Duration::from_secs(2);
 
-/// The library that lets a guard start late.
-const SLOW_GUARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/slow_guard.c");
-
 /// A command has half of it to end.
 const GRACE: &str = "4s";
 
@@ -53,9 +50,7 @@ impl Exec {
 
     /// Its guards start only when the file `guard-may-start` exists on that host.
     fn start_with_slow_guards(host: &Host, script: &str) -> Exec {
-        let library = host.path("slow_guard.so");
-        let build = ["-shared", "-fPIC", "-O2", "-o", &library, SLOW_GUARD];
-        assert!(Command::new("cc").args(build).status().unwrap().success());
+        let library = host.build_library("slow_guard");
         let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
         command.args(["exec", "--socket", &host.path("control.sock"), "--restart"]);
         command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));

@@ -146,7 +146,7 @@ fn disk_that_cannot_be_written() {
 fn disk_that_syncs_slowly() {
     scenario(|lan, [h1, h2]| {
         start(lan, [h1, h2], "");
-        let library = h2.build_slow_sync();
+        let library = h2.build_library("slow_sync");
         let slow = [("LD_PRELOAD", library.as_str()), ("SLOW_SYNC_MS", "700")];
         assert_found_with(h2, "The disk is slow", &slow);
     });

@@ -45,7 +45,7 @@ fn voters_that_disagree() {
 fn disk_that_is_too_slow_for_votes() {
     quorum_scenario(|lan, [h1, h2, h3]| {
         start(lan, [h1, h2, h3]);
-        let library = h1.build_slow_sync();
+        let library = h1.build_library("slow_sync");
         let slow = [("LD_PRELOAD", library.as_str()), ("SLOW_SYNC_MS", "700")];
         assert_found_with(h1, "The disk is too slow for votes", &slow);
         assert_found(h1, "The state is in memory");

@@ -8,12 +8,8 @@ use std::process::{Command, Stdio};
 use super::host::{Host, ip};
 use super::tap::Tap;
 
-/// The library that shows a process another time of day.
-const WALL_CLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/wall_clock.c");
-
-/// The library that makes syncs slow.
-const SLOW_SYNC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/slow_sync.c");
-const HELD_SEND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness/held_send.c");
+/// Where the sources of the libraries are that change how a program runs.
+const LIBRARIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lan/harness");
 
 /// More than any daemon is given here.
 const PLENTY: &str = "1024";
@@ -186,18 +182,19 @@ impl Host {
         mount.status.success()
     }
 
-    /// The library that makes each sync of a program slow.
-    pub(crate) fn build_slow_sync(&self) -> String {
-        let library = self.path("slow_sync.so");
-        run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, SLOW_SYNC, "-ldl"]);
+    /// Builds the library of this name, for `LD_PRELOAD`. Its source says what it does to a
+    /// program.
+    pub(crate) fn build_library(&self, name: &str) -> String {
+        let library = self.path(&format!("{name}.so"));
+        let source = format!("{LIBRARIES}/{name}.c");
+        // Whoever links Rust has a C compiler.
+        run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, &source, "-ldl"]);
         library
     }
 
     /// Lets [`Host::hold_sends`] hold up daemons that start from now on.
     pub(crate) fn prepare_to_hold_sends(&self) {
-        let library = self.path("held_send.so");
-        run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, HELD_SEND, "-ldl"]);
-        self.set_variable("LD_PRELOAD", Path::new(&library));
+        self.set_variable("LD_PRELOAD", Path::new(&self.build_library("held_send")));
         self.set_variable("HELD_SEND", Path::new(&self.path("held-send")));
     }
 
@@ -260,10 +257,7 @@ impl Host {
 
     /// Shows daemons that start from now on a time of day that [`Host::set_wall_clock`] sets.
     pub(crate) fn fake_wall_clock(&self) {
-        let library = self.path("wall_clock.so");
-        // Whoever links Rust has a C compiler.
-        run("cc", &["-shared", "-fPIC", "-O2", "-o", &library, WALL_CLOCK]);
-        self.set_variable("LD_PRELOAD", Path::new(&library));
+        self.set_variable("LD_PRELOAD", Path::new(&self.build_library("wall_clock")));
         self.set_variable("WALL_CLOCK", &self.wall_clock());
         self.set_wall_clock(0);
     }
