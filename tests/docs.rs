@@ -281,6 +281,17 @@ fn keys_of(table: &str) -> BTreeSet<&'static str> {
     rows.lines().filter_map(key).collect()
 }
 
+/// What `.ci/run` says of it.
+#[test]
+fn ci_leaves_two_configurations_of_the_specification_to_the_campaign() {
+    let (_, names) = include_str!("../.ci/run").split_once("\ntests/spec/run ").unwrap();
+    let (names, _) = names.split_once("\n\n").unwrap();
+    let run: BTreeSet<_> = names.split_whitespace().filter(|name| *name != "\\").collect();
+    let left = BTreeSet::from(["hooks", "lost-disk"]);
+    assert_eq!(&run | &left, keys_of("SMALL"));
+    assert!(run.is_disjoint(&left));
+}
+
 #[test]
 fn the_rules_of_the_argument_are_those_that_the_specification_takes_away() {
     let text = on_one_line(CORRECTNESS).to_lowercase();
