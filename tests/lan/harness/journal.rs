@@ -270,7 +270,7 @@ impl Story {
             What::Beside(_) => return Err("two hooks at a time"),
             // It holds nothing any more, and `demoted` is not owed.
             What::End(run) if run.event == "fence" => {
-                self.fenced = std::mem::take(&mut self.leading);
+                self.fenced |= std::mem::take(&mut self.leading);
             }
             What::Start(run) | What::Fail(run) if run.event == "fence" => {}
             What::Crash => self.crashed = true,
@@ -473,6 +473,10 @@ mod tests {
         assert!(judge_text(&format!("{story}{demoted}")).contains("turn"));
         let started = "h1 start started why 1 12.35\n";
         assert!(judge_text(&format!("{fenced}{started}")).contains("turn"));
+        // What still runs is fenced again.
+        let again = "h1 start fence why 1 12.34\nh1 end fence why 1\n";
+        assert_eq!(judge_text(&format!("{fenced}{again}{demoted}{elected}")), "");
+        assert!(judge_text(&format!("{story}{again}{demoted}")).contains("turn"));
     }
 
     #[test]
