@@ -8,6 +8,7 @@ use crate::harness::inside::Needs;
 use crate::harness::keys::give_key;
 use crate::harness::{dual_homed_scenario, scenario, scenario_with, wait_until};
 use crate::trust::send;
+use crate::unicast::MULTICAST;
 
 fn with_nft() -> Needs {
     Needs { trial: can_forbid_sending, ..Needs::default() }
@@ -76,8 +77,9 @@ fn firewall_of_this_host() {
 #[test]
 fn group_on_another_network_of_this_host() {
     dual_homed_scenario(|lan, [h1, h2]| {
-        h1.start("interface = \"eth0\"");
-        h2.start("interface = \"eth1\"");
+        // Peers would reach each other from network to network.
+        h1.start(&format!("{MULTICAST}interface = \"eth0\""));
+        h2.start(&format!("{MULTICAST}interface = \"eth1\""));
         wait_until("both lead", || h1.leads() && h2.leads());
         let found = lines(&doctor(h1, &[], &[]));
         assert!(found.iter().any(|line| line.starts_with("warn wire no datagram of")), "{found:?}");

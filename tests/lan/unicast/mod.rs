@@ -10,7 +10,7 @@ use crate::harness::{BEST_SUCCEEDS, Host, quorum_scenario, scenario, wait_until}
 use crate::quorum::{elect_with, voters};
 
 /// Multicast alone, whatever carries the other scenarios: the harness leaves an empty list out.
-const MULTICAST: &str = "multicast = \"239.255.76.69:7669\"\npeers = []\n";
+pub(crate) const MULTICAST: &str = "multicast = \"239.255.76.69:7669\"\npeers = []\n";
 
 fn addresses(hosts: &[&Host]) -> Vec<String> {
     hosts.iter().map(|host| host.address(0)).collect()
