@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::harness::host::ip;
 use crate::harness::{BEST_SUCCEEDS, scenario, wait_until};
+use crate::partition::wait_until_settled;
 
 #[test]
 fn an_orderly_stop_hands_over_after_the_demote_hook() {
@@ -100,8 +101,7 @@ fn a_leader_that_freezes_and_wakes_leaves_one_leader() {
         h1.pause();
         wait_until("h2 leads h3", || h2.leads() && h3.follows(h2));
         h1.resume();
-        lan.sole_leader();
-        lan.wait_for_one_term();
+        wait_until_settled(lan);
         lan.assert_calm_for(20);
     });
 }
@@ -116,8 +116,7 @@ fn a_storm_of_restarts_ends_with_one_leader() {
             hosts[n].restart();
         }
         wait_until("all are up", || hosts.iter().all(|host| !host.status().is_null()));
-        lan.sole_leader();
-        lan.wait_for_one_term();
+        wait_until_settled(lan);
         lan.assert_calm_for(20);
     });
 }

@@ -4,8 +4,15 @@ use std::time::Duration;
 
 use crate::harness::switch::Rule;
 use crate::harness::{
-    BEST_SUCCEEDS, PATIENT, dual_homed_scenario, quorum_scenario, scenario, wait_until,
+    BEST_SUCCEEDS, Lan, PATIENT, dual_homed_scenario, quorum_scenario, scenario, wait_until,
 };
+
+/// Waits until one host leads, all know its last term, and the hook for that has ended too.
+pub(crate) fn wait_until_settled(lan: &Lan) {
+    lan.sole_leader();
+    lan.wait_for_one_term();
+    lan.sole_leader();
+}
 
 #[test]
 fn a_healed_partition_leaves_the_best_leader_reaffirmed() {
@@ -19,7 +26,7 @@ fn a_healed_partition_leaves_the_best_leader_reaffirmed() {
         lan.heal();
         wait_until("h1 is reaffirmed", || h1.hooks().len() > 2);
         lan.wait_for_leader(h1);
-        lan.wait_for_one_term();
+        wait_until_settled(lan);
         lan.assert_calm_for(20);
         assert_eq!(h1.hooks()[2..], ["reaffirmed conflict"]);
         assert_eq!(h3.hooks()[2..], ["demoted better-leader"]);
@@ -36,7 +43,7 @@ fn a_follower_that_hears_nothing_leaves_one_leader_behind() {
         assert!(h1.leads());
         lan.heal();
         lan.wait_for_leader(h1);
-        lan.wait_for_one_term();
+        wait_until_settled(lan);
         lan.assert_calm_for(20);
         println!("measured: {} hooks of the leader", h1.hooks().len());
     });
@@ -49,8 +56,7 @@ fn a_leader_that_is_not_heard_leaves_one_leader_behind() {
         lan.mute(h1);
         wait_until("another leads", || h2.leads() || h3.leads());
         lan.heal();
-        lan.sole_leader();
-        lan.wait_for_one_term();
+        wait_until_settled(lan);
         lan.assert_calm_for(20);
         println!("measured: {} hooks of the leader", h1.hooks().len());
     });

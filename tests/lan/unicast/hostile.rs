@@ -12,6 +12,7 @@ use crate::harness::keys::{KEY, give_key};
 use crate::harness::lan::named_scenario;
 use crate::harness::routed::Site;
 use crate::harness::{Host, Lan, PATIENT, wait_until};
+use crate::partition::wait_until_settled;
 
 use super::{peers_at, rejected};
 
@@ -76,7 +77,7 @@ fn attack(is_listed: bool, key: Option<&'static str>, reason: &'static str) {
         }
         let lines = format!("{}{PATIENT}{}\n", peers_at(&listed), give_key(hosts[0], KEY));
         lan.start_led_by_first(&hosts, &lines);
-        lan.wait_for_one_term();
+        wait_until_settled(lan);
         let before = view(lan, hosts);
         let mut random = Rng::with_seed(lan.seed);
         let forged = forged(&mut random, &own.address(attacker), key);
