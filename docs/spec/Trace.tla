@@ -59,12 +59,12 @@ StartsWith(n, names) ==
        /\ Becomes(n, [s EXCEPT !.durable.pledge = Unsaved], {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* It acknowledges no leader that has resigned before the pledge was on disk, or that it has given
-\* up. `Quorum` does not say whom a voter follows: there the acknowledgement is sent, and lost.
-FollowsNoMore(n) ==
-    /\ Here.toldKept /= {} /\ \A m \in Here.sends : m.kind /= "Acknowledgement"
-    /\ node[n].acknowledging /= NoRequest
-    /\ Set(n, [node[n] EXCEPT !.acknowledging = NoRequest], {})
+\* A candidate that may not lead any more gives up without a word. In `Quorum` its last words are
+\* lost.
+Withdraws(n) ==
+    /\ ~Here.stands /\ \A m \in Here.sends : m.kind /= "Resignation"
+    /\ node[n].state = "Standing" /\ node[n].poll.isAsked
+    /\ Becomes(n, Lost(n, node[n]), {})
     /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
 \* The daemon ends. What has reached the disk is there.
@@ -101,7 +101,7 @@ TakesIn(n, m) ==
     \/ HandleInquiry(n, m)
 
 DoesMore(n) ==
-    \/ RequestVotes(n) \/ LearnsTerm(n) \/ FollowsNoMore(n) \/ AsksAgain(n)
+    \/ RequestVotes(n) \/ LearnsTerm(n) \/ AsksAgain(n) \/ Withdraws(n)
     \/ MayLose(n) /\ LoseElection(n)
     \/ Declare(n) \/ HandOver(n) \/ ResignAgain(n)
     \/ Here.elected > 0 /\ hookTerm /= Here.elected /\ Elected(n)
@@ -119,11 +119,12 @@ Steps(n) ==
             \/ ~handled /\ Here.hears.kind /= "None" /\ TakesIn(n, Here.hears) /\ handled' = TRUE
             \/ DoesMore(n) /\ UNCHANGED handled
 
-\* What the specification sent in this line, without what is said again and again.
-SaysTheSame ==
-    LET new == {m \in datagrams : m.kind /= "Inquiry"}
-    IN new \subseteq Here.sends /\ Here.news \subseteq new
-SaysNoMore == {m \in datagrams' : m.kind /= "Inquiry"} \subseteq Here.sends
+\* What is said again and again is not compared. An acknowledgement may come later than in `Quorum`,
+\* or never: it waits for all of the disk, and is only for a leader that the voter still follows. In
+\* `Quorum` it is under way meanwhile.
+SaysTheSame == Here.news \subseteq datagrams
+SaysNoMore ==
+    {m \in datagrams' : m.kind \notin {"Acknowledgement", "Inquiry"}} \subseteq Here.sends
 
 ShowsTheSame ==
     LET r == node[Self]
@@ -159,7 +160,8 @@ Knows(r, life) ==
 Reaches(next) ==
     LET there == Traces[trace][next]
         aged == [n \in Nodes |-> Aged(n, there.passed[n])]
-    IN /\ line' = next /\ steps' = 0 /\ handled' = FALSE /\ datagrams' = {}
+    IN /\ line' = next /\ steps' = 0 /\ handled' = FALSE
+       /\ datagrams' = {m \in datagrams : m.kind = "Acknowledgement"} \ Here.sends
        /\ node' = [aged EXCEPT ![there.node] = Knows(@, there.hearsFrom)]
        /\ before' = Kept(node[there.node])
        /\ platter' = IF there.hasDisk THEN [platter EXCEPT ![there.node] = there.disk] ELSE platter
