@@ -119,12 +119,17 @@ Steps(n) ==
             \/ ~handled /\ Here.hears.kind /= "None" /\ TakesIn(n, Here.hears) /\ handled' = TRUE
             \/ DoesMore(n) /\ UNCHANGED handled
 
-\* What is said again and again is not compared. An acknowledgement may come later than in `Quorum`,
-\* or never: it waits for all of the disk, and is only for a leader that the voter still follows. In
-\* `Quorum` it is under way meanwhile.
+\* An acknowledgement that the code sends later, or never. It waits for all of the disk, and is only
+\* for a leader that the voter still follows. In `Quorum` it is under way meanwhile.
+IsUnsaid(m) ==
+    /\ m.kind = "Acknowledgement" /\ m \notin Here.sends
+    /\ DeclarationOf([m EXCEPT !.from = m.to]) \in Here.unacknowledged
+
+\* What the specification sent in this line or before, without what is said again and again.
 SaysTheSame == Here.news \subseteq datagrams
 SaysNoMore ==
-    {m \in datagrams' : m.kind \notin {"Acknowledgement", "Inquiry"}} \subseteq Here.sends
+    \A m \in datagrams' \ datagrams : m.kind = "Inquiry" \/ m \in Here.sends \/ IsUnsaid(m)
+StaysUnderWay(m) == IF m.from[1] = Self THEN IsUnsaid(m) ELSE m.kind = "Acknowledgement"
 
 ShowsTheSame ==
     LET r == node[Self]
@@ -161,7 +166,7 @@ Reaches(next) ==
     LET there == Traces[trace][next]
         aged == [n \in Nodes |-> Aged(n, there.passed[n])]
     IN /\ line' = next /\ steps' = 0 /\ handled' = FALSE
-       /\ datagrams' = {m \in datagrams : m.kind = "Acknowledgement"} \ Here.sends
+       /\ datagrams' = {m \in datagrams : StaysUnderWay(m)}
        /\ node' = [aged EXCEPT ![there.node] = Knows(@, there.hearsFrom)]
        /\ before' = Kept(node[there.node])
        /\ platter' = IF there.hasDisk THEN [platter EXCEPT ![there.node] = there.disk] ELSE platter
