@@ -42,10 +42,11 @@ BoundForLong(r, life) == r.pledge.to /= life /\ r.pledgedUntil > Slack
 ----------------------------------------------------------------------------
 (* What a line shows in another way than the specification *)
 
-\* It takes in a term that it has heard at some time: in `Quorum` the datagram comes again.
+\* It takes in a term that it has heard at some time: in `Quorum` the datagram comes again. It may
+\* stand in the next one in the same line.
 LearnsTerm(n) ==
-    LET term == Here.memory.term
-    IN /\ Here.hasMemory /\ term > node[n].term /\ term <= Here.hearsTerm
+    \E term \in {Here.memory.term, Here.memory.term - 1} :
+       /\ Here.hasMemory /\ term > node[n].term /\ term <= Here.hearsTerm
        /\ Becomes(n, Learns(n, node[n], term), Learned(n, node[n], term))
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
