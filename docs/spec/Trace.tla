@@ -161,7 +161,7 @@ Step ==
 \* From when it first hears of a life a voter knows it.
 Knows(r, life) ==
     IF life[1] \notin Nodes \/ r.known[life[1]].incarnation >= life[2] THEN r
-    ELSE [r EXCEPT !.known[life[1]] = [incarnation |-> life[2], wait |-> DeclarationHold]]
+    ELSE [r EXCEPT !.known[life[1]] = [incarnation |-> life[2], wait |-> DeclarationHold - Slack]]
 
 Reaches(next) ==
     LET there == Traces[trace][next]
