@@ -64,8 +64,6 @@ struct Host {
     term: Term,
     /// This node's newest datagram.
     last_sent: DatagramId,
-    /// Whether it has resigned since it last spoke as the leader.
-    has_resigned: bool,
     /// For whom it voted, in this life and those before.
     votes: BTreeMap<Term, Life>,
     /// Until when it had a lease before the step that is being carried out.
@@ -89,7 +87,6 @@ impl Host {
             stopped: false,
             term: persisted.term,
             last_sent: DatagramId { incarnation: Incarnation(0), sequence: Sequence(0) },
-            has_resigned: false,
             votes: votes.into_iter().collect(),
             lease_end: None,
         }
@@ -212,7 +209,6 @@ impl Host {
         self.plan = None;
         self.stopped = false;
         self.lease_end = None;
-        self.has_resigned = false;
         self.term = self.persisted.term;
         self.election = Election::new(self.settings.setup(self.persisted), self.now);
     }
@@ -297,12 +293,14 @@ impl Host {
         let enrolled = message.standing.flags.contains(Flags::ENROLLED);
         assert!(!enrolled || disk.enrolment == Enrolment::Enrolled);
         self.check_number(message);
-        self.has_resigned &= message.standing.role != Role::Leader;
         match message.body {
             Body::Declaration { .. } if self.in_quorum_mode() => {
                 assert!(self.has_lease(), "a declaration without a lease");
             }
-            Body::Resignation { .. } => self.check_resignation(),
+            Body::Resignation { .. } => {
+                let waits = self.in_quorum_mode() || !self.scripts.lets_go_again();
+                assert!(!waits || !self.scripts.is_running(), "a resignation while the hook runs");
+            }
             Body::VoteRequest { .. } => self.check_vote(message.life(), message.term),
             Body::Vote { candidate, request, granted: true } if is_vote_request(request) => {
                 let incarnation = request.incarnation;
@@ -313,13 +311,6 @@ impl Host {
             }
             _ => {}
         }
-    }
-
-    /// It comes after the hook. In available mode a leader whose hook cannot run resigns without
-    /// it, and may say so again beside the next try.
-    fn check_resignation(&mut self) {
-        assert!(self.has_resigned || !self.scripts.is_running(), "it resigns while the hook runs");
-        self.has_resigned = true;
     }
 
     /// Numbers grow within a life, and leave the last one to the crash plan.

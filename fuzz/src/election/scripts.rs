@@ -12,6 +12,8 @@ pub(super) struct Scripts {
     last: Option<HookEvent>,
     /// The one that runs, and the one before it.
     running: Option<(HookEvent, Option<HookEvent>)>,
+    /// Whether the run that ended last comes again.
+    comes_again: bool,
     /// The highest term that a run was told.
     term: Term,
 }
@@ -19,6 +21,12 @@ pub(super) struct Scripts {
 impl Scripts {
     pub(super) const fn is_running(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// Whether the run is another try to let go. In available mode nobody waits for that: a leader
+    /// whose hook cannot run resigns, and may say so, late or again, beside the next try.
+    pub(super) const fn lets_go_again(&self) -> bool {
+        matches!(self.running, Some((Started | Demoted, _))) && self.comes_again
     }
 
     /// Whether they have begun to take over, and not let go since.
@@ -50,13 +58,13 @@ impl Scripts {
     pub(super) fn end(&mut self, outcome: HookOutcome, in_quorum_mode: bool) {
         let Some((event, before)) = self.running.take() else { return };
         let lets_go = matches!(event, Started | Demoted);
-        let comes_again = match outcome {
+        self.comes_again = match outcome {
             HookOutcome::NotRun | HookOutcome::NoTurn => true,
             HookOutcome::Lost => lets_go,
             HookOutcome::Failed => lets_go && in_quorum_mode,
             HookOutcome::Succeeded => false,
         };
-        if comes_again {
+        if self.comes_again {
             self.last = before;
         }
     }
