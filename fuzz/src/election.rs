@@ -140,7 +140,8 @@ impl Host {
         }
     }
 
-    /// What may be an old datagram changes nothing, and is met with a challenge at the most.
+    /// What may be an old datagram changes nothing, and is met with a challenge or a pong at the
+    /// most.
     fn receive_unproven(&mut self, from: IpAddr, message: &Message) {
         // A lease that has run out is noticed with whatever comes in.
         self.election.handle_timeout(self.now);
@@ -155,7 +156,7 @@ impl Host {
         while let Some(output) = self.election.poll_output() {
             match output {
                 Output::Transmit(said) => {
-                    assert_eq!(said.body, Body::Challenge);
+                    assert!(matches!(said.body, Body::Challenge | Body::Pong { .. }), "{said:?}");
                     self.check_sent(&said);
                 }
                 Output::Notify(Event::NoProof { .. }) => {}
