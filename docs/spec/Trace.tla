@@ -68,6 +68,13 @@ Withdraws(n) ==
     /\ Becomes(n, Lost(n, node[n]), {})
     /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
+\* Another daemon may run under its id, so its own vote does not renew its lease. In `Quorum` it
+\* always does: a shorter lease allows less.
+DeclaresInDoubt(n) ==
+    LET declared == [node[n] EXCEPT !.lease = NoteDeclared(@)]
+    IN /\ Leads(n) /\ Becomes(n, declared, {Declaration(n, declared)})
+       /\ UNCHANGED <<rate, faults, voters, hookTerm>>
+
 \* The daemon ends. What has reached the disk is there.
 Ends(n) ==
     /\ node[n].isRunning
@@ -104,7 +111,7 @@ TakesIn(n, m) ==
 DoesMore(n) ==
     \/ RequestVotes(n) \/ LearnsTerm(n) \/ AsksAgain(n) \/ Withdraws(n)
     \/ MayLose(n) /\ LoseElection(n)
-    \/ Declare(n) \/ HandOver(n) \/ ResignAgain(n)
+    \/ Declare(n) \/ DeclaresInDoubt(n) \/ HandOver(n) \/ ResignAgain(n)
     \/ Here.elected > 0 /\ hookTerm /= Here.elected /\ Elected(n)
     \/ MayLetGo(n) /\ LetGo(n)
     \/ \E told \in Here.toldKept :
