@@ -129,7 +129,14 @@ impl Host {
         let from = Ipv4Addr::new(10, 0, 0, heard.sender % NODES).into();
         let message = heard.message(self.voters_digest(), self.last_sent);
         // What this life has not sent itself comes from a copy, which has no proof of its own.
-        if message.life() == self.life() || self.election.is_proven(self.now, &message) {
+        let is_of_copy = message.life() == self.life();
+        if !is_of_copy && !self.election.is_proven(self.now, &message) {
+            // What is due is noticed with whatever comes in. It may end a lease, or a pause during
+            // which nothing proved anything.
+            self.election.handle_timeout(self.now);
+            self.carry_out();
+        }
+        if is_of_copy || self.election.is_proven(self.now, &message) {
             self.election.handle_datagram(self.now, from, &message);
             self.carry_out();
         } else {
@@ -143,9 +150,6 @@ impl Host {
     /// What may be an old datagram changes nothing, and is met with a challenge or a pong at the
     /// most.
     fn receive_unproven(&mut self, from: IpAddr, message: &Message) {
-        // A lease that has run out is noticed with whatever comes in.
-        self.election.handle_timeout(self.now);
-        self.carry_out();
         let known = |election: &Election, now| {
             let status = election.status(now);
             (status.role, status.term, status.leader, status.members)
