@@ -128,15 +128,13 @@ impl Host {
     fn hear(&mut self, heard: &Heard) {
         let from = Ipv4Addr::new(10, 0, 0, heard.sender % NODES).into();
         let message = heard.message(self.voters_digest(), self.last_sent);
-        // What this life has not sent itself comes from a copy, which has no proof of its own.
-        let is_of_copy = message.life() == self.life();
-        if !is_of_copy && !self.election.is_proven(self.now, &message) {
+        if !self.may_count(&message) {
             // What is due is noticed with whatever comes in. It may end a lease, or a pause during
             // which nothing proved anything.
             self.election.handle_timeout(self.now);
             self.carry_out();
         }
-        if is_of_copy || self.election.is_proven(self.now, &message) {
+        if self.may_count(&message) {
             self.election.handle_datagram(self.now, from, &message);
             self.carry_out();
         } else {
@@ -147,8 +145,16 @@ impl Host {
         }
     }
 
-    /// What may be an old datagram changes nothing, and is met with a challenge or a pong at the
-    /// most.
+    /// Whether it is no replay: it proves that, or is of this very life, which has not sent it. So
+    /// it comes from a copy.
+    fn may_count(&self, message: &Message) -> bool {
+        let DatagramId { incarnation, sequence } = self.last_sent;
+        let is_unsent = message.incarnation != incarnation || message.sequence > sequence;
+        message.life() == self.life() && is_unsent || self.election.is_proven(self.now, message)
+    }
+
+    /// What may be an old datagram changes nothing, and is met with a challenge at the most, or
+    /// a ping with a pong.
     fn receive_unproven(&mut self, from: IpAddr, message: &Message) {
         let known = |election: &Election, now| {
             let status = election.status(now);
@@ -160,7 +166,11 @@ impl Host {
         while let Some(output) = self.election.poll_output() {
             match output {
                 Output::Transmit(said) => {
-                    assert!(matches!(said.body, Body::Challenge | Body::Pong { .. }), "{said:?}");
+                    let answers = matches!(
+                        (&message.body, &said.body),
+                        (_, Body::Challenge) | (Body::Ping { .. }, Body::Pong { .. })
+                    );
+                    assert!(answers, "{said:?} to {message:?}");
                     self.check_sent(&said);
                 }
                 Output::Notify(Event::NoProof { .. }) => {}
