@@ -280,7 +280,8 @@ impl Host {
             assert!(new.term > old.term || new == old, "a second vote in a term");
         }
         assert!(before.ballot.is_none() || state.ballot.is_some(), "a vote is forgotten");
-        if before.enrolment == Enrolment::Enrolled {
+        let has_promised = state.ballot.is_some() || state.pledge.is_some();
+        if has_promised || before.enrolment == Enrolment::Enrolled {
             assert_eq!(state.enrolment, Enrolment::Enrolled);
         }
         self.writing = Some(state);

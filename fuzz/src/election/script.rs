@@ -154,23 +154,27 @@ impl Quorum {
 
 impl Disk {
     pub(super) fn persisted(&self) -> PersistentState {
-        // No vote or pledge is remembered whose term is not.
+        // No vote or pledge is remembered whose term is not, and only by an enrolled voter.
         let term = |term: u64| Term(term.min(self.term));
+        let enrolment = match self.enrolled {
+            None => Enrolment::Founding,
+            Some(false) => Enrolment::None,
+            Some(true) => Enrolment::Enrolled,
+        };
+        let has_promised = enrolment == Enrolment::Enrolled;
         PersistentState {
             revision: 0,
             term: Term(self.term),
             incarnation: Incarnation(self.incarnation.into()),
             maintenance: self.in_maintenance,
-            enrolment: match self.enrolled {
-                None => Enrolment::Founding,
-                Some(false) => Enrolment::None,
-                Some(true) => Enrolment::Enrolled,
-            },
+            enrolment,
             ballot: self
                 .ballot
+                .filter(|_| has_promised)
                 .map(|(cast, candidate)| Ballot { term: term(cast), candidate: life(candidate) }),
             pledge: self
                 .pledge
+                .filter(|_| has_promised)
                 .map(|(given, to, hold)| Pledge::new(life(to), term(given), ms(hold))),
         }
     }
