@@ -64,6 +64,8 @@ struct Host {
     term: Term,
     /// This node's newest datagram.
     last_sent: DatagramId,
+    /// Its last ping to all.
+    pinged: Option<DatagramId>,
     /// For whom it voted, in this life and those before.
     votes: BTreeMap<Term, Life>,
     /// Until when it had a lease before the step that is being carried out.
@@ -87,6 +89,7 @@ impl Host {
             stopped: false,
             term: persisted.term,
             last_sent: DatagramId { incarnation: Incarnation(0), sequence: Sequence(0) },
+            pinged: None,
             votes: votes.into_iter().collect(),
             lease_end: None,
         }
@@ -154,10 +157,16 @@ impl Host {
     }
 
     /// What may be an old datagram changes nothing, and is met with a challenge at the most, or
-    /// a ping with a pong.
+    /// a ping with a pong. A pong says no more than that its sender answered.
     fn receive_unproven(&mut self, from: IpAddr, message: &Message) {
+        let answers = self.answers_last_ping(message);
         let known = |election: &Election, now| {
-            let status = election.status(now);
+            let mut status = election.status(now);
+            if answers {
+                for member in &mut status.members {
+                    member.answered.take_if(|_| member.node_id == message.sender);
+                }
+            }
             (status.role, status.term, status.leader, status.members)
         };
         let before = known(&self.election, self.now);
@@ -177,6 +186,11 @@ impl Host {
                 other => panic!("an unproven node causes {other:?}"),
             }
         }
+    }
+
+    fn answers_last_ping(&self, message: &Message) -> bool {
+        let Body::Pong { asker, ping } = message.body else { return false };
+        asker == node_id(0) && Some(ping) == self.pinged
     }
 
     fn hear_again(&mut self, from: IpAddr, message: &Message) {
@@ -318,6 +332,7 @@ impl Host {
                 let waits = self.in_quorum_mode() || !self.scripts.lets_go_again();
                 assert!(!waits || !self.scripts.is_running(), "a resignation while the hook runs");
             }
+            Body::Ping { node: None } => self.pinged = Some(message.id()),
             Body::VoteRequest { .. } => self.check_vote(message.life(), message.term),
             Body::Vote { candidate, request, granted: true } if is_vote_request(request) => {
                 let incarnation = request.incarnation;
