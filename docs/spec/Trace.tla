@@ -60,10 +60,14 @@ StartsWith(n, names) ==
        /\ Becomes(n, [s EXCEPT !.durable.pledge = Unsaved], {})
        /\ UNCHANGED <<rate, faults, voters, hookTerm>>
 
-\* A candidate that may not lead any more gives up without a word. In `Quorum` its last words are
-\* lost.
+\* A leader may have named this node as its successor: a candidate stands at once in a later term.
+MayBeNamed == Here.hears.kind = "Resignation"
+
+\* A candidate that may not lead any more, or that is named, gives up without a word. In `Quorum`
+\* its last words are lost.
 Withdraws(n) ==
-    /\ ~Here.stands /\ \A m \in Here.sends : m.kind /= "Resignation"
+    /\ ~Here.stands \/ MayBeNamed
+    /\ \A m \in Here.sends : m.kind /= "Resignation"
     /\ node[n].state = "Standing" /\ node[n].poll.isAsked
     /\ Becomes(n, Lost(n, node[n]), {})
     /\ UNCHANGED <<rate, faults, voters, hookTerm>>
@@ -97,8 +101,8 @@ HasToTakeIn(n, m) ==
 \* A leader that hands over resigns as soon as it is told.
 MayLetGo(n) ==
     ~Here.holds /\ (node[n].state = "HandingOver" => \E m \in Here.sends : m.kind = "Resignation")
-\* A candidate that has not asked for votes yet asks in the same line, or gives up.
-MayLose(n) == node[n].poll.isAsked \/ (Here.stands => Here.canvasses)
+\* A candidate that has not asked for votes yet asks in the same line, gives up, or is named.
+MayLose(n) == node[n].poll.isAsked \/ MayBeNamed \/ (Here.stands => Here.canvasses)
 IsMissing(n) ==
     \/ ~handled /\ Here.hears.kind /= "None" /\ ENABLED HasToTakeIn(n, Here.hears)
     \/ MayLetGo(n) /\ ENABLED LetGo(n)
