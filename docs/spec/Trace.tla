@@ -131,17 +131,20 @@ Steps(n) ==
             \/ ~handled /\ Here.hears.kind /= "None" /\ TakesIn(n, Here.hears) /\ handled' = TRUE
             \/ DoesMore(n) /\ UNCHANGED handled
 
-\* An acknowledgement that the code sends later, or never. It waits for all of the disk, and is only
-\* for a leader that the voter still follows. In `Quorum` it is under way meanwhile.
+\* An acknowledgement or a vote that the code sends later, or never. Both wait for all of the disk,
+\* and an acknowledgement is only for a leader that the voter still follows. In `Quorum` they are
+\* under way meanwhile.
 IsUnsaid(m) ==
-    /\ m.kind = "Acknowledgement" /\ m \notin Here.sends
-    /\ DeclarationOf([m EXCEPT !.from = m.to]) \in Here.unacknowledged
+    /\ m.kind \in {"Acknowledgement", "Vote"} /\ m \notin Here.sends
+    /\ LET number == IF m.kind = "Vote" THEN 0 ELSE m.number
+       IN [to |-> m.to, term |-> m.term, number |-> number] \in Here.unanswered
 
 \* What the specification sent in this line or before, without what is said again and again.
 SaysTheSame == Here.news \subseteq datagrams
 SaysNoMore ==
     \A m \in datagrams' \ datagrams : m.kind = "Inquiry" \/ m \in Here.sends \/ IsUnsaid(m)
-StaysUnderWay(m) == IF m.from[1] = Self THEN IsUnsaid(m) ELSE m.kind = "Acknowledgement"
+StaysUnderWay(m) ==
+    IF m.from[1] = Self THEN IsUnsaid(m) ELSE m.kind \in {"Acknowledgement", "Vote"}
 
 ShowsTheSame ==
     LET r == node[Self]
