@@ -131,20 +131,19 @@ Steps(n) ==
             \/ ~handled /\ Here.hears.kind /= "None" /\ TakesIn(n, Here.hears) /\ handled' = TRUE
             \/ DoesMore(n) /\ UNCHANGED handled
 
-\* An acknowledgement or a vote that the code sends later, or never. Both wait for all of the disk,
-\* and an acknowledgement is only for a leader that the voter still follows. In `Quorum` they are
-\* under way meanwhile.
+\* What waits for all of the disk. An acknowledgement is only for a leader that the voter still
+\* follows. The code sends both later than `Quorum`, or never. There they are under way meanwhile.
+Waits(m) == m.kind \in {"Acknowledgement", "Vote"}
 IsUnsaid(m) ==
-    /\ m.kind \in {"Acknowledgement", "Vote"} /\ m \notin Here.sends
-    /\ LET number == IF m.kind = "Vote" THEN 0 ELSE m.number
-       IN [to |-> m.to, term |-> m.term, number |-> number] \in Here.unanswered
+    LET asked == [m EXCEPT !.from = m.to]
+    IN /\ Waits(m) /\ m \notin Here.sends
+       /\ (IF m.kind = "Vote" THEN RequestOf(asked) ELSE DeclarationOf(asked)) \in Here.unanswered
 
 \* What the specification sent in this line or before, without what is said again and again.
 SaysTheSame == Here.news \subseteq datagrams
 SaysNoMore ==
     \A m \in datagrams' \ datagrams : m.kind = "Inquiry" \/ m \in Here.sends \/ IsUnsaid(m)
-StaysUnderWay(m) ==
-    IF m.from[1] = Self THEN IsUnsaid(m) ELSE m.kind \in {"Acknowledgement", "Vote"}
+StaysUnderWay(m) == IF m.from[1] = Self THEN IsUnsaid(m) ELSE Waits(m)
 
 ShowsTheSame ==
     LET r == node[Self]
