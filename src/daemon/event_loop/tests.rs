@@ -1161,10 +1161,12 @@ fn a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first() {
 fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_runner() {
     let test = "post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_runner";
     alone(test, || {
+        // It lets go 7 s after TERM.
         let hook = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT = elected ] || exit 0; \
-                    trap : TERM; while :; do sleep 0.1; done";
-        let grace = Duration::from_secs(3);
-        for has_runner in [false, true] {
+                    trap \"sleep 7; echo let go >> $LOG; exit\" TERM; while :; do sleep 0.1; done";
+        let short = (Duration::from_secs(3), "elected\ndemoted\n");
+        let long = (Duration::from_secs(30), "elected\nlet go\ndemoted\n");
+        for (has_runner, (grace, ran_last)) in [(false, short), (true, short), (true, long)] {
             let plan = Plan { hook, grace, ..Plan::of("a", LONE) };
             let dir = TempDir::new().unwrap();
             let mut config = plan.config(dir.path());
@@ -1187,7 +1189,7 @@ fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_ru
             let outcome = post_stop_after(daemon, &source);
             let ran = fs::read_to_string(dir.path().join("log")).unwrap();
             assert!(outcome.is_ok(), "runner: {has_runner} {outcome:?} {ran:?}");
-            assert!(ran.ends_with("elected\ndemoted\n"), "{ran:?}");
+            assert!(ran.ends_with(ran_last), "runner: {has_runner}, {grace:?}: {ran:?}");
         }
     });
 }
