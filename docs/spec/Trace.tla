@@ -131,7 +131,7 @@ Steps(n) ==
             \/ ~handled /\ Here.hears.kind /= "None" /\ TakesIn(n, Here.hears) /\ handled' = TRUE
             \/ DoesMore(n) /\ UNCHANGED handled
 
-\* What waits for all of the disk. An acknowledgement is only for a leader that the voter still
+\* What waits for the voter's promises on disk. An acknowledgement is only for a leader that it still
 \* follows. The code sends both later than `Quorum`, or never. There they are under way meanwhile.
 Waits(m) == m.kind \in {"Acknowledgement", "Vote"}
 IsUnsaid(m) ==

@@ -188,12 +188,9 @@ impl Host {
         }
     }
 
-    /// Whether it answers the last ping. An election that is asked for one before it may send sends
-    /// none, and takes 0 for its number, which no datagram has.
     fn answers_last_ping(&self, message: &Message) -> bool {
         let Body::Pong { asker, ping } = message.body else { return false };
-        let is_last = ping.sequence == Sequence(0) || Some(ping) == self.pinged;
-        asker == node_id(0) && is_last
+        asker == node_id(0) && Some(ping) == self.pinged
     }
 
     fn hear_again(&mut self, from: IpAddr, message: &Message) {

@@ -13,12 +13,14 @@ pub(crate) struct Disk {
     written: PersistentState,
     /// The last requested state.
     asked: Option<PersistentState>,
+    /// The first revision of this life since which each one has the promises of the last one.
+    promised: u64,
 }
 
 impl Disk {
     /// A disk with the state of an earlier life.
     pub(crate) const fn holding(written: PersistentState) -> Self {
-        Disk { written, asked: None }
+        Disk { written, asked: None, promised: written.revision + 1 }
     }
 
     /// What is on disk.
@@ -38,6 +40,9 @@ impl Disk {
         if self.asked.is_some_and(|last| last.says_the_same_as(&state)) {
             return None;
         }
+        if !self.asked.is_some_and(|last| last.promises_the_same_as(&state)) {
+            self.promised = revision;
+        }
         self.asked = Some(PersistentState { revision, ..state });
         self.asked
     }
@@ -53,19 +58,28 @@ impl Disk {
     pub(crate) fn has_all(&self) -> bool {
         self.asked == Some(self.written)
     }
+
+    /// Whether this voter's promises are on disk, and no write under way replaces them. The rest of
+    /// the state may wait: a disk that fails or hangs costs no leader that has its pledge.
+    pub(crate) const fn has_promises(&self) -> bool {
+        self.written.revision >= self.promised
+    }
 }
 
-/// The hash ignores the revisions, but not [`Disk::has_all`], which depends on them.
+/// The hash ignores the revisions, but not what depends on them.
 impl Hash for Disk {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        (self.written, self.asked, self.has_all()).hash(hasher);
+        (self.written, self.asked, self.has_all(), self.has_promises()).hash(hasher);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::types::Term;
+    use crate::core::persist::Pledge;
+    use crate::types::{Incarnation, Life, Term};
 
     fn state(term: u64) -> PersistentState {
         PersistentState { term: Term(term), ..PersistentState::default() }
@@ -89,5 +103,29 @@ mod tests {
         assert!(!disk.has_all(), "the second may be on its way to the disk");
         disk.note_written(third);
         assert!(disk.has_all());
+    }
+
+    #[test]
+    fn promises_are_on_disk_though_the_rest_waits() {
+        let mut disk = Disk::holding(state(0));
+        assert!(!disk.has_promises(), "this life has written nothing");
+        let first = disk.ask_for(state(1)).unwrap();
+        disk.note_written(first);
+        disk.ask_for(PersistentState { maintenance: true, ..state(2) }).unwrap();
+        assert!(disk.has_promises() && !disk.has_all());
+    }
+
+    #[test]
+    fn promises_that_a_pending_write_may_replace_are_not_on_disk() {
+        let mut disk = Disk::holding(state(0));
+        let first = disk.ask_for(state(1)).unwrap();
+        let to = Life { node_id: "a".parse().unwrap(), incarnation: Incarnation(1) };
+        let pledge = Some(Pledge::new(to, Term(1), Duration::from_secs(1)));
+        disk.ask_for(PersistentState { pledge, ..state(1) }).unwrap();
+        let third = disk.ask_for(state(1)).unwrap();
+        disk.note_written(first);
+        assert!(!disk.has_promises(), "the second may be on its way to the disk");
+        disk.note_written(third);
+        assert!(disk.has_promises());
     }
 }

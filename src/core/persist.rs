@@ -39,6 +39,12 @@ impl PersistentState {
     pub fn says_the_same_as(&self, other: &PersistentState) -> bool {
         PersistentState { revision: other.revision, ..*self } == *other
     }
+
+    /// Whether a voter has made the same promises in both.
+    pub fn promises_the_same_as(&self, other: &PersistentState) -> bool {
+        let promises = |state: &PersistentState| (state.enrolment, state.ballot, state.pledge);
+        promises(self) == promises(other)
+    }
 }
 
 /// The hash ignores the revision.

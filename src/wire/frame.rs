@@ -1,10 +1,10 @@
 //! The layout of a message in a datagram. The only place that decodes bytes.
 //!
 //! ```text
-//!  1       1      1..65   1..65    1..10        1..10     1..10  1     1         1      1, 9     1..      1..
-//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────┬────────┬────────┬──────┬ ─ ─ ─ ─ ─ ┬ ─ ─ ─ ┐
-//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ flags │ voters │ echoes │ body │ extension │  tag
-//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ─ ─ ┴ ─ ─ ─ ┘
+//!  1       1      2..65   2..65    1..10         1..10      1..10  1      1          1..5        1       1, 9     1..      1..
+//! ┌───────┬──────┬───────┬────────┬─────────────┬──────────┬──────┬──────┬──────────┬───────────┬───────┬────────┬────────┬──────┬ ─ ─ ─ ─ ─ ┬ ─ ─ ─ ┐
+//! │version│ seal │ group │ sender │ incarnation │ sequence │ term │ role │ priority │ tie-break │ flags │ voters │ echoes │ body │ extension │  tag
+//! └───────┴──────┴───────┴────────┴─────────────┴──────────┴──────┴──────┴──────────┴───────────┴───────┴────────┴────────┴──────┴ ─ ─ ─ ─ ─ ┴ ─ ─ ─ ┘
 //! ```
 //!
 //! Integers of more than a byte are postcard varints. A text is a varint length and UTF-8. `seal`

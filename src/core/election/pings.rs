@@ -48,7 +48,8 @@ impl Election {
     pub fn ping(&mut self, now: Time) -> Duration {
         self.act(now, |election| {
             let gap = election.params.heartbeat_interval;
-            if election.pings.all.is_none_or(|(_, last)| now.since(last) >= gap) {
+            let is_due = election.pings.all.is_none_or(|(_, last)| now.since(last) >= gap);
+            if is_due && election.may_send() {
                 election.send(Body::Ping { node: None });
                 election.pings.all = Some((election.sent.newest, now));
             }

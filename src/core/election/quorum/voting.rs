@@ -100,7 +100,7 @@ impl Election {
     pub(super) fn pay_vote(&mut self) {
         let Some(request) = self.quorum.owed else { return };
         let (ballot, pledge) = (self.quorum.voter.ballot(), self.quorum.voter.pledge());
-        if self.disk.written().ballot != ballot || !self.disk.has_all() {
+        if self.disk.written().ballot != ballot || !self.disk.has_promises() {
             return;
         }
         self.quorum.owed = None;
@@ -139,7 +139,7 @@ impl Election {
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
         let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from.node_id) && self.disk.has_all()
+            self.leader == Some(request.from.node_id) && self.disk.has_promises()
         });
         if waits && self.params.unicast {
             self.send_acknowledgement(now);
@@ -150,7 +150,7 @@ impl Election {
 
     /// The declaration that the next heartbeat acknowledges; each declaration once.
     pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
-        if !self.disk.has_all() {
+        if !self.disk.has_promises() {
             return None;
         }
         let request = self.quorum.acknowledging.take()?;

@@ -160,6 +160,19 @@ fn paused_process_sends_nothing_under_its_expired_lease() {
     }
 }
 
+/// With one voter down the leader needs the other one, which its operator takes out of service.
+#[test]
+fn disk_that_hangs_costs_no_leader_that_has_its_pledge() {
+    let mut lan = three();
+    lan.crash("c");
+    lan.set_slow_disk("b", true);
+    lan.on("b", |election, now| election.set_maintenance(now, true));
+    lan.pass(secs(60));
+    assert!(lan.host("b").unwritten.is_some());
+    assert_eq!(lan.leaders(), ["a"]);
+    assert_eq!(lan.take("a").hooks(), []);
+}
+
 /// So that a second daemon under its id is noticed, and that others know it is alive.
 #[test]
 fn leader_whose_lease_expires_in_a_handover_declares_nothing_more_and_still_speaks() {
