@@ -32,7 +32,8 @@ Examples:
 const RUN_HELP: &str = "\
 Every config key is also a flag, and a flag overrides the file. The log goes to stderr;
 LANELECT_LOG sets its level, such as debug. SIGHUP reloads the file. SIGTERM and SIGINT hand the
-leadership over and end the daemon. A second SIGINT (Ctrl-C) ends it at once, as a crash would.
+leadership over and end the daemon. A SIGINT (Ctrl-C) while it stops ends it at once, as a crash
+would.
 
 Exit status: 0 after SIGTERM or SIGINT, 2 for wrong usage or an invalid config, 1 for any other
 failure.
@@ -136,7 +137,7 @@ within 6 x leader_alive_threshold, this node is eligible again.
 
 With --failed, this node is not eligible for failure_holdoff either, if another node can take over.
 The next node that fails finds it out of the way, so each node is tried. lanelect-yield@.service
-runs this for a unit that has failed. If this node is already handing over, nothing changes.
+runs this for a unit that has failed. If this node is already handing over, no hold-off begins.
 
 With --to, NODE must be another member that is alive and eligible to lead, in quorum mode a voter.
 If NODE fails before it has taken over, another node leads. If a better node than NODE has preempt,

@@ -446,6 +446,21 @@ fn the_runner_says_whether_it_runs_by_the_daemons_settings() {
 }
 
 #[test]
+fn the_runner_serves_the_group_that_its_file_has_now() {
+    let runner = Runner::start("exit 0");
+    let file = runner.dir.path().join("lanelect.toml");
+    let before = fs::read_to_string(&file).unwrap();
+    let mut of_blue = runner.connect();
+    fs::write(&file, before.replace("blue", "red")).unwrap();
+    let mut of_red = runner.connect();
+    of_red.send(elected(1), "red");
+    assert_eq!(of_red.finished().outcome, HookOutcome::Succeeded);
+    of_blue.send(demoted(1), "blue");
+    let RunReply::Refused(said) = of_blue.reply() else { panic!("it was run") };
+    assert!(said.contains("group blue"), "{said}");
+}
+
+#[test]
 fn a_runner_whose_file_others_may_write_stays_and_refuses_until_that_is_mended() {
     let (dir, path, listener) = activated();
     let config = config(&dir, "exit 0", Duration::from_secs(60));

@@ -521,7 +521,9 @@ fn a_webhook_holds_nothing_up_unless_it_is_required() {
     assert!(succeeds(&mut webhook("demoted", &listener)));
     assert_eq!(answer(&listener, "500 Internal Server Error").1["event"], "demoted");
 
-    for (status, accepted) in [("200 OK", true), ("503 Service Unavailable", false)] {
+    let moved = "308 Permanent Redirect";
+    for (status, accepted) in [("200 OK", true), (moved, false), ("503 Service Unavailable", false)]
+    {
         let mut child = required_webhook(&listener).spawn().unwrap();
         answer(&listener, status);
         assert_eq!(child.wait().unwrap().success(), accepted, "{status}");

@@ -12,7 +12,9 @@ const EXAMPLE: &str = include_str!("../../systemd/example.toml");
 
 /// lanelect(1).
 pub fn lanelect(cli: &Command) -> String {
-    let commands: String = cli.get_subcommands().map(command).collect();
+    // The hidden ones are not for people.
+    let commands = cli.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands: String = commands.map(command).collect();
     LANELECT.replace("@VERSION@", VERSION).replace("@COMMANDS@", commands.trim_end())
 }
 
@@ -68,11 +70,18 @@ fn argument(arg: &Arg) -> String {
     format!(".TP\n{}\n{}\n", bare(arg), meaning(&format!("{help}{default}")))
 }
 
-/// An argument as it is typed: `--group NAME`.
+/// An argument as it is typed: `--group NAME`, `--wait[=DURATION]` or `-- COMMAND ...`.
 fn bare(arg: &Arg) -> String {
-    let flag = arg.get_long().map(|long| format!("\\fB{}\\fR", text(&format!("--{long}"))));
+    let bold = |typed: &str| format!("\\fB{}\\fR", text(typed));
+    let flag = match arg.get_long() {
+        Some(long) => Some(bold(&format!("--{long}"))),
+        None => arg.is_last_set().then(|| bold("--")),
+    };
     let value = takes_value(arg).then(|| value(arg));
-    [flag, value].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    match (flag, value) {
+        (Some(flag), Some(value)) if arg.is_require_equals_set() => format!("{flag}[={value}]"),
+        (flag, value) => [flag, value].into_iter().flatten().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// What an argument is given: one of a few words, or a word for what it may be.
@@ -160,6 +169,14 @@ fn line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_stands_as_it_is_typed() {
+        let wait = Arg::new("wait").long("wait").value_name("TIME").num_args(0..=1);
+        assert_eq!(bare(&wait.require_equals(true)), "\\fB\\-\\-wait\\fR[=\\fITIME\\fR]");
+        let command = Arg::new("command").value_name("COMMAND").num_args(1..).last(true);
+        assert_eq!(bare(&command), "\\fB\\-\\-\\fR \\fICOMMAND\\fR ...");
+    }
 
     #[test]
     fn no_character_of_a_text_is_roff_s() {

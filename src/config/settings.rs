@@ -125,7 +125,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "failure_holdoff" "failure-holdoff" Duration
         "Hold-off time after the hook failed for `elected`, check_leader failed, or \
          `yield --failed` was run, 1ms to 24h, in which this node is not eligible to lead; doubles \
-         with every failure in a row [default: 60s]";
+         with every failure in a row, up to 1h if it is shorter [default: 60s]";
     "demote_grace" "demote-grace" Duration
         "Time reserved for the hook for `demoted` after the leader has lost its majority, 0s to \
          10m. No other node leads earlier, and a failover takes that much longer (quorum mode) \

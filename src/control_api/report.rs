@@ -227,7 +227,8 @@ pub struct HookReport {
     /// The event of the last finished run.
     #[serde(default)]
     pub last_exit_event: Option<HookEvent>,
-    /// How the last finished run exited: its status, or 128 and the signal that ended it.
+    /// How the last finished run exited: its status, or 128 and the signal that ended it, also if
+    /// it exited with 0 on that signal.
     pub last_exit: Option<i32>,
     /// How long the last finished run took.
     pub last_ms: Option<u64>,

@@ -88,12 +88,15 @@ fn find(interfaces: &Interfaces, interface: String, address: IpAddr) -> Held {
 /// What follows the hook's name, wherever it is in the line.
 fn addresses(hook: &str) -> Vec<(String, IpAddr)> {
     let mut words = hook.split(|c: char| c.is_whitespace() || "'\"\\".contains(c));
-    let mut words = words.by_ref().filter(|word| !word.is_empty());
+    let mut words = words.by_ref().filter(|word| !word.is_empty()).peekable();
     let mut found = Vec::new();
     while words.by_ref().any(|word| word.rsplit('/').next() == Some(HOOK)) {
         let Some(interface) = words.next() else { break };
-        let parsed = words.by_ref().map_while(|word| word.split('/').next()?.parse().ok());
-        found.extend(parsed.map(|address| (interface.to_owned(), address)));
+        while let Some(address) = words.peek().and_then(|word| word.split('/').next()?.parse().ok())
+        {
+            found.push((interface.to_owned(), address));
+            words.next();
+        }
     }
     found
 }
@@ -159,6 +162,8 @@ mod tests {
         let all =
             "/usr/share/lanelect/hooks/all \\\n 'floating-address eth1 10.0.0.9/24' leader-target";
         assert_eq!(found(all), ["eth1 10.0.0.9"]);
+        let two = "all 'floating-address eth0 10.0.0.9/24' 'floating-address eth1 10.1.0.9/24'";
+        assert_eq!(found(two), ["eth0 10.0.0.9", "eth1 10.1.0.9"]);
         assert_eq!(found("floating-address"), [""; 0]);
         assert_eq!(found("/etc/hook eth0 10.0.0.1/24"), [""; 0]);
     }

@@ -14,6 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use log::Level;
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use super::HookNode;
@@ -397,6 +398,8 @@ impl Running {
         }
         let (outcome, exit) = match self.shell {
             Shell::Ended(Some(0)) if self.ending.is_none() => (HookOutcome::Succeeded, Some(0)),
+            // Who reads only the status must not take it for success.
+            Shell::Ended(Some(0)) => (HookOutcome::Failed, Some(128 + Signal::SIGTERM as i32)),
             Shell::Ended(exit) => (HookOutcome::Failed, exit),
             Shell::Running => (HookOutcome::Failed, None),
         };
@@ -482,7 +485,6 @@ mod tests {
     use std::path::Path;
     use std::thread::sleep;
 
-    use nix::sys::signal::Signal;
     use tempfile::TempDir;
 
     use super::super::testing::{demoted, elected, node};
@@ -675,7 +677,7 @@ mod tests {
         pid_in(&dir);
         process.handle_timeout(START + LIMIT);
         let finished = finish(&mut process, START + LIMIT);
-        assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(0)));
+        assert_eq!((finished.outcome, finished.exit), (HookOutcome::Failed, Some(128 + 15)));
     }
 
     #[test]

@@ -334,8 +334,7 @@ impl HookServer {
 
     fn take(&mut self, config: &Config) {
         let Some(file) = &mut self.file else { return };
-        let group = file.known.map_or(config.group, |(group, _)| group);
-        file.known = Some((group, Digest::from(config)));
+        file.known = Some((config.group, Digest::from(config)));
         self.process.reconfigure(HookSettings::from(config));
         log::info!("the hook-runner has read its config file");
         if config.hook.is_none() {

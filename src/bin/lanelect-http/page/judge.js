@@ -146,6 +146,11 @@ function judgeGroup(status, add, option, journal) {
     }
 }
 
+/** Whether its last run failed. One that did not begin, or is lost, has no exit status. */
+function hookFailed(hook) {
+    return hook.last_event !== null && !hook.running && hook.last_exit !== 0;
+}
+
 function judgeHook(status, add, journal) {
     const hook = status.hook;
     const hookJournal = `journalctl -u lanelect-hook@${status.group}`;
@@ -155,16 +160,13 @@ function judgeHook(status, add, journal) {
             `The hook has not released what term ${hook.overdue_term} holds.`,
             hookJournal,
         );
-    } else if (!hook.running && hook.last_exit) {
-        add(
-            'fault',
-            `The hook failed for ${hook.last_event}, exit ${hook.last_exit}.`,
-            hookJournal,
-        );
+    } else if (hookFailed(hook)) {
+        const exit = hook.last_exit === null ? 'no exit status' : `exit ${hook.last_exit}`;
+        add('fault', `The hook failed for ${hook.last_event}, ${exit}.`, hookJournal);
     }
     if (status.fence && !status.fence.succeeded)
         add('fault', 'The fence command failed.', hookJournal);
-    if (status.role === 'leader' && !status.ready && !hook.running && !hook.last_exit) {
+    if (status.role === 'leader' && !status.ready && !hook.running && !hookFailed(hook)) {
         add('warning', 'This node leads, and its hook has not succeeded yet.', journal);
     }
     for (const [name, check] of [
