@@ -308,7 +308,9 @@ fn every_file_that_the_plan_names_exists() {
         for path in lists.into_iter().flatten().flatten() {
             let path = path.as_str().unwrap();
             let path = path.strip_prefix(":!").unwrap_or(path);
-            assert!(root.join(path).exists(), "{path}");
+            // The first result makes this directory.
+            let is_made_later = path == "tests/campaign/results";
+            assert!(is_made_later || root.join(path).exists(), "{path}");
         }
     }
 }
