@@ -172,6 +172,7 @@ fn unintended(report: &StatusReport, options: &str) -> impl Iterator<Item = Stri
 const fn is_problem(reason: Ineligible) -> bool {
     match reason {
         Ineligible::InterfaceDown
+        | Ineligible::DiskPending
         | Ineligible::NoHookRunner
         | Ineligible::NotReleased
         | Ineligible::CheckFailed

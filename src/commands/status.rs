@@ -202,6 +202,7 @@ pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
         Ineligible::InterfaceDown => {
             "no interface can reach the group, or a peer's name is not known yet"
         }
+        Ineligible::DiskPending => "its state is not on disk yet",
         Ineligible::NoHookRunner => {
             "the hook-runner has not confirmed the configuration of this node; see the log"
         }

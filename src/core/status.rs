@@ -45,6 +45,9 @@ pub enum Ineligible {
     Maintenance,
     /// No interface can reach the group.
     InterfaceDown,
+    /// Nothing of this life is on disk yet, so the node may say nothing, and nobody would hear of
+    /// its leadership.
+    DiskPending,
     /// The hook-runner has not confirmed that it uses the same configuration.
     NoHookRunner,
     /// The hook for `started` or `demoted` could not be run, is not known to have ended, or failed

@@ -35,8 +35,9 @@ fn finding(reason: Ineligible, options: &str) -> Option<Finding> {
             Finding::warn(TOPIC, not_eligible("fewer than min_candidates candidates are visible"))
                 .remedy("start the other candidates, or repair the network to them"),
         ),
-        // Of the interface, the hook, the checks, and the voters.
+        // Of the interface, the disk, the hook, the checks, and the voters.
         Ineligible::InterfaceDown
+        | Ineligible::DiskPending
         | Ineligible::NoHookRunner
         | Ineligible::CheckFailed
         | Ineligible::CheckPending

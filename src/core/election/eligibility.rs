@@ -20,6 +20,8 @@ pub(super) struct Exclusions {
     pub(super) stopping: Option<StopCause>,
     pub(super) maintenance: bool,
     pub(super) interface_down: bool,
+    /// The number of this life is not on disk yet.
+    pub(super) disk_pending: bool,
     /// The hook-runner has not confirmed that it uses the same configuration.
     pub(super) no_hook_runner: bool,
     /// A hook run that releases is missing, and is tried until it has taken place.
@@ -51,6 +53,7 @@ impl Exclusions {
             stopping: None,
             maintenance: persisted.maintenance,
             interface_down: !links_up,
+            disk_pending: true,
             no_hook_runner: false,
             not_released: false,
             health: params.check.map(Health::pending),
@@ -71,6 +74,7 @@ impl Exclusions {
             self.static_follower.then_some(Ineligible::StaticFollower),
             self.maintenance.then_some(Ineligible::Maintenance),
             self.interface_down.then_some(Ineligible::InterfaceDown),
+            self.disk_pending.then_some(Ineligible::DiskPending),
             self.no_hook_runner.then_some(Ineligible::NoHookRunner),
             self.not_released.then_some(Ineligible::NotReleased),
             self.health.and_then(unhealthy),

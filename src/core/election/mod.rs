@@ -369,8 +369,11 @@ impl Election {
             return;
         }
         self.act(now, |election| {
-            let is_first = election.disk.written().incarnation != election.life.incarnation;
             election.disk.note_written(state);
+            let is_first = election.exclusions.disk_pending;
+            election.change_exclusions(now, Reason::Startup, |exclusions| {
+                exclusions.disk_pending = false;
+            });
             if is_first && election.state.is_starting() {
                 election.say_hello(now);
                 election.inquire(now);
@@ -428,7 +431,7 @@ impl Election {
     /// this life's number is on disk, because a later life might use the number again.
     fn may_send(&self) -> bool {
         self.state != State::Stopped
-            && self.disk.written().incarnation == self.life.incarnation
+            && !self.exclusions.disk_pending
             && !self.shares_life()
     }
 

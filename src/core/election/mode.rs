@@ -207,7 +207,10 @@ impl Election {
     pub(super) fn go_on_persisted(&mut self, now: Time) {
         self.open_leadership(now);
         match self.params.mode() {
-            Mode::Available => self.go_on_reaffirming(now),
+            Mode::Available => {
+                self.go_on_reaffirming(now);
+                self.resume_static_leadership(now);
+            }
             Mode::Quorum => self.send_what_waited(now),
         }
     }

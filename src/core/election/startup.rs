@@ -28,7 +28,7 @@ impl Election {
         if ready {
             self.end_startup(now);
         } else {
-            self.state = State::Starting { sampled: seen, samples: samples + 1 };
+            self.state = State::Starting { sampled: seen, samples: samples.saturating_add(1) };
             self.say_hello(now);
         }
     }

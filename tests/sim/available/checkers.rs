@@ -633,8 +633,9 @@ impl Watch for Checkers {
         // stays as it is.
         let checked = self.cliques.iter().flatten().try_for_each(|clique| {
             let is_silent = |host: &usize| self.is_silenced(*host, &hosts[*host]);
-            let clique: Vec<_> = clique.iter().copied().filter(|host| !is_silent(host)).collect();
+            let (silent, clique): (Vec<_>, Vec<_>) = clique.iter().copied().partition(is_silent);
             check_clique(&clique, now, hosts)?;
+            check_silent(&silent, &clique, hosts)?;
             check_hooks(&clique, hosts)?;
             self.check_leaderships(&clique, hosts)
         });
@@ -794,6 +795,21 @@ fn check_clique(clique: &[usize], now: u64, hosts: &[Host]) -> Result<(), Violat
     let waits = best.is_some_and(|best| hosts[index_of(&best.node_id())].claims_again_at > now);
     refuse(!waits && best.is_some() && best > own, || {
         format!("{leader} leads though {best:?} preempts")
+    })
+}
+
+/// Where a leader declares, a node whose disk hangs does not take itself for the leader: it has
+/// heard the other one. Static leaders let each other be.
+fn check_silent(silent: &[usize], clique: &[usize], hosts: &[Host]) -> Result<(), Violation> {
+    let leading = |hosts_of: &[usize]| {
+        let elections = hosts_of.iter().filter_map(|host| hosts[*host].election.as_ref());
+        let leaders = elections.filter(|election| election.is_leader());
+        leaders.map(rank).collect::<Vec<_>>()
+    };
+    let leaders = leading(clique);
+    leading(silent).iter().try_for_each(|silent| {
+        let rival = leaders.iter().find(|leader| !(leader.is_fixed() && silent.is_fixed()));
+        refuse(rival.is_some(), || format!("{silent:?} leads in silence beside {rival:?}"))
     })
 }
 

@@ -57,6 +57,7 @@ const NOT_ELIGIBLE = {
     stopping: 'the daemon is stopping',
     maintenance: 'maintenance is on',
     'interface-down': 'no interface can reach the group, or a peer’s name is not known yet',
+    'disk-pending': 'its state is not on disk yet',
     'no-hook-runner': 'the hook-runner has not confirmed its configuration',
     'not-released': 'the hook for started or demoted could not be run, or has not ended well',
     'check-failed': 'a health check failed',

@@ -457,17 +457,48 @@ fn leader_whose_term_is_not_on_disk_follows_a_worse_one_that_declares() {
     assert_eq!(outputs.declarations(), []);
 }
 
-/// The operator wants it to lead, also while another node does.
-#[test]
-fn static_leader_whose_term_is_not_on_disk_does_not_withdraw() {
+/// `m` is to lead, also while another node does, and its disk hangs.
+fn static_and_undeclared() -> Lan {
     let fixed = Params { static_role: Some(StaticRole::Leader), ..patient() };
     let mut lan = Lan::new();
     lan.start("m", fixed);
     lan.set_slow_disk("m", true);
     lan.pass(secs(20));
     assert_eq!((lan.leaders(), lan.take("m").declarations().len()), (vec!["m".to_string()], 0));
-    lan.hear(Peer::leading("a", 7).sends(EVERY_SECOND));
+    lan
+}
+
+#[test]
+fn static_leader_whose_disk_hangs_follows_a_leader_until_the_disk_is_done() {
+    let mut lan = static_and_undeclared();
+    let mut rival = Peer::leading("a", 7);
+    lan.hear(rival.sends(EVERY_SECOND));
+    lan.pass_with(secs(10), &mut [(&mut rival, EVERY_SECOND)]);
+    assert_eq!(lan.at("m").leader(), Some(id("a")), "others would hear of one leader, it of two");
+    lan.set_slow_disk("m", false);
+    lan.end_write("m");
+    lan.pass_with(secs(10), &mut [(&mut rival, EVERY_SECOND)]);
     assert_eq!(lan.leaders(), ["m"]);
+    assert!(!lan.take("m").declarations().is_empty());
+}
+
+/// A disk that takes longer than an interval does not keep it from leading.
+#[test]
+fn static_leader_whose_disk_is_slow_does_not_withdraw() {
+    let fixed = Params { static_role: Some(StaticRole::Leader), ..patient() };
+    let mut lan = Lan::new();
+    lan.start("m", fixed);
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    let mut rival = Peer::leading("a", 7);
+    lan.pass_with(secs(10), &mut [(&mut rival, EVERY_SECOND)]);
+    lan.on("m", |election, now| election.set_maintenance(now, false));
+    lan.set_slow_disk("m", true);
+    lan.pass_with(secs(3), &mut [(&mut rival, EVERY_SECOND)]);
+    lan.end_write("m");
+    lan.pass_with(secs(3), &mut [(&mut rival, EVERY_SECOND)]);
+    assert_eq!(lan.leaders(), ["m"]);
+    lan.end_write("m");
+    assert!(!lan.take("m").declarations().is_empty());
 }
 
 #[test]

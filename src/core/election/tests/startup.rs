@@ -1,6 +1,7 @@
 //! Start-up: listening before taking part.
 
 use super::*;
+use crate::core::status::Ineligible;
 
 #[test]
 fn a_lone_node_leads_after_two_equal_samples() {
@@ -81,6 +82,23 @@ fn a_life_begins_with_its_number_on_disk_then_the_hook_for_started() {
             acknowledged: None
         }]
     );
+}
+
+/// It may not speak, so the others would know nothing of its leadership.
+#[test]
+fn a_node_does_not_lead_before_its_life_is_on_disk() {
+    let mut lan = Lan::new();
+    lan.start("a", patient());
+    lan.crash("a");
+    lan.set_slow_disk("a", true);
+    lan.start("a", patient());
+    lan.pass(secs(60));
+    assert_eq!(lan.leaders(), [""; 0]);
+    assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::DiskPending));
+    lan.set_slow_disk("a", false);
+    lan.end_write("a");
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["a"]);
 }
 
 #[test]
