@@ -96,9 +96,13 @@ impl Scenario {
     }
 
     /// A change is over once every voter, also one that is removed next, has seen every other one
-    /// count: from then on what one of them knew before each of them knows.
+    /// count, and a leader was elected: from then on a majority has a term on disk that is above
+    /// all that were won before.
     pub fn note_change_of_voters(&mut self) {
-        self.change_is_over |= self.all_agree_on_voters() && self.all_count(&self.voters);
+        let mut elections = self.world.hosts.iter().filter_map(|host| host.election.as_ref());
+        let one_leads = elections.any(Election::is_leader);
+        self.change_is_over |=
+            one_leads && self.all_agree_on_voters() && self.all_count(&self.voters);
     }
 
     /// Stops a host that still runs under other voters than it is set to.
