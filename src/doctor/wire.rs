@@ -180,13 +180,16 @@ pub(super) fn judge(facts: &Facts, report: &StatusReport, multicast: SocketAddr)
     let others: Vec<_> = flows.iter().filter(foreign).collect();
     let (here, elsewhere): (Vec<&Flow>, Vec<&Flow>) =
         others.into_iter().partition(|flow| flow.destination == multicast);
-    let mut findings = vec![arrivals(&here, facts.received, report, multicast)];
+    // The daemon ignores what has its own id, and does not count it as received.
+    let (duplicates, members): (Vec<&Flow>, Vec<&Flow>) =
+        here.into_iter().partition(|flow| flow.sender == report.node_id);
+    let mut findings = vec![arrivals(&members, facts.received, report, multicast)];
     findings.extend(elsewhere.into_iter().map(|flow| astray(flow, multicast)));
-    findings.extend(impostor(&here, report));
+    findings.extend(duplicates.first().map(|flow| duplicate(flow)));
     findings
 }
 
-/// Whether the daemon receives what arrives.
+/// Whether the daemon receives what arrives from the other members.
 fn arrivals(
     here: &[&Flow],
     received: u64,
@@ -239,10 +242,9 @@ fn astray(flow: &Flow, multicast: SocketAddr) -> Finding {
 }
 
 /// Another host that uses this node's id.
-fn impostor(here: &[&Flow], report: &StatusReport) -> Option<Finding> {
-    let flow = here.iter().find(|flow| flow.sender == report.node_id)?;
+fn duplicate(flow: &Flow) -> Finding {
     let text = format!("{} sends as {}, which is this node's id", flow.source, flow.sender);
-    Some(Finding::fail("node-id", text).remedy("give one of the two hosts another node_id"))
+    Finding::fail("node-id", text).remedy("give one of the two hosts another node_id")
 }
 
 /// The version byte is a part of what [`alleged_origin`] reads.
@@ -284,6 +286,16 @@ mod tests {
         );
         assert!(told[0].ends_with("allow UDP to 239.255.76.69, port 7669"), "{told:?}");
         let told = lines(flows, 4, &follower());
+        assert!(told[0].starts_with("ok       wire  4 datagrams of 1 members"), "{told:?}");
+    }
+
+    #[test]
+    fn datagrams_of_another_host_with_this_id_are_not_missed() {
+        let duplicate = flow_to(MULTICAST, "web1", "10.0.0.99");
+        let told = lines(vec![duplicate], 0, &follower());
+        assert!(told[0].starts_with("ok       wire  no member had to send"), "{told:?}");
+        assert!(told[1].starts_with("fail     node-id  10.0.0.99 sends as web1"), "{told:?}");
+        let told = lines(vec![duplicate, flow_to(MULTICAST, "web0", "10.0.0.10")], 4, &follower());
         assert!(told[0].starts_with("ok       wire  4 datagrams of 1 members"), "{told:?}");
     }
 
