@@ -51,11 +51,17 @@ pub(super) fn warnings(source: &ConfigSource, config: &Config) -> Vec<String> {
         warnings.extend(routed_peers(config, &interfaces));
         warnings.extend(no_other_host(config, &interfaces));
     }
-    // A hook-runner that runs them warns itself, and only root sees what it sees.
-    if config.hook_socket.is_none() || geteuid().is_root() {
-        warnings.extend(config.program_warnings());
-    }
+    warnings.extend(program_warnings(config));
     warnings
+}
+
+/// What is wrong with the programs of hook, fence and checks. A hook-runner that runs them warns
+/// itself, and only root sees what it sees.
+pub fn program_warnings(config: &Config) -> Vec<String> {
+    if config.hook_socket.is_some() && !geteuid().is_root() {
+        return Vec::new();
+    }
+    config.program_warnings()
 }
 
 /// Peers that the daemon does not send to. Names are not looked up: that may take long.

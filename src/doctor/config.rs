@@ -81,13 +81,16 @@ pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Fa
     let mut facts = Facts { file: Some(file), changed_ms, ..Facts::default() };
     match outcome {
         Ok(config) => {
-            facts.programs = config.program_warnings();
+            facts.programs = preflight::program_warnings(&config);
             facts.config = Some(config);
         }
         Err(errors) => {
-            let (hidden, wrong) = errors.into_iter().partition::<Vec<_>, _>(is_hidden);
-            facts.hidden = hidden.iter().map(ToString::to_string).collect();
-            facts.errors = wrong.iter().map(ToString::to_string).collect();
+            for error in errors {
+                match hidden(&error) {
+                    Some(why) => facts.hidden.push(why),
+                    None => facts.errors.push(error.to_string()),
+                }
+            }
         }
     }
     let is_of_program = |warning: &String| facts.programs.contains(warning);
@@ -95,14 +98,19 @@ pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Fa
     facts
 }
 
-/// Whether only this user may not see it.
-fn is_hidden(error: &RunError) -> bool {
+/// What this user may not read, if the error says only that. The daemon may be another user.
+fn hidden(error: &RunError) -> Option<String> {
     match error {
-        RunError::Config(ConfigError::Read { source, .. }) => {
-            source.kind() == ErrorKind::PermissionDenied
+        RunError::Config(ConfigError::Read { source, .. })
+        | RunError::Keys(KeyFileError::Read { source, .. }) => {
+            (source.kind() == ErrorKind::PermissionDenied).then(|| error.to_string())
         }
-        RunError::Keys(KeyFileError::Denied { .. }) => true,
-        _ => false,
+        // Its remedy would take the file from the daemon's user.
+        RunError::Keys(KeyFileError::Denied { path, user, .. }) => {
+            let path = path.display();
+            Some(format!("cannot read key_file {path}: the user {user} has no permission"))
+        }
+        _ => None,
     }
 }
 
@@ -177,6 +185,10 @@ fn in_force(facts: &Facts, report: &ConfigReport, reload: &str, restart: &str) -
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind::{NotFound, PermissionDenied};
+
+    use nix::unistd::geteuid;
+
     use super::*;
 
     const COMMANDS: [&str; 2] = ["reload it", "restart it"];
@@ -233,6 +245,30 @@ mod tests {
         assert!(told.starts_with("fail     config  the daemon would refuse to start: /c:1"));
         let hidden = Facts { hidden: vec!["no permission".to_owned()], ..facts() };
         assert!(line(&hidden, None).starts_with("unknown  config  no permission; run the doctor"));
+    }
+
+    #[test]
+    fn what_this_user_may_not_read_is_no_fault() {
+        let (path, source) = (PathBuf::from("/etc/lanelect/keys/web"), PermissionDenied.into());
+        let unreadable = KeyFileError::Read { path: path.clone(), source };
+        assert!(hidden(&unreadable.into()).is_some());
+        let [user, remedy] = ["web", "chown web /etc/lanelect/keys/web"].map(str::to_owned);
+        let why = hidden(&KeyFileError::Denied { path: path.clone(), user, remedy }.into());
+        assert!(why.unwrap().ends_with("keys/web: the user web has no permission"));
+        let source = NotFound.into();
+        assert_eq!(hidden(&KeyFileError::Read { path, source }.into()), None);
+    }
+
+    #[test]
+    fn programs_that_a_hook_runner_runs_are_seen_by_root_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("web.toml");
+        fs::write(&file, "node_id = \"a\"\nhook = \"/no/such/hook\"\n").unwrap();
+        let socket = Some("/run/lanelect-hook/web.sock".to_owned());
+        let report = ConfigReport { hook_socket: socket, ..report() };
+        let facts = gather(Some(file), Some(&report));
+        assert_eq!(facts.programs.is_empty(), !geteuid().is_root(), "{facts:?}");
+        assert!(!facts.warnings.iter().any(|warning| warning.starts_with("hook")), "{facts:?}");
     }
 
     #[test]
