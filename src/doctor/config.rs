@@ -138,7 +138,8 @@ pub(super) fn judge(
     }
     if findings.is_empty() {
         let name = facts.file.as_ref().map_or(String::new(), |file| file.display().to_string());
-        findings.push(Finding::ok(TOPIC, format!("{name} is valid and in force")));
+        let in_force = if report.is_some() { " and in force" } else { "" };
+        findings.push(Finding::ok(TOPIC, format!("{name} is valid{in_force}")));
     }
     findings
 }
@@ -216,6 +217,8 @@ mod tests {
     fn file_that_is_in_force_is_well() {
         let expected = "ok       config  /etc/lanelect/web.toml is valid and in force";
         assert_eq!(line(&facts(), Some(&report())), expected);
+        let unused = "ok       config  /etc/lanelect/web.toml is valid";
+        assert_eq!(line(&facts(), None), unused);
     }
 
     #[test]
