@@ -5,6 +5,7 @@
 //! what was gathered and from the daemon's status. What cannot be seen from here is unknown.
 
 mod address;
+mod chrony;
 mod config;
 mod daemon;
 mod disk;

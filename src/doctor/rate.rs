@@ -1,7 +1,9 @@
 //! Quorum mode: whether the clock since boot runs at the right rate.
 
 use std::fs;
+use std::path::Path;
 
+use super::chrony;
 use super::finding::Finding;
 
 const TOPIC: &str = "clock";
@@ -36,8 +38,8 @@ pub(super) struct Facts {
 pub(super) fn gather() -> Facts {
     let source = fs::read_to_string(SOURCE).ok().map(|text| text.trim().to_owned());
     let slew = runs("chronyd").then(|| {
-        let text = CHRONY.iter().find_map(|path| fs::read_to_string(path).ok());
-        text.and_then(|text| slew_rate(&text)).unwrap_or(SLEW_DEFAULT)
+        let file = CHRONY.iter().map(Path::new).find(|file| file.exists());
+        file.and_then(chrony::slew_rate).unwrap_or(SLEW_DEFAULT)
     });
     Facts { source, slew }
 }
@@ -47,16 +49,6 @@ fn runs(program: &str) -> bool {
     processes.take(PROCESSES_MAX).flatten().any(|process| {
         fs::read_to_string(process.path().join("comm")).is_ok_and(|name| name.trim() == program)
     })
-}
-
-/// The last `maxslewrate`; chrony does not mind upper and lower case.
-fn slew_rate(settings: &str) -> Option<f64> {
-    let rate = |line: &str| {
-        let mut words = line.split_whitespace();
-        words.next().filter(|name| name.eq_ignore_ascii_case("maxslewrate"))?;
-        words.next()?.parse().ok()
-    };
-    settings.lines().filter_map(rate).next_back()
 }
 
 /// Only quorum mode depends on it.
@@ -95,13 +87,6 @@ fn slew(facts: &Facts) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rate_of_chrony_is_read_from_its_settings() {
-        assert_eq!(slew_rate("pool x\n# maxslewrate 1\nMaxSlewRate 500 # low\n"), Some(500.0));
-        assert_eq!(slew_rate("maxslewrate 1\nmaxslewrate 2.5"), Some(2.5));
-        assert_eq!(slew_rate("pool x\nmaxslewrate many"), None);
-    }
 
     #[test]
     fn clock_that_may_drift_has_a_warning() {
