@@ -13,7 +13,7 @@ const TOPIC: &str = "unit";
 const SYSTEMD: &str = "/run/systemd/system";
 
 const PROPERTIES: &str = "--property=LoadState,ActiveState,Result,ExecMainStatus,NRestarts,\
-                          UnitFileState,NeedDaemonReload,WatchdogUSec";
+                          UnitFileState,NeedDaemonReload,WatchdogUSec,MainPID";
 
 /// What systemd says of a unit, by property.
 pub(super) type Unit = BTreeMap<String, String>;
@@ -44,8 +44,7 @@ pub(super) fn gather(group: Option<&GroupName>) -> Option<Facts> {
     let name = format!("lanelect@{instance}.service");
     let daemon = show(&name);
     let hook_runner = show(&format!("lanelect-hook@{instance}.service"));
-    let is_running = daemon.get("ActiveState").is_some_and(|state| state == "active");
-    let last_error = if is_running { None } else { last_error(&name) };
+    let last_error = if has_process(&daemon) { None } else { last_error(&name) };
     Some(Facts { instance, daemon, hook_runner, last_error })
 }
 
@@ -60,6 +59,11 @@ fn last_error(unit: &str) -> Option<String> {
 fn properties(text: &str) -> Unit {
     let pairs = text.lines().filter_map(|line| line.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Whether the unit's own daemon runs.
+fn has_process(unit: &Unit) -> bool {
+    unit.get("MainPID").is_some_and(|pid| pid != "0")
 }
 
 pub(super) fn judge(facts: Option<&Facts>, answers: bool) -> Vec<Finding> {
@@ -99,16 +103,30 @@ fn state(facts: &Facts, unit: &str, answers: bool) -> Finding {
     let get = |name: &str| facts.daemon.get(name).map_or("", String::as_str);
     let restarts = get("NRestarts");
     let log = format!("see journalctl -u {unit}");
+    let has_process = has_process(&facts.daemon);
     match get("ActiveState") {
         "active" if !["", "0"].contains(&restarts) => {
             Finding::warn(TOPIC, format!("systemd had to restart {unit} {restarts} times"))
                 .remedy(log)
         }
-        "active" => Finding::ok(TOPIC, format!("{unit} is active")),
+        state @ ("active" | "reloading" | "refreshing") => {
+            Finding::ok(TOPIC, format!("{unit} is {state}"))
+        }
+        "activating" if answers && has_process => Finding::ok(TOPIC, format!("{unit} is starting")),
+        "deactivating" if answers && has_process => {
+            Finding::warn(TOPIC, format!("{unit} is stopping"))
+        }
         _ if answers => Finding::warn(TOPIC, format!("a daemon runs that is not {unit}"))
             .remedy("let systemd run it: it ends and restarts a daemon that hangs"),
         "inactive" => Finding::fail(TOPIC, format!("{unit} is not started"))
             .remedy(format!("run: systemctl start {unit}")),
+        "activating" if has_process => {
+            Finding::warn(TOPIC, format!("{unit} is starting, and does not answer yet")).remedy(log)
+        }
+        // Its hooks may still run, or the disk keeps its process from ending.
+        "deactivating" => {
+            Finding::warn(TOPIC, format!("{unit} is stopping, and answers no more")).remedy(log)
+        }
         other => {
             let status = get("ExecMainStatus");
             let error = facts.last_error.as_ref().map_or(String::new(), |e| format!(": {e}"));
@@ -153,6 +171,29 @@ mod tests {
         let stopped = ACTIVE.replace("=active", "=inactive");
         assert!(lines(&stopped, false)[0].ends_with("run: systemctl start lanelect@web"));
         assert!(lines(&stopped, true)[0].starts_with("warn     unit  a daemon runs that is not"));
+    }
+
+    #[test]
+    fn daemon_of_a_unit_that_starts_stops_or_reloads_is_the_units() {
+        let unit = |state: &str, pid: &str| {
+            ACTIVE.replace("=active", &format!("={state}")) + &format!("MainPID={pid}\n")
+        };
+        let first = |state, pid, answers| lines(&unit(state, pid), answers).swap_remove(0);
+        for state in ["reloading", "refreshing"] {
+            let expected = format!("ok       unit  lanelect@web is {state}");
+            assert_eq!(first(state, "7", true), expected);
+        }
+        assert_eq!(first("activating", "7", true), "ok       unit  lanelect@web is starting");
+        assert_eq!(first("deactivating", "7", true), "warn     unit  lanelect@web is stopping");
+        for state in ["activating", "deactivating"] {
+            let other = first(state, "0", true);
+            assert!(other.starts_with("warn     unit  a daemon runs that is not"), "{other}");
+        }
+        assert!(first("activating", "7", false).starts_with("warn     unit  lanelect@web is st"));
+        assert!(first("deactivating", "0", false).starts_with("warn     unit  lanelect@web is st"));
+        let failed = unit("activating", "0") + "Result=exit-code\nExecMainStatus=1\n";
+        let failed = &lines(&failed, false)[0];
+        assert!(failed.contains("lanelect@web is activating (exit-code, exit status 1"));
     }
 
     #[test]

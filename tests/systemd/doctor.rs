@@ -37,6 +37,9 @@ fn units_are_looked_at_also_when_the_daemon_does_not_run() {
         let line = "warn config the file was changed after the daemon had read it";
         expect(h1, &format!("{line}; {reload}"));
 
+        h1.slow_hook_on("demoted", "8");
+        h1.systemctl(&format!("stop --no-block {DAEMON}"));
+        expect(h1, "warn unit lanelect@lan0 is stopping");
         h1.systemctl(&format!("stop {DAEMON}"));
         let stopped = "fail unit lanelect@lan0 is not started; run: systemctl start lanelect@lan0";
         assert_eq!(expect(h1, stopped), Some(3));
