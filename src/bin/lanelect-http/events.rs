@@ -4,6 +4,7 @@
 //! places for them.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub struct Events {
     places: Arc<Semaphore>,
     /// To every client; none while there is no watcher.
     told: Arc<Mutex<Option<broadcast::Sender<Event>>>>,
+    /// Whether a client got no status when it came, so that the watcher has to tell it.
+    is_status_owed: Arc<AtomicBool>,
 }
 
 /// What clients are told.
@@ -55,7 +58,7 @@ impl Events {
     /// Of this daemon.
     pub fn new(daemon: Daemon) -> Self {
         let places = Arc::new(Semaphore::new(LISTENERS_MAX));
-        Events { daemon, places, told: Arc::default() }
+        Events { daemon, places, told: Arc::default(), is_status_owed: Arc::default() }
     }
 
     /// The status, and everything from now on.
@@ -67,7 +70,10 @@ impl Events {
         // What happens while the status is asked for comes after it.
         let news = self.listen();
         let (sender, pieces) = mpsc::channel(1);
-        let first = self.status().await;
+        let first = self.status().await.unwrap_or_else(|why| {
+            self.is_status_owed.store(true, Ordering::Relaxed);
+            lost_event(&why)
+        });
         tokio::spawn(pass_on(first, news, sender, place));
         reply::reply(StatusCode::OK, "text/event-stream", Either::Right(Stream(pieces)))
     }
@@ -93,10 +99,9 @@ impl Events {
     async fn follow(self) {
         let mut pause = PAUSE;
         while self.is_heard() {
-            match self.daemon.watch().await {
+            match self.begin().await {
                 Ok(watch) => {
                     pause = PAUSE;
-                    self.tell(self.status().await);
                     self.follow_watch(watch).await;
                 }
                 Err(why) => {
@@ -107,6 +112,13 @@ impl Events {
                 }
             }
         }
+    }
+
+    /// What happens between the watch and the status comes after the status.
+    async fn begin(&self) -> Result<Watch, NoAnswer> {
+        let watch = self.daemon.watch().await?;
+        self.tell_status().await?;
+        Ok(watch)
     }
 
     /// Until the watch ends, or nobody listens.
@@ -131,9 +143,17 @@ impl Events {
             if !self.has_listeners() {
                 return None;
             }
-            if let Err(why) = self.daemon.leadership().await {
+            if let Err(why) = self.look().await {
                 return Some(Err(why));
             }
+        }
+    }
+
+    /// Whether the daemon still answers.
+    async fn look(&self) -> Result<(), NoAnswer> {
+        match self.is_status_owed.load(Ordering::Relaxed) {
+            true => self.tell_status().await,
+            false => self.daemon.leadership().await.map(drop),
         }
     }
 
@@ -158,11 +178,16 @@ impl Events {
         }
     }
 
-    async fn status(&self) -> Event {
-        match self.daemon.status().await {
-            Ok(report) => event("status", &serde_json::to_string(&report).unwrap_or_default()),
-            Err(why) => lost_event(&why),
-        }
+    /// To every client. One that asks in vain meanwhile is owed it again.
+    async fn tell_status(&self) -> Result<(), NoAnswer> {
+        self.is_status_owed.store(false, Ordering::Relaxed);
+        self.tell(self.status().await?);
+        Ok(())
+    }
+
+    async fn status(&self) -> Result<Event, NoAnswer> {
+        let report = self.daemon.status().await?;
+        Ok(event("status", &serde_json::to_string(&report).unwrap_or_default()))
     }
 }
 
@@ -221,4 +246,98 @@ fn lost_event(why: &NoAnswer) -> Event {
     let lost = Lost { error: why.to_string() };
     let told = event("lost", &serde_json::to_string(&lost).unwrap_or_default());
     Event { is_lost: true, ..told }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use lanelect::client::Target;
+    use lanelect::control_api::{Done, Leadership, Request, Response};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::UnixListener;
+    use tokio::runtime::Builder;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::testing::report;
+
+    /// Bounds a test that would wait without end.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    /// A daemon to which nothing happens. It does not answer the questions for the status that have
+    /// the numbers `late`, counted from one.
+    async fn serve(listener: UnixListener, late: &[usize]) {
+        let (mut streams, mut asked) = (Vec::new(), 0);
+        loop {
+            let mut stream = BufReader::new(listener.accept().await.unwrap().0);
+            let mut line = String::new();
+            stream.read_line(&mut line).await.unwrap();
+            let request = serde_json::from_str(&line).unwrap();
+            asked += usize::from(matches!(request, Request::Status));
+            if !matches!(request, Request::Status) || !late.contains(&asked) {
+                let answer = serde_json::to_string(&answer(request)).unwrap() + "\n";
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+            streams.push(stream);
+        }
+    }
+
+    fn answer(request: Request) -> Response {
+        let report = report();
+        let (node_id, term) = (report.node_id, report.term);
+        match request {
+            Request::Watch => Response::Ok(Done::Watching),
+            Request::Status => Response::Status(Box::new(report)),
+            _ => Response::Leadership(Leadership { node_id, leads: true, term, leader: None }),
+        }
+    }
+
+    /// Runs a test of the events of such a daemon.
+    fn with_daemon(late: &[usize], test: impl AsyncFnOnce(Events)) {
+        let home = tempfile::tempdir().unwrap();
+        let socket = home.path().join("control.sock");
+        let run = async {
+            let listener = UnixListener::bind(&socket).unwrap();
+            let events = Events::new(Daemon::new(Target::at(&socket)));
+            tokio::select! {
+                outcome = timeout(LIMIT, test(events)) => outcome.unwrap(),
+                () = serve(listener, late) => {}
+            }
+        };
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(run);
+    }
+
+    /// The name of the next event.
+    async fn next_name(client: &mut Reply) -> String {
+        loop {
+            let piece = client.body_mut().frame().await.unwrap().unwrap().into_data().unwrap();
+            let text = String::from_utf8(piece.to_vec()).unwrap();
+            if let Some(event) = text.strip_prefix("event: ") {
+                return event.lines().next().unwrap().to_owned();
+            }
+        }
+    }
+
+    #[test]
+    fn watcher_whose_status_is_late_asks_again() {
+        // The client's question, and the watcher's.
+        with_daemon(&[1, 2], async |events| {
+            let mut client = events.subscribe().await;
+            assert_eq!(next_name(&mut client).await, "lost");
+            assert_eq!(next_name(&mut client).await, "status");
+        });
+    }
+
+    #[test]
+    fn client_whose_first_status_is_late_gets_it_from_the_watcher() {
+        with_daemon(&[3], async |events| {
+            let mut early = events.subscribe().await;
+            for _ in 0..2 {
+                assert_eq!(next_name(&mut early).await, "status");
+            }
+            let mut late = events.subscribe().await;
+            assert_eq!(next_name(&mut late).await, "lost");
+            assert_eq!(next_name(&mut late).await, "status");
+        });
+    }
 }

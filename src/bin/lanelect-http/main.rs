@@ -12,6 +12,8 @@ mod page;
 mod reply;
 mod routes;
 mod server;
+#[cfg(test)]
+mod testing;
 mod text_format;
 
 use std::io::Write as _;
