@@ -1,6 +1,8 @@
 //! The metrics of a daemon, from its status.
 
 mod hook;
+#[cfg(test)]
+mod tests;
 
 use lanelect::control_api::{CheckReport, Counters, QuorumReport, StatusReport};
 use lanelect::core::params::Mode;
