@@ -132,7 +132,8 @@ fn failed_hook(report: &StatusReport) -> Option<String> {
     }
     let leads = report.role == Role::Leader;
     let failed = !hook.running && hook.last_exit != Some(0) && hook.last_event.is_some();
-    (failed && (leads || hook.last_event == Some(HookEvent::Demoted))).then(|| ending(hook))
+    let releases = matches!(hook.last_event, Some(HookEvent::Started | HookEvent::Demoted));
+    (failed && (leads || releases)).then(|| ending(hook))
 }
 
 fn ending(hook: &HookReport) -> String {
@@ -283,6 +284,7 @@ mod tests {
             report.hook.last_event = Some(HookEvent::Elected);
             report.hook.last_exit = Some(3);
         });
+        critical("failed for started with exit status 3", |report| report.hook.last_exit = Some(3));
         critical("failed for demoted without an exit status", |report| {
             report.hook.last_event = Some(HookEvent::Demoted);
             report.hook.last_exit = None;
