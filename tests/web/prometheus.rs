@@ -10,6 +10,7 @@ use crate::harness::{Host, scenario, wait_until};
 use crate::server::{Answer, Server, exchange};
 
 const CONFIG: &str = include_str!("../../examples/prometheus/prometheus.yml");
+const DASHBOARD: &str = include_str!("../../examples/grafana/lanelect.json");
 const RULES: &str = include_str!("../../examples/prometheus/rules.yml");
 const ADDRESS: &str = "127.0.0.1:9090";
 
@@ -51,6 +52,7 @@ impl<'a> Prometheus<'a> {
 
     /// The results of a query: the labels of each, and its value.
     fn query(&self, query: &str) -> Vec<(Value, String)> {
+        let query: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let request = format!("GET /api/v1/query?query={query} HTTP/1.0\r\n\r\n");
         let answer = self.host.run(|| exchange(ADDRESS, request.as_bytes()));
         let answer = answer.as_deref().and_then(Answer::read);
@@ -83,6 +85,20 @@ fn compute_checksums(host: &Host) {
     assert!(host.run(|| command.status().unwrap()).success());
 }
 
+/// The dashboard of Grafana shows this leader by its name, which the legend has from a label.
+fn assert_dashboard_names(prometheus: &Prometheus<'_>, leader: &Host) {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let panel = panels.iter().find(|panel| panel["title"] == "Leader").unwrap();
+    assert_eq!(panel["options"]["textMode"], "name");
+    let target = &panel["targets"][0];
+    assert_eq!(target["legendFormat"], "{{leader_id}}");
+    let query = target["expr"].as_str().unwrap().replace("$group", "default");
+    let shown = prometheus.query(&query);
+    let names: Vec<_> = shown.iter().map(|(labels, _)| &labels["leader_id"]).collect();
+    assert_eq!(names, [leader.name.as_str()]);
+}
+
 #[test]
 fn prometheus_follows_a_failover_and_an_alert_fires() {
     scenario(|lan, [a, b, c, watcher]: [_; 4]| {
@@ -93,13 +109,14 @@ fn prometheus_follows_a_failover_and_an_alert_fires() {
         wait_until("three daemons are scraped", || prometheus.query("lanelect_up==1").len() == 3);
         wait_until("one of them leads", || prometheus.leaders() == [Server::address(a)]);
         assert!(prometheus.query("ALERTS").is_empty());
+        assert_dashboard_names(&prometheus, a);
 
         for host in [b, c] {
             host.fail_hook_on("elected");
         }
         a.crash();
         wait_until("the hook of a successor fails, which is an alert", || {
-            let alerts = prometheus.query("ALERTS%7Balertstate=%22firing%22%7D");
+            let alerts = prometheus.query("ALERTS{alertstate=\"firing\"}");
             alerts.iter().any(|(labels, _)| labels["alertname"] == "LanelectHookFails")
         });
         let down = prometheus.query("lanelect_up==0");
