@@ -101,6 +101,59 @@ fn assert_no_violation(browser: &mut Browser) {
     }
 }
 
+#[test]
+fn page_names_peers_that_are_not_reached_and_a_daemon_with_the_same_id() {
+    scenario(|lan, [a, b]: [_; 2]| {
+        let peers = [a.address(0), b.address(0), "192.0.2.1".to_owned()];
+        let lines = format!("multicast = \"none\"\npeers = {peers:?}\n");
+        a.start(&lines);
+        lan.sole_leader();
+        let _server = Server::start(a);
+        let Some(mut browser) = Browser::start(a) else { return };
+        browser.command(&format!("open http://{ADDRESS}/"));
+        browser.wait_for("#problems", "The peer 192.0.2.1: no route");
+        let silent = format!("{} is sent to, and not heard", b.address(0));
+        browser.wait_for("#problems", &silent);
+        assert!(!browser.text("#problems").contains(&a.address(0)), "this host is a peer too");
+        b.start(&lines);
+        wait_until("the peer is heard", || !browser.text("#problems").contains(&silent));
+        b.stop();
+        b.start(&format!("node_id = {:?}\n{lines}", a.name));
+        assert_eq!(b.exit_status(), Some(1));
+        let duplicate = format!("Another daemon with node_id {} was started", a.name);
+        browser.wait_for("#problems", &duplicate);
+        assert_no_violation(&mut browser);
+    });
+}
+
+/// What the page would say of a host's status after this change, which is JavaScript.
+fn judged(browser: &mut Browser, change: &str) -> Vec<String> {
+    let texts = browser.command(&format!(
+        "script return (async () => {{ \
+         const {{ problems }} = await import('/judge.js'); \
+         const status = await (await fetch('/status')).json(); {change}; \
+         return problems(status, status).map((it) => `${{it.text}} ${{it.command}}`); }})()"
+    ));
+    texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn page_names_a_member_that_is_too_far_away() {
+    scenario(|lan, [a]: [_; 1]| {
+        a.start("");
+        lan.sole_leader();
+        let _server = Server::start(a);
+        let Some(mut browser) = Browser::start(a) else { return };
+        browser.command(&format!("open http://{ADDRESS}/"));
+        let mut judged = |change: &str| judged(&mut browser, change);
+        let far = "status.round_trip_max_us = 21875; status.members[0].round_trip_us = 80100";
+        let told = format!("A datagram to {} and back takes 80.1 ms", a.name);
+        assert!(judged(far).iter().any(|text| text.starts_with(&told)));
+        let near = "status.round_trip_max_us = 21875; status.members[0].round_trip_us = 21875";
+        assert!(!judged(near).iter().any(|text| text.contains("and back takes")));
+    });
+}
+
 /// Whatever a node calls itself is text.
 #[test]
 fn names_are_never_markup() {

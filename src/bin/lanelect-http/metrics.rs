@@ -100,6 +100,23 @@ fn group_of(page: &mut Page, report: &StatusReport) {
     for interface in &report.interfaces {
         interfaces.truth(&[("interface", &interface.name)], interface.up);
     }
+    peers(page, report);
+    if let Some(duplicate) = &report.duplicate {
+        let help = "Since another daemon with this node's id was turned away.";
+        page.metric("lanelect_duplicate_heard_seconds", Kind::Gauge, help)
+            .seconds(&[], duplicate.last_ms);
+    }
+}
+
+/// A peer has several addresses: it can be up and have a problem with one of them.
+fn peers(page: &mut Page, report: &StatusReport) {
+    if report.peers.is_empty() {
+        return;
+    }
+    let mut peers = page.metric("lanelect_peer_up", Kind::Gauge, "Whether it has no problem.");
+    for peer in &report.peers {
+        peers.truth(&[("peer", &peer.peer)], peer.problem.is_none());
+    }
 }
 
 /// How far away the members are, in a group with peers.

@@ -1,5 +1,6 @@
 //! The metrics of one status.
 
+use lanelect::control_api::{DuplicateReport, PeerReport};
 use lanelect::core::hook::HookEvent;
 
 use super::*;
@@ -25,4 +26,37 @@ fn hook_run_without_an_exit_status_has_failed() {
     assert_eq!(failed(Some(143)).as_deref(), Some("1"));
     assert_eq!(failed(Some(0)).as_deref(), Some("0"));
     assert_eq!(sample("lanelect_hook_failed", |_| {}), None);
+}
+
+#[test]
+fn peer_with_a_problem_is_not_up() {
+    let peer = PeerReport {
+        peer: "web2:7669".to_owned(),
+        addresses: Vec::new(),
+        is_self: false,
+        source: None,
+        up: true,
+        problem: None,
+    };
+    let up = |peer| {
+        sample("lanelect_peer_up{group=\"web\",peer=\"web2:7669\"} ", |report| {
+            report.peers = vec![peer];
+        })
+    };
+    assert_eq!(up(peer.clone()).as_deref(), Some("1"));
+    let problem = Some("its name cannot be resolved".to_owned());
+    assert_eq!(up(PeerReport { problem, ..peer }).as_deref(), Some("0"));
+    assert_eq!(sample("# TYPE lanelect_peer_up", |_| {}), None);
+}
+
+#[test]
+fn duplicate_node_id_shows_when_it_was_turned_away() {
+    let heard = |duplicate| {
+        sample("lanelect_duplicate_heard_seconds{group=\"web\"} ", |report| {
+            report.duplicate = duplicate;
+        })
+    };
+    assert_eq!(heard(None), None);
+    let duplicate = DuplicateReport { address: [10, 0, 0, 9].into(), last_ms: 1500 };
+    assert_eq!(heard(Some(duplicate)).as_deref(), Some("1.5"));
 }

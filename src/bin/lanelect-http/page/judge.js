@@ -75,6 +75,9 @@ const HELD_OFF = ['check-failed', 'hook-failed', 'service-failed'];
 /** Chosen by an administrator, so nothing is wrong. */
 const CHOSEN = ['observer', 'static-follower', 'not-voter'];
 
+/** A daemon that was turned away so long ago was corrected, or is not started again. */
+const DUPLICATE_RECENT = 600_000;
+
 /**
  * What is wrong: a list of `{ grade, text, command }`, the worst first. `grade` is `fault` or
  * `warning`; `command` mends it, or shows more. `before` is the first status that was seen.
@@ -87,6 +90,7 @@ export function problems(status, before) {
     judgeGroup(status, add, option, journal);
     judgeHook(status, add, journal);
     judgeNode(status, add, option, journal);
+    judgePeers(status, add, `lanelect doctor${option}`);
     judgeCounters(status, before, add, journal);
     return found.sort((a, b) => (a.grade === b.grade ? 0 : a.grade === 'fault' ? -1 : 1));
 }
@@ -195,6 +199,14 @@ function judgeNode(status, add, option, journal) {
             `ip link show ${it.name}`,
         );
     }
+    const duplicate = status.duplicate;
+    if (duplicate && duplicate.last_ms <= DUPLICATE_RECENT) {
+        add(
+            'fault',
+            `Another daemon with node_id ${status.node_id} was started at ${duplicate.address}, ${span(duplicate.last_ms)} ago, and turned away.`,
+            `lanelect doctor${option}`,
+        );
+    }
     if (status.state_failure)
         add('fault', `The state cannot be saved: ${status.state_failure}.`, 'df /var/lib/lanelect');
     if (status.config?.reload_failure) {
@@ -224,6 +236,33 @@ function judgeNode(status, add, option, journal) {
             'lanelect keygen',
         );
     }
+}
+
+/** The hosts that are sent to by unicast. */
+function judgePeers(status, add, doctor) {
+    for (const it of status.peers) {
+        if (it.problem) add('fault', `The peer ${it.peer}: ${it.problem}.`, doctor);
+        else if (!it.is_self && !isMember(it, status))
+            add('warning', `The peer ${it.peer} is sent to, and not heard.`, doctor);
+    }
+    const most = status.round_trip_max_us;
+    const far = status.members
+        .filter((it) => it.state === 'alive' && it.round_trip_us > most)
+        .sort((a, b) => b.round_trip_us - a.round_trip_us)[0];
+    if (most && far) {
+        const time = (microseconds) => `${(microseconds / 1000).toFixed(1)} ms`;
+        add(
+            'warning',
+            `A datagram to ${far.node_id} and back takes ${time(far.round_trip_us)}, and the settings suit ${time(most)}.`,
+            doctor,
+        );
+    }
+}
+
+/** Whether it was heard in the last ten minutes. One that is gone is named as a member. */
+function isMember(peer, status) {
+    const others = status.members.filter((it) => it.node_id !== status.node_id);
+    return others.some((it) => peer.addresses.includes(it.address));
 }
 
 /** Only what grows while one looks. */
