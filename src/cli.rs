@@ -55,7 +55,8 @@ Exit status: 0 if the daemon would accept FILE, also with warnings; 2 if it woul
 
 Examples:
   lanelect check-config /etc/lanelect/web.toml
-  lanelect check-config --quiet /etc/lanelect/web.toml && systemctl restart lanelect@web";
+  lanelect check-config --quiet /etc/lanelect/web.toml --hook-socket /run/lanelect-hook/web.sock &&
+    systemctl restart lanelect@web";
 
 const STATUS_HELP: &str = "\
 Without --group and --socket it shows the only group of this host, or a line for each of several;

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use clap::CommandFactory;
+use lanelect::cli::Cli;
 use lanelect::config::{Config, INTERFACES_MAX, SETTINGS};
 use lanelect::core::membership::{FORGET_AFTER, MEMBERS_MAX};
 use lanelect::core::params::Params;
@@ -43,6 +45,16 @@ const TESTING: &str = include_str!("../docs/testing.md");
 const SPECIFICATION: &str = include_str!("../docs/spec/README.md");
 const SPEC_RUN: &str = include_str!("spec/run");
 const MUTATIONS: &str = include_str!("mutations/run");
+
+#[test]
+fn help_of_check_config_checks_a_file_as_the_shipped_unit_does() {
+    let unit = include_str!("../systemd/lanelect@.service").replace("%i", "web");
+    let check = unit.lines().find(|line| line.contains("check-config")).unwrap();
+    let (_, arguments) = check.split_once("lanelect ").unwrap();
+    let command = Cli::command();
+    let help = command.find_subcommand("check-config").unwrap().get_after_help().unwrap();
+    assert!(help.to_string().contains(&format!("lanelect {arguments} &&")), "{help}");
+}
 
 /// The first cells of the table rows of `text`.
 fn first_cells(text: &str) -> Vec<&str> {

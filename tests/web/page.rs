@@ -154,6 +154,25 @@ fn page_names_a_member_that_is_too_far_away() {
     });
 }
 
+/// The shipped unit sets the socket of the hook-runner by a flag.
+#[test]
+fn page_checks_a_file_with_the_daemon_s_hook_runner() {
+    scenario(|lan, [a]: [_; 1]| {
+        a.start("");
+        lan.sole_leader();
+        let _server = Server::start(a);
+        let Some(mut browser) = Browser::start(a) else { return };
+        browser.command(&format!("open http://{ADDRESS}/"));
+        let mut judged = |change: &str| judged(&mut browser, change);
+        let refused = "status.config.reload_failure = 'x'";
+        let check = "lanelect check-config /etc/lanelect/default.toml";
+        assert!(judged(refused).iter().any(|text| text.ends_with(check)));
+        let with_runner = format!("{refused}; status.config.hook_socket = '/run/x.sock'");
+        let check = format!("{check} --hook-socket /run/x.sock");
+        assert!(judged(&with_runner).iter().any(|text| text.ends_with(&check)));
+    });
+}
+
 /// Whatever a node calls itself is text.
 #[test]
 fn names_are_never_markup() {

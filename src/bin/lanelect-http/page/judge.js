@@ -95,6 +95,13 @@ export function problems(status, before) {
     return found.sort((a, b) => (a.grade === b.grade ? 0 : a.grade === 'fault' ? -1 : 1));
 }
 
+/** The check that sees the file as the daemon does: the shipped unit sets the socket by a flag. */
+function checkConfig(status) {
+    const socket = status.config?.hook_socket;
+    const option = socket ? ` --hook-socket ${socket}` : '';
+    return `lanelect check-config /etc/lanelect/${status.group}.toml${option}`;
+}
+
 function judgeGroup(status, add, option, journal) {
     if (!status.leader && !status.handing_over)
         add('fault', 'No node leads the group.', `lanelect status${option}`);
@@ -146,7 +153,7 @@ function judgeGroup(status, add, option, journal) {
         add(
             'fault',
             `${quorum.disagreeing.join(', ')} name other voters. Every node needs the same list.`,
-            `lanelect check-config /etc/lanelect/${status.group}.toml`,
+            checkConfig(status),
         );
     }
 }
@@ -213,7 +220,7 @@ function judgeNode(status, add, option, journal) {
         add(
             'fault',
             `The last reload was refused: ${status.config.reload_failure}`,
-            `lanelect check-config /etc/lanelect/${status.group}.toml`,
+            checkConfig(status),
         );
     }
     if (status.config?.restart_needed?.length) {
