@@ -246,7 +246,10 @@ fn await_holders(left: &Left, notifier: &mut Notifier) -> io::Result<()> {
             log::error!("commands of `lanelect exec` have not ended: continuing without");
             break;
         }
-        poll.poll(&mut Events::with_capacity(1), Some(HOLDERS_LOOK))?;
+        match poll.poll(&mut Events::with_capacity(1), Some(HOLDERS_LOOK)) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
         notifier.handle_timeout(clock::now());
     }
     Ok(())

@@ -130,7 +130,10 @@ fn end_others() -> io::Result<()> {
             // It may have ended.
             let _ = kill(process, Signal::SIGKILL);
         }
-        poll.poll(&mut Events::with_capacity(1), Some(LOOK_INTERVAL))?;
+        match poll.poll(&mut Events::with_capacity(1), Some(LOOK_INTERVAL)) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
     }
 }
 

@@ -400,12 +400,22 @@ fn hook_waits_for_a_command_whose_supervisor_was_killed() {
         let mount = Command::new("mount").args(["-t", "proc", "proc", "/proc"]).status().unwrap();
         assert!(mount.success());
         let file = h1.path(stuck::FILE);
-        let script = format!("exec 9> $DIR/alive; flock 9; echo > $DIR/begun; exec < {file}");
+        // Its group is that of its guard.
+        let script = format!(
+            "exec 9> $DIR/alive; flock 9; cut -d ' ' -f 5 /proc/$$/stat > $DIR/guard; exec < {file}"
+        );
         let exec = Exec::start(h1, &["--restart"], &script);
-        wait_until("the command runs", || fs::exists(h1.path("begun")).unwrap());
         wait_until("it is stuck", || stuck.is_waited_for());
         exec.signal(Signal::SIGKILL);
         assert_eq!(exec.status(), Some(-9));
+        let guard = fs::read_to_string(h1.path("guard")).unwrap().trim().parse().unwrap();
+        let mut signals = 0;
+        wait_until("its guard got signals, as when systemd stops the unit", || {
+            signals += 1;
+            // If that ends it, the hook does not wait.
+            let _ = kill(Pid::from_raw(guard), Signal::SIGTERM);
+            signals > 20
+        });
         assert_eq!(h1.command(&["yield"]), Some(0));
         wait_until("the hook waits, or has run", || {
             h1.log().contains("waits for the commands") || h1.hooks().len() > 2

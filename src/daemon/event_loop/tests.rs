@@ -1109,6 +1109,37 @@ fn crash_plan_names_a_holder_before_it_has_a_grant() {
     });
 }
 
+/// A wait of the kernel then ends with EINTR, also without a handler of any signal.
+#[test]
+fn post_stop_that_is_stopped_and_continued_still_waits_for_commands() {
+    alone("post_stop_that_is_stopped_and_continued_still_waits_for_commands", || {
+        let hook = "echo $LANELECT_EVENT >> $LOG";
+        let mut node = Node::start(&Plan { hook, ..Plan::of("a", LONE) });
+        node.lead();
+        let dir = node.dir.path().to_owned();
+        let run = |script: &str| {
+            let mut shell = Command::new("sh");
+            let output = shell.args(["-c", script]).current_dir(&dir).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        // Each is left to process 1, which reaps it.
+        let command = run("(sleep 1; echo command ends >> log) > out 2>&1 & echo $!");
+        let holders = format!(r#""holders":[{}]"#, command.trim());
+        let plan = dir.join("control.crash-plan");
+        let kept = fs::read_to_string(&plan).unwrap();
+        fs::write(&plan, kept.replacen(r#""holders":[]"#, &holders, 1)).unwrap();
+        run(&format!(
+            "(for i in 1 2 3; do sleep 0.2; kill -STOP {0}; sleep 0.02; kill -CONT {0}; done) \
+              > out 2>&1 &",
+            std::process::id()
+        ));
+        let (outcome, _, dir) = node.die();
+        assert!(outcome.is_ok(), "{outcome:?}");
+        let ran = fs::read_to_string(dir.path().join("log")).unwrap();
+        assert_eq!(ran, "started\nelected\ncommand ends\ndemoted\n");
+    });
+}
+
 /// Another node may lead after the grace that began while the daemon was alive.
 #[test]
 fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
