@@ -92,11 +92,13 @@ fn purge_removes_the_links_of_instances_and_bears_a_host_without_systemd() {
     let (ours, other) = (settings.join("lanelect-web.conf"), settings.join("lanelect-own.conf"));
     fs::write(&ours, "[Unit]\nOnFailure=lanelect-yield@web.service\n").unwrap();
     fs::write(&other, "[Unit]\nOnFailure=mail.service\n").unwrap();
+    let owed = root.path().join("run/systemd/system/lanelect-web.reload-owed");
+    fs::write(&owed, "").unwrap();
     // The last command of the script reloads the systemd of such a host.
     let script = format!("systemctl() {{ :; }}\n{script}");
     let remove = ["-c", &script, "postrm", "remove"];
     assert!(Command::new("sh").args(remove).status().unwrap().success());
-    assert!(!ours.exists() && other.exists());
+    assert!(!ours.exists() && !owed.exists() && other.exists());
     fs::remove_dir_all(root.path().join("run/systemd")).unwrap();
     let wants = root.path().join("etc/systemd/system/multi-user.target.wants");
     fs::create_dir_all(&wants).unwrap();

@@ -281,7 +281,7 @@ fn floating_address_fails_if_ip_does_not_work() {
 
 /// Stands in for `systemctl`: `show` prints, for each unit, the file named after the first of the
 /// properties and the unit. With the file `no-answer` it fails at the unit that the file names.
-/// Anything else is noted, and ends with the status in `exit`.
+/// Anything else is noted, and ends with the status in `exit`, a reload with that in `exit-reload`.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 cd "${0%/*}"
 if [ "$1" = show ]; then
@@ -295,6 +295,7 @@ if [ "$1" = show ]; then
     exit 0
 fi
 echo "$*" >>calls
+[ "$1" != daemon-reload ] || exit "$(cat exit-reload)"
 exit "$(cat exit)"
 "#;
 
@@ -310,6 +311,7 @@ impl Systemctl {
         write_script(&systemctl.path("systemctl"), SYSTEMCTL);
         write_script(&systemctl.path("leader-target"), &hook);
         systemctl.ends_with(0);
+        systemctl.write("exit-reload", "0");
         systemctl
     }
 
@@ -330,6 +332,16 @@ impl Systemctl {
         let mut here = Command::new(self.path("leader-target"));
         here.envs(hook.args(arguments).get_envs().filter_map(|(name, value)| Some((name, value?))));
         succeeds(here.args(arguments))
+    }
+
+    fn settings(&self, unit: &str) -> PathBuf {
+        self.path(&format!("units/{unit}.d/lanelect-web.conf"))
+    }
+
+    /// Whether systemd is reloaded in a run for `event`, which succeeds.
+    fn reloads(&self, event: &str) -> bool {
+        assert!(self.run(event, &[]), "{event}");
+        self.calls().contains(&"daemon-reload".to_owned())
     }
 
     /// What was called since it was last asked.
@@ -374,23 +386,60 @@ fn a_unit_that_the_target_wants_makes_the_host_hand_over_when_it_fails() {
         ("reaffirmed", "db.service tidy.timer\n", false),
     ] {
         systemctl.write(target, wanted);
-        assert!(systemctl.run(event, &[]), "{event}");
-        let calls = systemctl.calls();
-        assert_eq!(calls.contains(&"daemon-reload".to_owned()), reloads, "{event}: {calls:?}");
+        assert_eq!(systemctl.reloads(event), reloads, "{event}");
     }
-    let settings = |unit: &str| systemctl.path(&format!("units/{unit}.d/lanelect-web.conf"));
     for unit in ["db.service", "tidy.timer"] {
-        let settings = fs::read_to_string(settings(unit)).unwrap();
+        let settings = fs::read_to_string(systemctl.settings(unit)).unwrap();
         assert_eq!(settings, "[Unit]\nOnFailure=lanelect-yield@web.service\n");
     }
     systemctl.write(target, "db.service\nnew.service\n");
     fs::write(systemctl.path("units/new.service.d"), "no directory").unwrap();
-    assert!(systemctl.run("elected", &[]), "the unit runs all the same");
-    assert!(settings("db.service").exists());
-    assert!(!settings("tidy.timer").exists(), "the target does not want it any more");
-    assert!(systemctl.calls().contains(&"daemon-reload".to_owned()));
-    assert!(systemctl.run("elected", &[]));
-    assert!(!systemctl.calls().contains(&"daemon-reload".to_owned()), "nothing has changed");
+    assert!(systemctl.reloads("elected"), "the unit runs all the same");
+    assert!(systemctl.settings("db.service").exists());
+    let tidy = systemctl.settings("tidy.timer");
+    assert!(!tidy.exists(), "the target does not want it any more");
+    assert!(!systemctl.reloads("elected"), "nothing has changed");
+}
+
+#[test]
+fn reload_of_systemd_that_failed_is_made_up_for_at_the_next_event() {
+    let systemctl = Systemctl::new();
+    let target = "Wants-lanelect-leader@web.target";
+    // For settings that are new, and for those that are removed.
+    for wanted in ["db.service\n", "\n"] {
+        systemctl.write(target, wanted);
+        systemctl.write("exit-reload", "1");
+        assert!(systemctl.reloads("elected"), "the units run all the same");
+        assert!(systemctl.reloads("reaffirmed"), "it is still owed");
+        systemctl.write("exit-reload", "0");
+        assert!(systemctl.reloads("started"));
+        assert!(!systemctl.reloads("elected"), "it has succeeded");
+    }
+}
+
+/// As a full `/run` leaves them.
+#[test]
+fn empty_settings_of_a_unit_are_written_again() {
+    let systemctl = Systemctl::new();
+    systemctl.write("Wants-lanelect-leader@web.target", "db.service\n");
+    let settings = systemctl.settings("db.service");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "").unwrap();
+    assert!(systemctl.reloads("elected"));
+    assert_ne!(fs::read_to_string(&settings).unwrap(), "");
+}
+
+/// systemd would read neither the settings nor the names of the units.
+#[test]
+fn leader_target_refuses_a_group_that_is_no_part_of_a_units_name() {
+    let systemctl = Systemctl::new();
+    for group in ["web/1", "a%b", "b\u{fc}ro"] {
+        for (event, _) in EVENTS {
+            assert!(!systemctl.run(event, &[group]), "{event}");
+        }
+    }
+    assert_eq!(systemctl.calls(), [""; 0]);
+    assert!(systemctl.run("elected", &["a:b-c_d.e@f\\x2f"]));
 }
 
 #[test]
