@@ -207,7 +207,9 @@ fn keep_daemons_away(
     match opening.recv_timeout(LOCK_PATIENCE) {
         Ok(Ok(store)) => return Ok(Some(store)),
         Ok(Err(locked @ StoreError::Locked { holder, .. })) => {
-            if !holder.is_some_and(cannot_end) {
+            // A daemon that finds its disk full or read-only does not write its number there.
+            let is_dead = holder.is_some_and(cannot_end) || cannot_end(left.process);
+            if !is_dead {
                 return Err(PostStopError::Running(locked.to_string()));
             }
             log::warn!("the daemon was killed, but cannot end, and keeps its lock: {locked}");

@@ -61,17 +61,30 @@ fn daemon_that_cannot_end_is_cleaned_up_after_though_the_disk_hangs() {
     });
 }
 
+/// Kills a daemon that cannot end, and cleans up after it when its lock file says `holder`; without
+/// one, the daemon's number.
+fn clean_up_beside_the_lock(lan: &Lan, [h1, h2]: [&Host; 2], holder: Option<&str>) {
+    let Some(stuck) = h1.make_stuck_file() else { return };
+    let client = start_leader_that_saves(lan, [h1, h2], &stuck);
+    h1.crash_without_end();
+    h1.revive_disk();
+    if let Some(holder) = holder {
+        fs::write(h1.path("state/default.lock"), holder).unwrap();
+    }
+    let (status, said) = h1.post_stop();
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
+    wait_until("the other takes over", || h2.hooks().last().unwrap() == "elected handover");
+    let_end(h1, &stuck, client, || true);
+}
+
 #[test]
 fn daemon_that_cannot_end_keeps_its_lock_from_nobody_who_cleans_up() {
-    scenario(|lan, [h1, h2]| {
-        let Some(stuck) = h1.make_stuck_file() else { return };
-        let client = start_leader_that_saves(lan, [h1, h2], &stuck);
-        h1.crash_without_end();
-        h1.revive_disk();
-        let (status, said) = h1.post_stop();
-        assert_eq!(status, Some(0), "{said}");
-        assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
-        wait_until("the other takes over", || h2.hooks().last().unwrap() == "elected handover");
-        let_end(h1, &stuck, client, || true);
-    });
+    scenario(|lan, hosts| clean_up_beside_the_lock(lan, hosts, None));
+}
+
+/// On a full disk the file has no number, and on a read-only one that of an earlier daemon.
+#[test]
+fn daemon_that_cannot_end_and_is_not_named_by_its_lock_is_cleaned_up_after() {
+    scenario(|lan, hosts| clean_up_beside_the_lock(lan, hosts, Some("")));
 }
