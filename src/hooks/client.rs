@@ -67,6 +67,8 @@ struct Exchange {
     task: Task,
     request: Request,
     started: Time,
+    /// The time limit of a run when it was asked for.
+    timeout: Duration,
     /// When it is to be over at the latest, where it was cut short.
     cut_off: Option<Time>,
     step: Step,
@@ -140,6 +142,7 @@ impl HookClient {
             task: request.task,
             request: Request::Run(Box::new(request)),
             started: now,
+            timeout: self.timeout,
             cut_off: None,
             step: Step::Connecting {
                 retry_at: now,
@@ -153,6 +156,12 @@ impl HookClient {
     /// Whether a run was asked for that is not finished.
     pub const fn is_running(&self) -> bool {
         self.exchange.is_some()
+    }
+
+    /// The time limit of the run that was asked for and is not finished. After a reload it may go
+    /// by the old limit or by the new one: this is the longer of the two.
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.exchange.as_ref().map(|exchange| exchange.timeout.max(self.timeout))
     }
 
     /// The task of a run that the hook-runner could not be asked for yet.
@@ -289,7 +298,8 @@ impl HookClient {
     /// How long a hook-runner that goes by the same settings may take at the most to end a hook:
     /// the one that was asked for, or the one before it, whose daemon may have died.
     fn longest_run(&self) -> Duration {
-        self.timeout.saturating_add(KILL_GRACE + KILL_WAIT + ANSWER_MARGIN)
+        let limit = self.time_limit().unwrap_or(self.timeout);
+        limit.saturating_add(KILL_GRACE + KILL_WAIT + ANSWER_MARGIN)
     }
 
     fn finish(&mut self, finished: HookFinished) {
@@ -611,6 +621,22 @@ mod tests {
         bench.client.handle_timeout(START + LONGEST_RUN);
         assert_eq!(bench.client.poll_finished(), None);
         assert_eq!(bench.time_out().0.outcome, HookOutcome::Lost);
+    }
+
+    /// The hook-runner may go by the old limit or by the new one.
+    #[test]
+    fn run_that_begins_after_a_reload_has_the_longer_limit() {
+        for (new, give_up_after) in [(LIMIT / 10, LONGEST_RUN), (LIMIT * 2, LONGEST_RUN + LIMIT)] {
+            let mut bench = Bench::new();
+            let listener = bench.listen();
+            bench.client.start(request(elected(7)), START);
+            let (stream, _) = accept(&listener);
+            bench.client.set_timeout(new);
+            protocol::send(&stream, &RunReply::Started).unwrap();
+            bench.client.handle_socket(START);
+            assert_eq!(bench.client.poll_timeout(), Some(START + give_up_after));
+            assert_eq!(bench.client.time_limit(), Some(LIMIT.max(new)));
+        }
     }
 
     /// What the daemon says next on a connection.

@@ -280,9 +280,13 @@ impl Hooks {
         self.clients.0.iter().filter_map(HookClient::poll_timeout).chain(own).chain(agreement).min()
     }
 
-    /// How long all that is left takes at the longest when the daemon stops.
+    /// How long all that is left takes at the longest when the daemon stops. A run that began
+    /// before a reload keeps its time limit, and what follows it has the new one.
     pub fn longest_stop(&self) -> Duration {
-        self.settings.longest_stop()
+        let lanes = [Lane::Hook, Lane::Fence];
+        let limits = lanes.iter().filter_map(|lane| self.clients[*lane].time_limit());
+        let excess = limits.map(|limit| limit.saturating_sub(self.settings.timeout)).max();
+        self.settings.longest_stop().saturating_add(excess.unwrap_or_default())
     }
 
     /// Applies other commands and other time limits, from the next run on. A separate hook-runner
@@ -526,6 +530,20 @@ mod tests {
         };
         assert_eq!(*hooks.report(), ended);
         assert_eq!(hooks.poll_finished(Lane::Hook), None);
+    }
+
+    #[test]
+    fn stop_after_a_reload_waits_for_a_run_that_keeps_the_longer_limit() {
+        let (mut hooks, _dir) = local(Some("exit 0"));
+        hooks.start(Task::Hook(elected(7)), KILL_GRACE, NOW);
+        let before = hooks.longest_stop();
+        let old = settings(Some("exit 0"));
+        let new = HookSettings { timeout: old.timeout / 10, ..old.clone() };
+        hooks.reconfigure(new.clone(), NOW);
+        // Only `demoted`, which follows, has the shorter one.
+        assert_eq!(hooks.longest_stop(), before - (old.timeout - new.timeout));
+        wait(&mut hooks, NOW);
+        assert_eq!(hooks.longest_stop(), new.longest_stop());
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl HookSettings {
 
     /// How long a run of hook or fence takes at the longest, until it is given up.
     pub const fn longest_run(&self) -> Duration {
-        self.timeout.saturating_add(KILL_GRACE).saturating_add(KILL_WAIT)
+        longest_run(self.timeout)
     }
 
     /// How long all that is left takes at the longest when the daemon stops or has died: the run in
@@ -89,6 +89,11 @@ impl HookSettings {
             Lane::CheckLeader => self.check_leader.as_deref(),
         }
     }
+}
+
+/// How long a run with this time limit takes at the longest, until it is given up.
+const fn longest_run(timeout: Duration) -> Duration {
+    timeout.saturating_add(KILL_GRACE).saturating_add(KILL_WAIT)
 }
 
 /// Runs hook, fence and checks, one run at a time in each lane. Never blocks for longer than it
@@ -156,9 +161,11 @@ impl HookProcess {
         self.settings.command(lane).is_some()
     }
 
-    /// How long the runs in progress take at the longest.
-    pub const fn longest_run(&self) -> Duration {
-        self.settings.longest_run()
+    /// How long the runs in progress take at the longest. Those that began before a reload keep
+    /// their time limit.
+    pub fn longest_run(&self) -> Duration {
+        let limits = self.running().map(|running| longest_run(running.timeout));
+        limits.fold(self.settings.longest_run(), Duration::max)
     }
 
     /// Applies new settings from the next run on. A different hook runs from the next `elected` or
@@ -602,6 +609,16 @@ mod tests {
         assert_eq!(run("exit 3"), ended(HookOutcome::Failed, 3));
         assert_eq!(run("kill -9 $$"), ended(HookOutcome::Failed, 137));
         assert_eq!(run("/nonexistent/script"), ended(HookOutcome::Failed, 127));
+    }
+
+    #[test]
+    fn longest_run_counts_a_run_that_goes_by_an_earlier_limit() {
+        let (mut process, _dir) = start("exit 0");
+        let settings = HookSettings { timeout: LIMIT / 10, ..settings("exit 0") };
+        process.reconfigure(settings.clone());
+        assert_eq!(process.longest_run(), LIMIT + KILL_GRACE + KILL_WAIT);
+        finish(&mut process, START);
+        assert_eq!(process.longest_run(), settings.longest_run());
     }
 
     #[test]

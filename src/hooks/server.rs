@@ -209,7 +209,7 @@ impl HookServer {
     }
 
     /// How long the runs in progress take at the longest.
-    pub const fn longest_run(&self) -> Duration {
+    pub fn longest_run(&self) -> Duration {
         self.process.longest_run()
     }
 
