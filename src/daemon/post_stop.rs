@@ -272,15 +272,15 @@ fn release(
     );
     let mut cleaner = Cleaner::new(left, notifier)?;
     let Some(grace) = plan.grace else {
-        return Ok(cleaner.run(run, KILL_GRACE, None)? == Some(HookOutcome::Succeeded));
+        return Ok(cleaner.run(run, None)? == Some(HookOutcome::Succeeded));
     };
     // What the daemon's life has used of it is missing only where something follows at its end.
     let used_up = plan.grace_end.filter(|_| cleaner.has_fence);
     let grace_end = used_up.unwrap_or(began + grace).min(began + grace);
-    // What runs still, from before, leaves half of the grace to the demote hook.
-    let half = (began + grace_end.since(began) / 2).since(clock::now());
-    let orphan_grace = if half.is_zero() { KILL_GRACE } else { half };
-    if cleaner.demote(run, orphan_grace, grace_end)? {
+    // What runs still, from before, leaves half of the grace to the demote hook. Later it is killed
+    // at once, as by the daemon: another node may lead when the grace is over.
+    cleaner.orphan_end = began + grace_end.since(began) / 2;
+    if cleaner.demote(run, grace_end)? {
         return Ok(true);
     }
     log::error!("the demote hook did not succeed within demote_grace");
@@ -294,6 +294,8 @@ struct Cleaner {
     hooks: Hooks,
     /// The demote hook was started, and its end was not reported.
     is_demoting: bool,
+    /// When a hook that the daemon left running gets SIGKILL.
+    orphan_end: Time,
     has_fence: bool,
     notifier: Notifier,
 }
@@ -310,16 +312,23 @@ impl Cleaner {
             interfaces: interfaces.clone(),
         };
         let hooks = Hooks::configured(config, node, poll.registry(), HOOKS, None, clock::now())?;
-        let has_fence = config.fence.is_some();
-        Ok(Cleaner { poll, signals, hooks, is_demoting: false, has_fence, notifier })
+        Ok(Cleaner {
+            poll,
+            signals,
+            hooks,
+            is_demoting: false,
+            orphan_end: clock::now() + KILL_GRACE,
+            has_fence: config.fence.is_some(),
+            notifier,
+        })
     }
 
     /// Runs the demote hook again and again until `limit`, and at least once: it may release at any
     /// time. Only a fence command does not wait for the end of a run. Returns whether it succeeded.
-    fn demote(&mut self, run: &HookRun, orphan_grace: Duration, limit: Time) -> io::Result<bool> {
+    fn demote(&mut self, run: &HookRun, limit: Time) -> io::Result<bool> {
         let run_limit = self.has_fence.then_some(limit);
         loop {
-            if self.run(run, orphan_grace, run_limit)? == Some(HookOutcome::Succeeded) {
+            if self.run(run, run_limit)? == Some(HookOutcome::Succeeded) {
                 return Ok(true);
             }
             self.pass(limit.min(clock::now() + DEMOTE_RETRY))?;
@@ -330,14 +339,10 @@ impl Cleaner {
     }
 
     /// Runs the hook, unless it still runs, and waits for its end, until `limit` at the longest.
-    fn run(
-        &mut self,
-        run: &HookRun,
-        orphan_grace: Duration,
-        limit: Option<Time>,
-    ) -> io::Result<Option<HookOutcome>> {
+    fn run(&mut self, run: &HookRun, limit: Option<Time>) -> io::Result<Option<HookOutcome>> {
         if !self.is_demoting {
-            self.hooks.start(Task::Hook(*run), orphan_grace, clock::now());
+            let now = clock::now();
+            self.hooks.start(Task::Hook(*run), self.orphan_end.since(now), now);
         }
         self.is_demoting = true;
         loop {
@@ -369,7 +374,7 @@ impl Cleaner {
                 return Ok(is_fenced);
             }
             let pause = pause_before_fencing_again(failures);
-            if self.demote(run, KILL_GRACE, clock::now() + pause)? {
+            if self.demote(run, clock::now() + pause)? {
                 return Ok(true);
             }
             failures += 1;

@@ -1192,12 +1192,17 @@ fn a_reload_that_replaces_the_hook_of_a_leader_has_the_old_one_let_go_first() {
 fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_runner() {
     let test = "post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_runner";
     alone(test, || {
-        // It lets go 7 s after TERM.
-        let hook = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT = elected ] || exit 0; \
+        // Each lets go some time after TERM.
+        let slow = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT = elected ] || exit 0; \
                     trap \"sleep 7; echo let go >> $LOG; exit\" TERM; while :; do sleep 0.1; done";
-        let short = (Duration::from_secs(3), "elected\ndemoted\n");
-        let long = (Duration::from_secs(30), "elected\nlet go\ndemoted\n");
-        for (has_runner, (grace, ran_last)) in [(false, short), (true, short), (true, long)] {
+        let quick = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT = elected ] || exit 0; \
+                     trap \"sleep 1; echo let go >> $LOG; exit\" TERM; while :; do sleep 0.1; done";
+        let short = (Duration::from_secs(3), slow, "elected\ndemoted\n");
+        let long = (Duration::from_secs(30), slow, "elected\nlet go\ndemoted\n");
+        let none = (Duration::ZERO, quick, "elected\ndemoted\n");
+        for (has_runner, (grace, hook, ran_last)) in
+            [(false, short), (true, short), (true, long), (false, none), (true, none)]
+        {
             let plan = Plan { hook, grace, ..Plan::of("a", LONE) };
             let dir = TempDir::new().unwrap();
             let mut config = plan.config(dir.path());
