@@ -224,11 +224,14 @@ fn a_watcher_gets_every_transition_until_it_hangs_up_or_speaks() {
     }
     assert_eq!(lines.next(), None);
 
+    let hasty = Client::asking(&socket, WATCH);
+    hasty.half_close();
     quitter.half_close();
     talker.send(b"\n");
     daemon.settle();
     assert!(quitter.receive().1);
     assert!(talker.receive().1);
+    assert!(hasty.receive().1, "its end came with its request");
     assert!(!watcher.receive().1);
 }
 

@@ -190,6 +190,10 @@ impl Connection {
             }
             None => self.stage = Stage::Closed,
         }
+        // No event reports again what came with the request, such as the end of file.
+        if self.is_following() {
+            self.receive();
+        }
     }
 
     /// Makes room for another client: sends an error, unless an answer is partly sent already.
@@ -268,7 +272,8 @@ impl Connection {
         }
     }
 
-    /// A watcher must not send anything: its end of file, or any byte, ends the watch.
+    /// A watcher must send nothing after its request: its end of file, or any byte that is not read
+    /// with the request, ends the watch.
     fn check_silence(&mut self) {
         match (&self.stream).read(&mut [0]) {
             Err(error) if is_transient(&error) => {}
