@@ -20,7 +20,7 @@ impl Election {
             return;
         }
         if self.params.static_role == Some(StaticRole::Leader) {
-            return self.become_leader(now, Reason::Static);
+            return self.lead_by_role(now);
         }
         if self.leader.is_some() {
             return;
@@ -29,6 +29,18 @@ impl Election {
             return self.await_leader_for(now, self.params.heartbeat_interval);
         }
         self.open_candidacy(now);
+    }
+
+    /// A static leader leads without an election. While its term is being saved, another leader
+    /// serves: a disk that hangs gives the group no second one.
+    fn lead_by_role(&mut self, now: Time) {
+        if self.leader.is_some() {
+            self.take_untold_term();
+            if !self.term_is_kept() {
+                return;
+            }
+        }
+        self.become_leader(now, Reason::Static);
     }
 
     /// Announces the candidacy, and repeats that during the election, in case a datagram was lost.

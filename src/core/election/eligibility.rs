@@ -65,6 +65,11 @@ impl Exclusions {
         }
     }
 
+    /// Whether nothing that this node says reaches the group.
+    pub(super) const fn is_mute(&self) -> bool {
+        self.interface_down || self.disk_pending
+    }
+
     /// The reasons that hold, in the order in which they are reported.
     pub(super) fn reasons(&self) -> impl Iterator<Item = Ineligible> {
         let reasons = [
@@ -150,8 +155,8 @@ impl Election {
         self.resume_static_leadership(now);
     }
 
-    /// After all interfaces were down, a starting node listens anew. Any other node waits to hear
-    /// the others' leader first, unless it leads in any case.
+    /// After this node was mute, it listens anew if it is starting. Any other node waits to hear the
+    /// others' leader first, unless it leads in any case.
     pub(super) fn relink(&mut self, now: Time) {
         if self.state.is_starting() {
             return self.begin_startup(now);

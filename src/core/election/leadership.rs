@@ -14,7 +14,7 @@ impl Election {
     /// Leads in a new term, if this node still may.
     pub(super) fn become_leader(&mut self, now: Time, reason: Reason) {
         if self.may_take_office(now) {
-            self.take_next_term();
+            self.take_untold_term();
             self.take_office(now, reason);
         }
     }
@@ -127,24 +127,16 @@ impl Election {
         self.sent.declared.is_some()
     }
 
-    /// Whether this static leader waits for its disk, though another node leads. It waits as long
-    /// as others wait for a leader: a disk that is only slow may take longer than an interval.
-    pub(super) fn insists(&self, now: Time) -> bool {
-        let patience = self.params.leader_alive_threshold;
-        self.rank().is_fixed() && now < self.outbox.since + patience
-    }
-
     /// Whether this node announces itself as the leader.
     pub(super) const fn holds_leadership(&self) -> bool {
         self.may_act() && self.state.is_in_office()
     }
 
-    /// A static leader that may lead does so, even if another node leads that it may challenge,
-    /// once its disk has let it.
+    /// A static leader that may lead does so, even if another node leads that it may challenge.
     pub(super) fn resume_static_leadership(&mut self, now: Time) {
         let fixed = self.params.static_role == Some(StaticRole::Leader);
         let knows_of_none = self.leader.is_none() && self.listens_until <= now;
-        let is_free = knows_of_none || self.disk.has_all() && self.may_challenge_leader(now);
+        let is_free = knows_of_none || self.may_challenge_leader(now);
         if fixed && self.state == State::Following && self.is_eligible() && is_free {
             self.timers.set(Timer::Candidacy, now);
         }

@@ -374,8 +374,8 @@ impl Election {
             election.change_exclusions(now, Reason::Startup, |exclusions| {
                 exclusions.disk_pending = false;
             });
-            if is_first && election.state.is_starting() {
-                election.say_hello(now);
+            if is_first {
+                election.relink(now);
                 election.inquire(now);
             }
             election.go_on_persisted(now);
@@ -444,6 +444,7 @@ impl Election {
 
     fn transmit(&mut self, body: Body, echoes: Echoes) {
         self.sent.newest.0 += 1;
+        self.note_told_term();
         self.outbox.push(Output::Transmit(Message {
             sender: self.life.node_id,
             incarnation: self.life.incarnation,

@@ -24,7 +24,7 @@ impl Election {
     pub(super) fn sample_membership(&mut self, now: Time) {
         let State::Starting { sampled, samples } = self.state else { return };
         let seen = Some(self.members.changes());
-        let ready = sampled == seen && !self.exclusions.interface_down && !self.better_starts(now);
+        let ready = sampled == seen && !self.exclusions.is_mute() && !self.better_starts(now);
         if ready {
             self.end_startup(now);
         } else {
@@ -37,10 +37,10 @@ impl Election {
         self.is_eligible() && self.members.best_starting(now).is_some_and(|best| best > self.rank())
     }
 
-    /// Takes part from now on: without a leader, this node stands in its turn. Without an
-    /// interface, it stays in start-up.
+    /// Takes part from now on: without a leader, this node stands in its turn. A mute node stays in
+    /// start-up.
     pub(super) fn end_startup(&mut self, now: Time) {
-        if self.exclusions.interface_down {
+        if self.exclusions.is_mute() {
             return;
         }
         self.leave_startup();

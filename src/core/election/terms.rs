@@ -23,12 +23,14 @@ pub(super) struct Terms {
     /// one it will declare. Without a leader, that of the last one. It may be below the highest
     /// known term.
     pub(super) current: Term,
+    /// The term that this node took last, if it has told nobody: it may still lead in it.
+    untold: Option<Term>,
 }
 
 impl Terms {
     /// The terms of a node whose earlier life knew `known`.
     pub(super) fn restored(known: Term) -> Self {
-        Terms { known, current: Term::default() }
+        Terms { known, current: Term::default(), untold: None }
     }
 }
 
@@ -42,6 +44,20 @@ impl Election {
     pub(super) fn take_next_term(&mut self) {
         self.terms.known = self.terms.known.next();
         self.persist();
+    }
+
+    /// Takes a term for a leadership of this node, unless it has taken one that no node knows of.
+    pub(super) fn take_untold_term(&mut self) {
+        if self.terms.untold != Some(self.terms.known) {
+            self.take_next_term();
+            self.terms.untold = Some(self.terms.known);
+        }
+    }
+
+    /// A datagram tells the term that is on disk.
+    pub(super) fn note_told_term(&mut self) {
+        let told = self.disk.written().term;
+        self.terms.untold = self.terms.untold.filter(|untold| *untold > told);
     }
 
     /// Whether the term that this node knows is on disk.

@@ -474,7 +474,7 @@ fn choose_shared(rng: &mut Rng, hosts: usize) -> Params {
 /// How slow each host's disk is; in many groups none is. Returns the slowest.
 fn choose_slowest_write(rng: &mut Rng, world: &mut World<Checkers>) -> u64 {
     let heartbeat = nanos(world.hosts[0].params.heartbeat_interval);
-    let slowest = [0, 0, heartbeat / 50, heartbeat / 2][rng.usize(0..4)];
+    let slowest = [0, 0, heartbeat / 50, heartbeat / 2, heartbeat * 4][rng.usize(0..5)];
     for host in &mut world.hosts {
         host.disk.slowest = if slowest > 0 { rng.u64(0..=slowest) } else { 0 };
     }

@@ -94,7 +94,7 @@ impl Election {
             State::Leading if self.rank().is_fixed() && rank.is_fixed() => {
                 self.report_static_rival(sender, from);
             }
-            State::Leading if !self.has_declared() && !self.insists(now) => {
+            State::Leading if !self.has_declared() => {
                 self.withdraw_undeclared(now, sender, message.term);
             }
             State::Leading if better => self.step_down(now, sender, message.term),

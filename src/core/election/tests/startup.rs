@@ -88,17 +88,73 @@ fn a_life_begins_with_its_number_on_disk_then_the_hook_for_started() {
 #[test]
 fn a_node_does_not_lead_before_its_life_is_on_disk() {
     let mut lan = Lan::new();
-    lan.start("a", patient());
-    lan.crash("a");
-    lan.set_slow_disk("a", true);
-    lan.start("a", patient());
+    lan.start_unsaved("a", patient());
     lan.pass(secs(60));
-    assert_eq!(lan.leaders(), [""; 0]);
+    assert_eq!(lan.at("a").role(), Role::Starting);
     assert_eq!(lan.at("a").ineligible(lan.now), Some(Ineligible::DiskPending));
-    lan.set_slow_disk("a", false);
-    lan.end_write("a");
-    lan.pass(secs(1));
+    lan.mend_disk("a");
+    lan.pass(ms(1999));
+    assert_eq!(lan.at("a").role(), Role::Starting, "it listens anew");
+    lan.pass(ms(1));
     assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn a_better_node_that_starts_is_not_overtaken_by_one_whose_first_write_was_slow() {
+    let mut lan = Lan::new();
+    lan.start_unsaved("b", patient());
+    lan.pass(ms(1500));
+    lan.start("a", patient());
+    lan.pass(ms(1700));
+    assert_eq!(lan.at("a").role(), Role::Starting);
+    lan.mend_disk("b");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
+fn the_best_of_nodes_that_start_together_on_slow_disks_leads() {
+    let mut lan = Lan::new();
+    lan.start_unsaved("a", patient());
+    lan.start_unsaved("b", patient());
+    lan.pass(secs(5));
+    lan.mend_disk("b");
+    lan.pass(ms(50));
+    lan.mend_disk("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+/// Without a proof of its own it hears nobody. Then it would lead beside the others.
+#[test]
+fn a_node_with_a_key_listens_after_its_first_write() {
+    for name in ["a", "z"] {
+        let mut lan = Lan::stable(&["x", "y"], &super::replay_protection::keyed());
+        lan.take("x");
+        lan.start_unsaved(name, super::replay_protection::keyed());
+        lan.pass(secs(5));
+        lan.mend_disk(name);
+        lan.pass(secs(10));
+        assert_eq!(lan.leaders(), ["x"]);
+        assert_eq!(lan.take(name).hooks(), [(HookEvent::Started, Reason::Startup)]);
+        assert_eq!(lan.take("x").hooks(), []);
+    }
+}
+
+/// It has asked a leader that it no longer hears, in datagrams that were not sent.
+#[test]
+fn a_node_whose_first_write_was_slow_asks_before_it_gives_up_a_leader() {
+    let mut lan = Lan::new();
+    lan.start_unsaved("a", patient());
+    let mut leader = Peer::leading("z", 5);
+    lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    lan.pass(ms(3400));
+    lan.mend_disk("a");
+    lan.pass(ms(100));
+    lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    assert_eq!(lan.take("a").hooks(), [(HookEvent::Started, Reason::Startup)]);
 }
 
 #[test]
