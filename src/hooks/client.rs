@@ -104,10 +104,12 @@ enum ClientError {
     #[error("the hook-runner rejected the request: {0}")]
     Refused(String),
     #[error(
-        "the hook-runner did not start it within {0:.1?}; the hook-runner hangs, runs hooks of \
-         another daemon, or waits for a hook that SIGKILL does not end (see its log)"
+        "the hook-runner did not start it within {0:.1?}; it hangs, or runs hooks of another \
+         daemon (see its log)"
     )]
     NoTurn(Duration),
+    #[error("a command before it does not end on SIGKILL; the hook-runner's log names it")]
+    Stuck,
     #[error("the hook-runner did not answer in time")]
     Silent,
     #[error("it was cut short before the hook-runner had the request")]
@@ -285,6 +287,7 @@ impl HookClient {
             match reply {
                 RunReply::Started => (*has_begun, *give_up_at) = (true, run_end),
                 RunReply::Finished(finished) => return Ok(Some(finished)),
+                RunReply::Stuck => return Err(ClientError::Stuck),
                 RunReply::Refused(reason) => return Err(ClientError::Refused(reason)),
                 RunReply::Agreed => return Err(LineError::OutOfTurn.into()),
             }
@@ -318,7 +321,9 @@ impl HookClient {
         let took = now.since(exchange.started);
         let (finished, what) = match error {
             _ if exchange.may_have_begun(error) => (HookFinished::lost(took), "failed"),
-            ClientError::NoTurn(_) => (HookFinished::no_turn(took), "did not run"),
+            ClientError::NoTurn(_) | ClientError::Stuck => {
+                (HookFinished::no_turn(took), "did not run")
+            }
             _ => (HookFinished::not_run(took), "did not run"),
         };
         let predicate = format!("{what}: {error}");

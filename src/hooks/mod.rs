@@ -577,6 +577,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test waits for what runs beside it")]
     fn a_hook_that_kill_does_not_end_is_lost_and_nothing_runs_beside_it() {
         let hook = "[ $LANELECT_EVENT = elected ] || exit 0; echo $$ > $DIR/pid; \
                     exec unshare -Urpf sleep 100";
@@ -593,15 +594,19 @@ mod tests {
         let lost = hooks.poll_finished(Lane::Hook).unwrap();
         assert_eq!((lost.outcome, lost.forced), (HookOutcome::Lost, Some(Forced::CutShort)));
 
-        hooks.start(Task::Hook(demoted(7)), KILL_GRACE, given_up);
         for second in 1..20 {
-            hooks.handle_timeout(given_up + Duration::from_secs(second));
-            hooks.handle_child_signal(given_up + Duration::from_secs(second));
+            hooks.start(Task::Hook(demoted(7)), KILL_GRACE, given_up);
+            let finished = wait(&mut hooks, given_up + Duration::from_secs(second));
+            assert_eq!(finished.outcome, HookOutcome::NoTurn, "the daemon knows at once");
         }
-        assert_eq!(hooks.poll_finished(Lane::Hook), None, "it waits");
         drop(hold);
-        let finished = wait(&mut hooks, given_up + Duration::from_secs(20));
-        assert_eq!(finished.outcome, HookOutcome::Succeeded);
+        let later = given_up + Duration::from_secs(20);
+        let runs = (0..3000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            hooks.start(Task::Hook(demoted(7)), KILL_GRACE, later);
+            wait(&mut hooks, later).outcome == HookOutcome::Succeeded
+        });
+        assert!(runs);
     }
 
     /// Keeps the first process of a process namespace from ending, whatever signal it gets. It

@@ -150,6 +150,13 @@ impl HookProcess {
             || self.running().any(|running| !running.is_stuck())
     }
 
+    /// Whether KILL does not end what runs in `lane`.
+    pub fn is_stuck(&self, lane: Lane) -> bool {
+        let leftover = self.leftover.as_ref().filter(|_| lane == Lane::Hook);
+        leftover.is_some_and(Ending::is_stuck)
+            || self.slots[lane].running.as_ref().is_some_and(Running::is_stuck)
+    }
+
     /// The command that took over last, if it also runs for the events that follow: it may no
     /// longer be the configured one.
     pub const fn hook_that_took_over(&self) -> Option<&Option<String>> {

@@ -425,6 +425,9 @@ impl HookServer {
                 self.answer(asker, &RunReply::Finished(finished));
             }
         }
+        if self.process.is_stuck(lane) {
+            self.turn_away(lane);
+        }
         if self.process.is_running(lane) || self.is_stopping {
             return false;
         }
@@ -444,6 +447,13 @@ impl HookServer {
             }
         }
         true
+    }
+
+    /// Ends the wait for a run that may never end: a daemon that waits for its own must know, because
+    /// it may lead meanwhile.
+    fn turn_away(&mut self, lane: Lane) {
+        let waiting = std::mem::take(&mut self.queues[lane].waiting);
+        waiting.iter().for_each(|(token, _)| self.answer(*token, &RunReply::Stuck));
     }
 
     /// Answers and hangs up.
