@@ -155,8 +155,8 @@ impl Election {
         self.resume_static_leadership(now);
     }
 
-    /// After this node was mute, it listens anew if it is starting. Any other node waits to hear the
-    /// others' leader first, unless it leads in any case.
+    /// After all interfaces were down, a starting node listens anew. Any other node waits to hear
+    /// the others' leader first, unless it leads in any case.
     pub(super) fn relink(&mut self, now: Time) {
         if self.state.is_starting() {
             return self.begin_startup(now);

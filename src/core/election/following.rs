@@ -17,8 +17,12 @@ use crate::wire::message::Body;
 const HEARTBEAT_JITTER_PART: u32 = 10;
 
 impl Election {
-    /// Follows `leader`, which has just declared.
+    /// Follows `leader`, which has just declared. A mute node that is starting does so later: the
+    /// group has yet to hear of it.
     pub(super) fn follow(&mut self, now: Time, leader: NodeId) {
+        if self.state.is_starting() && self.exclusions.is_mute() {
+            return;
+        }
         let started = self.leave_startup();
         self.abandon_candidacy();
         self.timers.clear(Timer::Candidacy);

@@ -374,8 +374,8 @@ impl Election {
             election.change_exclusions(now, Reason::Startup, |exclusions| {
                 exclusions.disk_pending = false;
             });
-            if is_first {
-                election.relink(now);
+            if is_first && election.state.is_starting() {
+                election.begin_startup(now);
                 election.inquire(now);
             }
             election.go_on_persisted(now);
@@ -444,12 +444,13 @@ impl Election {
 
     fn transmit(&mut self, body: Body, echoes: Echoes) {
         self.sent.newest.0 += 1;
-        self.note_told_term();
+        let term = self.disk.written().term;
+        self.note_told_term(term);
         self.outbox.push(Output::Transmit(Message {
             sender: self.life.node_id,
             incarnation: self.life.incarnation,
             sequence: self.sent.newest,
-            term: self.disk.written().term,
+            term,
             standing: self.standing(),
             echoes,
             body,

@@ -23,7 +23,8 @@ pub(super) struct Terms {
     /// one it will declare. Without a leader, that of the last one. It may be below the highest
     /// known term.
     pub(super) current: Term,
-    /// The term that this node took last, if it has told nobody: it may still lead in it.
+    /// The term that this node took last, if no other node knows of it: this one may still lead in
+    /// it.
     untold: Option<Term>,
 }
 
@@ -54,9 +55,8 @@ impl Election {
         }
     }
 
-    /// A datagram tells the term that is on disk.
-    pub(super) fn note_told_term(&mut self) {
-        let told = self.disk.written().term;
+    /// Another node knows of `told`, and may lead in it.
+    pub(super) fn note_told_term(&mut self, told: Term) {
         self.terms.untold = self.terms.untold.filter(|untold| *untold > told);
     }
 
@@ -68,8 +68,10 @@ impl Election {
     /// Learns a term that another node knows. A leader keeps it until its leadership ends.
     pub(super) fn learn_term(&mut self, term: Term) {
         if self.state.is_in_office() {
-            self.note_term_while_leading(term);
-        } else if term > self.terms.known {
+            return self.note_term_while_leading(term);
+        }
+        self.note_told_term(term);
+        if term > self.terms.known {
             self.terms.known = term;
             self.persist();
         }

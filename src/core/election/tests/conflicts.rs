@@ -510,6 +510,50 @@ fn static_leader_whose_disk_is_slow_takes_over_once() {
     assert_eq!(lan.take("a").hooks(), [(HookEvent::Demoted, Reason::BetterLeader)]);
 }
 
+/// The terms in which the hooks of this host took over.
+fn terms_of(outputs: &Outputs) -> Vec<u64> {
+    let runs = outputs.0.iter().filter_map(|(_, output)| match output {
+        Output::RunHook(run) if run.event.takes_over() => Some(run.term.0),
+        _ => None,
+    });
+    runs.collect()
+}
+
+/// Both took the term that followed that of the leader that resigned.
+#[test]
+fn node_that_has_not_declared_leads_later_in_a_term_above_that_of_the_one_that_did() {
+    let mut lan = undeclared();
+    let term = lan.at("m").term().0;
+    let mut rival = Peer::leading("z", term);
+    lan.pass_with(secs(1), &mut [(&mut rival, EVERY_SECOND)]);
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    lan.hear(rival.sends(Body::Resignation { successor: Some(id("m")) }));
+    lan.mend_disk("m");
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["m"]);
+    assert_eq!(terms_of(&lan.take("m")), [term + 1]);
+}
+
+/// While its disk was writing, the other leader has taken the same term.
+#[test]
+fn static_leader_takes_over_above_the_term_of_the_leader_before() {
+    let fixed = Params { static_role: Some(StaticRole::Leader), ..patient() };
+    let mut lan = Lan::new();
+    lan.start("m", fixed);
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    let mut rival = Peer::leading("z", 4);
+    lan.pass_with(secs(5), &mut [(&mut rival, EVERY_SECOND)]);
+    lan.set_slow_disk("m", true);
+    lan.on("m", |election, now| election.set_maintenance(now, false));
+    lan.pass_with(secs(1), &mut [(&mut rival, EVERY_SECOND)]);
+    rival.term = lan.at("m").term();
+    lan.pass_with(secs(1), &mut [(&mut rival, EVERY_SECOND)]);
+    lan.mend_disk("m");
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["m"]);
+    assert!(terms_of(&lan.take("m")).iter().any(|term| *term > rival.term.0));
+}
+
 #[test]
 fn leader_that_hands_over_outbids_no_rival() {
     let mut lan = Lan::led_by("m");

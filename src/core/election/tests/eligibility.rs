@@ -312,6 +312,19 @@ fn a_node_whose_check_recovers_with_its_link_listens_before_it_stands() {
 }
 
 #[test]
+fn a_node_that_has_heard_its_leader_since_its_link_is_back_stands_at_once() {
+    let mut leader = Peer::leading("z", 1);
+    let mut lan = Lan::following("a", patient(), &mut leader);
+    lan.on("a", |election, now| election.handle_links(now, false));
+    lan.on("a", |election, now| election.handle_links(now, true));
+    lan.hear(leader.sends(EVERY_SECOND));
+    assert_eq!(lan.at("a").leader(), Some(id("z")));
+    lan.hear(leader.sends(Body::Resignation { successor: None }));
+    lan.pass(secs(1));
+    assert_eq!(lan.leaders(), ["a"]);
+}
+
+#[test]
 fn a_node_whose_handover_ends_when_its_link_is_back_listens_before_it_stands() {
     let mut lan = Lan::stable(&["a", "b"], &patient());
     lan.set_hooks("a", None);
