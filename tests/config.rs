@@ -422,7 +422,7 @@ fn program_that_others_can_write_or_replace_is_a_warning() {
     set_mode(&program, 0o775);
     let written = format!(
         "hook: other users can write {path} (owner {uid}, mode 0775), which runs as {user}; run: \
-         chown {uid} {path} && chmod go-w {path}"
+         chmod go-w {path}"
     );
     assert_warned(&text, &[&written]);
     set_mode(&program, 0o755);
@@ -451,7 +451,7 @@ fn config_file_that_others_can_write_is_a_warning_and_with_a_hook_runner_an_erro
     let path = file.to_str().unwrap();
     set_mode(&file, 0o646);
     let (status, _, stderr) = check_config_with(&file, &["--key-file", &key]);
-    let remedy = format!("run: chown {uid} {path} && chmod go-w {path}\n");
+    let remedy = format!("run: chmod go-w {path}\n");
     let warning = format!(
         "warning: config file {path}: other users can write it (owner {uid}, mode 0646) and run \
          any command as {user} through it, and a hook-runner rejects it; {remedy}"

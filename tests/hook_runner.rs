@@ -512,7 +512,7 @@ fn a_config_that_others_may_write_is_refused_with_what_mends_it() {
         chown(&file, Some(65534), None).unwrap();
         assert_eq!(command.status().unwrap().code(), Some(2), "its owner may write it");
         let said = fs::read_to_string(dir.path().join("stderr")).unwrap();
-        assert!(said.contains(&format!("chown 0 {}", text(&file))), "{said}");
+        assert!(said.contains(&format!("run: chown root {}\n", text(&file))), "{said}");
     }
 }
 

@@ -28,23 +28,33 @@ pub struct Writable {
 impl Writable {
     /// Of a file or directory that a user other than root and this process's user can write.
     pub(super) fn by_others(metadata: &Metadata) -> Option<Self> {
-        let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
-        let trusted = owner == 0 || owner == geteuid().as_raw();
-        (!trusted || mode & OTHERS_WRITE != 0).then_some(Writable { owner, mode })
+        let writable = Writable { owner: metadata.uid(), mode: metadata.mode() & 0o7777 };
+        (!writable.is_owner_trusted() || writable.lets_others_write()).then_some(writable)
+    }
+
+    fn is_owner_trusted(self) -> bool {
+        [0, geteuid().as_raw()].contains(&self.owner)
+    }
+
+    const fn lets_others_write(self) -> bool {
+        self.mode & OTHERS_WRITE != 0
     }
 
     /// Of a directory in which such a user can replace a file that belongs to another one.
     fn replaceable_in(directory: &Path) -> Option<Self> {
         let writable = Writable::by_others(&fs::metadata(directory).ok()?)?;
-        let trusted = [0, geteuid().as_raw(), UNMAPPED].contains(&writable.owner);
-        let safe = writable.mode & OTHERS_WRITE == 0 || writable.mode & STICKY != 0;
+        let trusted = writable.is_owner_trusted() || writable.owner == UNMAPPED;
+        let safe = !writable.lets_others_write() || writable.mode & STICKY != 0;
         (!(trusted && safe)).then_some(writable)
     }
 
-    /// The commands after which only this process's user can write the file at `path`.
+    /// The commands after which only root and this process's user can write the file at `path`. A
+    /// wrong owner is replaced by root, because a hook-runner that is root trusts no other one.
     pub(super) fn remedy(self, path: &Path) -> String {
-        let path = path.display();
-        format!("chown {} {path} && chmod go-w {path}", geteuid())
+        let chown = (!self.is_owner_trusted()).then_some("chown root");
+        let chmod = self.lets_others_write().then_some("chmod go-w");
+        let command = |command| format!("{command} {}", path.display());
+        [chown, chmod].into_iter().flatten().map(command).collect::<Vec<_>>().join(" && ")
     }
 }
 
@@ -109,6 +119,19 @@ mod tests {
             set_mode(&file, mode);
             let found = Writable::by_others(&fs::metadata(&file).unwrap());
             assert_eq!(found.map(|by| by.mode), writable.then_some(mode), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn remedy_names_only_what_is_wrong_and_makes_root_the_owner() {
+        let own = geteuid().as_raw();
+        for (owner, mode, remedy) in [
+            (0, 0o664, "chmod go-w /f"),
+            (own, 0o602, "chmod go-w /f"),
+            (4_000_000, 0o644, "chown root /f"),
+            (4_000_000, 0o666, "chown root /f && chmod go-w /f"),
+        ] {
+            assert_eq!(Writable { owner, mode }.remedy(Path::new("/f")), remedy);
         }
     }
 
