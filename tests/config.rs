@@ -467,6 +467,32 @@ fn config_file_that_others_can_write_is_a_warning_and_with_a_hook_runner_an_erro
 }
 
 #[test]
+fn config_file_of_the_daemons_own_user_is_a_warning_if_there_is_a_hook_runner() {
+    let (dir, file) = written("node_id = \"a\"\n");
+    set_mode(&file, 0o644);
+    let (path, key) = (file.to_str().unwrap(), key_in(dir.path()));
+    // Whoever runs the test is a user without a name there, to whom the file belongs.
+    let check = |flags: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-user=1000000", env!("CARGO_BIN_EXE_lanelect")]);
+        command.args(["check-config", "--quiet", path, "--key-file", &key]).args(flags);
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    let without = check(&[]);
+    if without.starts_with("unshare:") {
+        eprintln!("skipped, this host has no user namespaces: {without}");
+        return;
+    }
+    assert_eq!(without, "");
+    let warning = format!(
+        "warning: config file {path}: it belongs to 1000000, and a hook-runner that is root, as \
+         that of lanelect-hook@.service, rejects it; run: chown root {path}; 1000000 must still \
+         be able to read it\n"
+    );
+    assert_eq!(check(&["--hook-socket", "/run/x"]), warning);
+}
+
+#[test]
 fn quorum_mode_warns_of_what_its_promise_then_depends_on() {
     let (_dir, file) = written(&format!("node_id = \"a\"\n{QUORUM}"));
     let (status, _, stderr) = check_config(&file);

@@ -242,10 +242,10 @@ impl ConfigSource {
         u64::try_from(millis).ok()
     }
 
-    /// What an operator should know about the file itself, if it can be read.
-    pub fn warnings(&self) -> Vec<String> {
+    /// What an operator should know about the file itself, which holds `config`, if it can be read.
+    pub fn warnings(&self, config: &Config) -> Vec<String> {
         let Some(path) = &self.file else { return Vec::new() };
-        trust::warning_for_config(path).into_iter().collect()
+        trust::warning_for_config(path, config.hook_socket.is_some()).into_iter().collect()
     }
 
     fn load_from(&self, writers: Writers) -> Result<Config, ConfigError> {

@@ -75,14 +75,23 @@ pub(super) fn replaceable(path: &Path) -> Option<(PathBuf, Writable)> {
         .next()
 }
 
-/// The warning for a config file that another user can write or replace.
-pub(super) fn warning_for_config(path: &Path) -> Option<String> {
+/// The warning for a config file that another user can write or replace, or that a hook-runner
+/// rejects, if there `has_hook_runner`.
+pub(super) fn warning_for_config(path: &Path, has_hook_runner: bool) -> Option<String> {
     let (file, user) = (path.display(), user_name(geteuid()));
-    if let Some(by) = Writable::by_others(&fs::metadata(path).ok()?) {
+    let metadata = fs::metadata(path).ok()?;
+    if let Some(by) = Writable::by_others(&metadata) {
         return Some(format!(
             "config file {file}: other users can write it ({by}) and run any command as {user} \
              through it, and a hook-runner rejects it; run: {}",
             by.remedy(path)
+        ));
+    }
+    if has_hook_runner && metadata.uid() != 0 {
+        return Some(format!(
+            "config file {file}: it belongs to {user}, and a hook-runner that is root, as that of \
+             lanelect-hook@.service, rejects it; run: chown root {file}; {user} must still be \
+             able to read it"
         ));
     }
     let (directory, by) = replaceable(path)?;

@@ -44,7 +44,7 @@ pub fn examine(source: &ConfigSource) -> Findings {
 
 /// The warnings for a daemon that starts on this host.
 pub(super) fn warnings(source: &ConfigSource, config: &Config) -> Vec<String> {
-    let mut warnings = source.warnings();
+    let mut warnings = source.warnings(config);
     warnings.extend(config.warnings());
     if let Ok(interfaces) = Interfaces::scan() {
         warnings.extend(missing_interfaces(config, &interfaces));
