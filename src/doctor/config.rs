@@ -58,17 +58,15 @@ fn is_same(one: &Path, other: &Path) -> bool {
     found.is_some() && found == fs::canonicalize(other).ok()
 }
 
-/// Reads the file as the daemon would. `report` is what the daemon says of its own.
-pub(super) fn gather(file: Option<PathBuf>, report: Option<&ConfigReport>) -> Facts {
+/// Reads the file as the daemon would. `hook_socket` is what a flag of the daemon sets.
+pub(super) fn gather(file: Option<PathBuf>, hook_socket: Option<String>) -> Facts {
     let Some(file) = file else { return Facts::default() };
     // The daemon names its own from the root.
     let file = path::absolute(&file).unwrap_or(file);
     let mut overrides = Overrides::default();
-    // Under systemd a flag of the unit sets it.
-    let socket = report.and_then(|report| report.hook_socket.as_ref());
     let setting = SETTINGS.iter().find(|setting| setting.name == "hook_socket");
-    if let Some((socket, setting)) = socket.zip(setting) {
-        overrides.set(setting, socket.as_str());
+    if let Some((socket, setting)) = hook_socket.zip(setting) {
+        overrides.set(setting, socket);
     }
     let source = ConfigSource { file: Some(file.clone()), overrides };
     let changed_ms = source.changed_ms();
@@ -186,7 +184,9 @@ fn in_force(facts: &Facts, report: &ConfigReport, reload: &str, restart: &str) -
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::ErrorKind::{NotFound, PermissionDenied};
+    use std::os::unix::fs::PermissionsExt;
 
     use nix::unistd::geteuid;
 
@@ -251,6 +251,20 @@ mod tests {
     }
 
     #[test]
+    fn file_that_others_can_write_is_a_fault_if_there_is_a_hook_runner() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("web.toml");
+        fs::write(&file, "node_id = \"a\"\n").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+        let gathered = |socket: Option<&str>| gather(Some(file.clone()), socket.map(str::to_owned));
+        let exposed = |text: &String| text.contains("other users") && text.contains("chmod go-w");
+        let without = gathered(None);
+        assert!(without.errors.is_empty() && without.warnings.iter().any(exposed), "{without:?}");
+        let with = gathered(Some("/run/lanelect-hook/web.sock"));
+        assert!(with.errors.iter().any(exposed), "{with:?}");
+    }
+
+    #[test]
     fn what_this_user_may_not_read_is_no_fault() {
         let (path, source) = (PathBuf::from("/etc/lanelect/keys/web"), PermissionDenied.into());
         let unreadable = KeyFileError::Read { path: path.clone(), source };
@@ -268,8 +282,7 @@ mod tests {
         let file = home.path().join("web.toml");
         fs::write(&file, "node_id = \"a\"\nhook = \"/no/such/hook\"\n").unwrap();
         let socket = Some("/run/lanelect-hook/web.sock".to_owned());
-        let report = ConfigReport { hook_socket: socket, ..report() };
-        let facts = gather(Some(file), Some(&report));
+        let facts = gather(Some(file), socket);
         assert_eq!(facts.programs.is_empty(), !geteuid().is_root(), "{facts:?}");
         assert!(!facts.warnings.iter().any(|warning| warning.starts_with("hook")), "{facts:?}");
     }

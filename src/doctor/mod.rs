@@ -125,10 +125,16 @@ fn examine(
     let group = group_of_socket(target.socket());
     let file = file.or_else(|| file_of(report, group.as_ref()));
     let origin = report.map(|report| &report.config);
-    let facts = config::gather(file, origin);
+    let units = units::gather(group.as_ref());
+    // Under systemd a flag of the unit sets it.
+    let hook_socket = match origin {
+        Some(origin) => origin.hook_socket.clone(),
+        None => units.as_ref().and_then(units::Facts::hook_socket),
+    };
+    let facts = config::gather(file, hook_socket);
     let [reload, restart] = commands(group.as_ref());
     let mut findings = daemon::judge(answer, env!("CARGO_PKG_VERSION"));
-    findings.extend(units::judge(units::gather(group.as_ref()).as_ref(), report.is_some()));
+    findings.extend(units::judge(units.as_ref(), report.is_some()));
     findings.extend(config::judge(&facts, origin, [&reload, &restart]));
     match report {
         Some(report) => findings.extend(network(target, report)),

@@ -13,7 +13,7 @@ const TOPIC: &str = "unit";
 const SYSTEMD: &str = "/run/systemd/system";
 
 const PROPERTIES: &str = "--property=LoadState,ActiveState,Result,ExecMainStatus,NRestarts,\
-                          UnitFileState,NeedDaemonReload,WatchdogUSec,MainPID";
+                          UnitFileState,NeedDaemonReload,WatchdogUSec,MainPID,ExecStart";
 
 /// What systemd says of a unit, by property.
 pub(super) type Unit = BTreeMap<String, String>;
@@ -27,6 +27,15 @@ pub(super) struct Facts {
     pub(super) hook_runner: Unit,
     /// The last error in the daemon's journal; only if it does not run.
     pub(super) last_error: Option<String>,
+}
+
+impl Facts {
+    /// The socket of the hook-runner that the daemon's unit sets.
+    pub(super) fn hook_socket(&self) -> Option<String> {
+        let mut words = self.daemon.get("ExecStart")?.split_whitespace();
+        words.find(|word| *word == "--hook-socket")?;
+        words.next().map(str::to_owned)
+    }
 }
 
 /// Whether systemd is the service manager of this host.
@@ -159,6 +168,18 @@ mod tests {
                 "ok       watchdog  systemd ends a daemon that hangs for 30s",
             ]
         );
+    }
+
+    #[test]
+    fn hook_socket_of_a_unit_is_in_its_command() {
+        let socket = |command: &str| {
+            let daemon = properties(&format!("{ACTIVE}ExecStart={command}\n"));
+            Facts { daemon, ..Facts::default() }.hook_socket()
+        };
+        let run = "{ path=/usr/bin/lanelect ; argv[]=/usr/bin/lanelect run --config /etc/w.toml";
+        let with = format!("{run} --hook-socket /run/w.sock ; ignore_errors=no ; pid=0 }}");
+        assert_eq!(socket(&with).as_deref(), Some("/run/w.sock"));
+        assert_eq!(socket(&format!("{run} ; ignore_errors=no ; pid=0 }}")), None);
     }
 
     #[test]

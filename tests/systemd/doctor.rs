@@ -43,6 +43,11 @@ fn units_are_looked_at_also_when_the_daemon_does_not_run() {
         h1.systemctl(&format!("stop {DAEMON}"));
         let stopped = "fail unit lanelect@lan0 is not started; run: systemctl start lanelect@lan0";
         assert_eq!(expect(h1, stopped), Some(3));
+        // The unit alone sets a hook_socket.
+        h1.output(&["chmod", "o+w", "/etc/lanelect/lan0.toml"]);
+        let exposed = "fail config the daemon would refuse to start: cannot use the config file";
+        assert_eq!(expect(h1, exposed), Some(3));
+        h1.output(&["chmod", "o-w", "/etc/lanelect/lan0.toml"]);
         h1.configure("colour = 1");
         let _ = h1.output(&["systemctl", "start", "lanelect@lan0"]);
         let failed = "fail unit lanelect@lan0 is failed (exit-code, exit status 2): ";

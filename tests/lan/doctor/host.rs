@@ -49,6 +49,10 @@ fn config_that_is_broken_or_not_in_force() {
         h2.configure("multicast = \"239.255.76.69:7670\"");
         h2.reload();
         assert_found(h2, "A change needs a restart");
+        h2.configure("hook_socket = \"/no/such.sock\"");
+        fs::set_permissions(h2.path("config.toml"), fs::Permissions::from_mode(0o666)).unwrap();
+        assert_found(h2, "Others can write the config file, and there is a hook-runner");
+        fs::set_permissions(h2.path("config.toml"), fs::Permissions::from_mode(0o644)).unwrap();
         h2.start("");
         lan.wait_for_leader(h1);
     });
