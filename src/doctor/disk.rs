@@ -119,10 +119,12 @@ fn write(path: &Path) -> io::Result<()> {
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(why) = &facts.failure {
-        findings.push(Finding::fail(TOPIC, format!("the daemon cannot save its state: {why}")));
-    } else {
-        findings.push(sync(facts));
+    match (&facts.failure, &facts.look) {
+        (Some(why), Look::Done(_) | Look::Failed(_)) => {
+            findings.push(Finding::fail(TOPIC, format!("the daemon cannot save its state: {why}")));
+        }
+        // Its own finding has a remedy.
+        (_, Look::Hangs) | (None, _) => findings.push(sync(facts)),
     }
     let is_volatile = matches!(facts.look, Look::Done(Measured { is_volatile: true, .. }));
     if is_volatile && facts.mode == Mode::Quorum {

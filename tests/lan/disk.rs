@@ -60,12 +60,36 @@ fn check_available(good: &Host, bad: &Host, advice: &str) {
     assert_eq!(times_told(bad), 1, "{}", bad.log());
 }
 
+/// Without any change that it would have to save.
 fn check_healed(good: &Host, bad: &Host) {
-    hand_over(good, bad);
     wait_until("it is saved", || state_failure(bad).is_empty());
     assert!(bad.log().contains("the state is saved again"), "{}", bad.log());
+    hand_over(good, bad);
     let term = format!("\nterm = {}\n", bad.hook_term());
-    assert!(bad.state().contains(&term), "{}", bad.state());
+    wait_until("its term is on disk", || bad.state().contains(&term));
+}
+
+#[test]
+fn a_disk_that_hangs_is_reported_until_the_save_ends() {
+    scenario(|lan, [h1, h2]| {
+        let Some(stuck) = h2.make_stuck_file() else { return };
+        lan.start_led_by_first(&[h1, h2], "");
+        h2.hang_disk();
+        let mut client = h2.client(&["maintenance", "on"]).spawn().unwrap();
+        wait_until("it tells that", || state_failure(h2).contains("the disk hangs"));
+        let check = h2.ask(&["status", "--check"]);
+        let said = String::from_utf8_lossy(&check.stdout);
+        assert!(said.contains("WARNING") && said.contains("not saved: the disk hangs"), "{said}");
+        h2.revive_disk();
+        wait_until("it is saved", || {
+            stuck.release();
+            state_failure(h2).is_empty()
+        });
+        let log = h2.log();
+        assert_eq!(log.matches("a save has not ended").count(), 1, "{log}");
+        assert!(log.contains("the state is saved again"), "{log}");
+        client.wait().unwrap();
+    });
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Daemon {
             clock::may_be_stopped_here();
             match output {
                 Output::Persist(state) => {
-                    self.writer.save(state);
+                    self.writer.save(state, clock::now());
                     self.note_settled();
                 }
                 Output::Transmit(message) => self.transmit(&message),

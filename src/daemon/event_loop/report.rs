@@ -96,7 +96,7 @@ impl Daemon {
             check_leader: self.leader_check_report(),
             key_mode: self.config.election.key_mode,
             key_fingerprint: self.codec.keyring().map(Keyring::fingerprint),
-            state_failure: self.writer.failure().map(str::to_owned),
+            state_failure: self.writer.trouble(now),
             duplicate: self
                 .duplicate
                 .map(|(address, at)| DuplicateReport { address, last_ms: millis(now.since(at)) }),

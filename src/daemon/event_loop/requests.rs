@@ -143,7 +143,7 @@ impl Daemon {
         self.election.set_maintenance(now, on);
         self.carry_out();
         let done = if on { Done::MaintenanceOn } else { Done::MaintenanceOff };
-        let Some(ticket) = self.writer.insist() else { return Some(Response::Ok(done)) };
+        let Some(ticket) = self.writer.insist(now) else { return Some(Response::Ok(done)) };
         self.replies.push(Reply { client, done, ticket, give_up_at: now + REPLY_PATIENCE });
         None
     }

@@ -180,7 +180,7 @@ fn writer(
     on_disk: Option<PersistentState>,
 ) -> io::Result<Writer> {
     let on_failure = match config.election.quorum {
-        Some(_) => OnFailure::Retry,
+        Some(_) => OnFailure::Wait,
         None => OnFailure::GoOn,
     };
     Writer::start(move |state| store.save(state), waking(waker), on_failure, on_disk)

@@ -224,7 +224,7 @@ impl Node {
 
     /// Completes everything that was requested of the disk, without any other turn of the loop.
     fn settle_disk(&mut self) {
-        while self.daemon.writer.insist().is_some() {
+        while self.daemon.writer.insist(clock::now()).is_some() {
             self.daemon.finish_saving();
             self.daemon.note_settled();
             self.daemon.carry_out();
@@ -453,7 +453,7 @@ fn what_was_asked_for_under_a_lease_does_not_leave_after_it() {
 fn a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it() {
     alone("a_hook_that_was_to_take_over_under_a_lease_is_not_begun_after_it", || {
         let mut node = Node::start(&Plan::of("a", LONE));
-        let disk = node.hold_disk(OnFailure::Retry);
+        let disk = node.hold_disk(OnFailure::Wait);
         let mut kept = PersistentState::default();
         node.turn_until("it has voted for itself", |_| {
             if let Ok(state) = disk.begun.try_recv() {
@@ -565,15 +565,16 @@ fn a_slow_disk_delays_no_declaration() {
     alone("a_slow_disk_delays_no_declaration", || {
         let mut node = Node::start(&Plan::of("a", LONE));
         node.lead();
-        let disk = node.hold_disk(OnFailure::Retry);
+        let disk = node.hold_disk(OnFailure::Wait);
         let (mut listener, mut declared) = (Listener::new(&node), 0);
         let term = node.daemon.election.term();
-        node.daemon.writer.save(PersistentState { term, ..PersistentState::default() });
+        let state = PersistentState { term, ..PersistentState::default() };
+        node.daemon.writer.save(state, clock::now());
         node.turn_until("it declares on and on", |_| {
             declared += listener.heard_as_leader();
             declared >= 40
         });
-        assert!(node.daemon.writer.insist().is_some(), "the disk is still at it");
+        assert!(node.daemon.writer.insist(clock::now()).is_some(), "the disk is still at it");
         assert!(node.daemon.election.is_leader());
         assert_eq!(node.hooks().len(), 2, "it never stopped leading");
         drop(disk);
@@ -617,12 +618,12 @@ fn a_settled_group_saves_nothing() {
         let mut listener = Listener::new(&nodes[0]);
         let saves = |nodes: &mut [Node]| {
             [0, 1].map(|n| {
-                assert_eq!(nodes[n].daemon.writer.insist(), None);
+                assert_eq!(nodes[n].daemon.writer.insist(clock::now()), None);
                 nodes[n].daemon.writer.saves()
             })
         };
         turn_all_until("the first pledge is kept", &mut nodes, |nodes| {
-            nodes.iter_mut().all(|node| node.daemon.writer.insist().is_none())
+            nodes.iter_mut().all(|node| node.daemon.writer.insist(clock::now()).is_none())
                 && listener.heard_as_leader() > 0
         });
         let before = saves(&mut nodes);
@@ -836,7 +837,7 @@ fn a_daemon_that_stops_saves_what_the_disk_did_not_take_before() {
         disk.answers.send(Ok(())).unwrap();
         node.daemon.finish_saving();
         assert_eq!(on.response(), Response::Ok(Done::MaintenanceOn));
-        assert_eq!(node.daemon.writer.insist(), None);
+        assert_eq!(node.daemon.writer.insist(clock::now()), None);
     });
 }
 

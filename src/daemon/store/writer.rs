@@ -9,6 +9,7 @@
 //! The thread has one state at a time; during a write, a newer state replaces the waiting one.
 
 use std::io;
+use std::mem;
 use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
@@ -18,16 +19,19 @@ use crate::core::persist::PersistentState;
 use crate::daemon::worker::{self, Results};
 use crate::time::Time;
 
-/// Pause before a failed save is retried, if it is retried.
+/// Pause before a failed save is retried.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What happens to a state that could not be saved.
+/// A save that takes longer is reported as a failure.
+pub const SAVE_LIMIT: Duration = Duration::from_secs(5);
+
+/// What happens to a state that could not be saved, and is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// It counts as settled all the same; the next change retries.
+    /// It counts as settled all the same, and the next one is written at once.
     GoOn,
-    /// It is retried until it is on disk, and is not settled before.
-    Retry,
+    /// It is not settled before it is on disk, and the next one waits for the retry.
+    Wait,
 }
 
 /// Numbers the states to save. A later number covers the earlier ones.
@@ -57,6 +61,8 @@ pub struct Writer {
     newest: Ticket,
     /// Why the last save failed; none once one succeeded.
     failure: Option<String>,
+    /// Whether a save took too long, and none has succeeded since.
+    has_hung: bool,
     saves: u64,
 }
 
@@ -65,9 +71,10 @@ pub struct Writer {
 enum Progress {
     /// It is on disk, as far as known; none in a life that has saved nothing yet.
     Saved(Option<PersistentState>),
-    /// The thread writes it, or first an earlier one and then this one.
-    Writing(PersistentState),
-    /// It could not be saved. It is retried at this time, or, without one, with the next state.
+    /// The thread writes it, or first an earlier one and then this one. The write in progress began
+    /// at this time.
+    Writing(PersistentState, Time),
+    /// It could not be saved. It is retried at this time, or, without one, never.
     Unsaved(PersistentState, Option<Time>),
 }
 
@@ -101,31 +108,36 @@ impl Writer {
             to_tell: None,
             newest: Ticket::default(),
             failure: None,
+            has_hung: false,
             saves: u64::from(on_disk.is_some()),
         })
     }
 
     /// Saves `state`, in place of one that still waits. A state that is on disk already is settled
     /// at once.
-    pub fn save(&mut self, state: PersistentState) {
+    pub fn save(&mut self, state: PersistentState, now: Time) {
         self.newest.0 += 1;
         match self.progress {
             Saved(Some(there)) if there.says_the_same_as(&state) => {
                 self.settle(Order { ticket: self.newest, state });
             }
-            Writing(_) => self.progress = Writing(state),
-            Unsaved(_, at @ Some(_)) => self.progress = Unsaved(state, at),
-            Saved(_) | Unsaved(_, None) => self.write(state),
+            Writing(_, since) => self.progress = Writing(state, since),
+            Unsaved(_, at) if self.waits_for_retry() => self.progress = Unsaved(state, at),
+            Saved(_) | Unsaved(..) => self.write(state, now),
         }
+    }
+
+    fn waits_for_retry(&self) -> bool {
+        self.on_failure == OnFailure::Wait && matches!(self.progress, Unsaved(_, Some(_)))
     }
 
     /// Retries a failed save, and returns the ticket for everything that is not on disk; none if
     /// everything is.
-    pub fn insist(&mut self) -> Option<Ticket> {
+    pub fn insist(&mut self, now: Time) -> Option<Ticket> {
         match self.progress {
             Saved(_) => return None,
-            Unsaved(state, _) if self.is_settled(self.newest) => self.save(state),
-            Writing(_) | Unsaved(..) => {}
+            Unsaved(state, _) if self.is_settled(self.newest) => self.save(state, now),
+            Writing(..) | Unsaved(..) => {}
         }
         Some(self.newest)
     }
@@ -139,6 +151,17 @@ impl Writer {
     /// Why the last save failed; none if it succeeded.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    /// Why the state is not saved, for people: the last save failed, or one takes too long.
+    pub fn trouble(&self, now: Time) -> Option<String> {
+        match self.progress {
+            Writing(_, since) if now.since(since) >= SAVE_LIMIT => Some(format!(
+                "the disk hangs, or the server behind it: a save has not ended for {} s",
+                now.since(since).as_secs()
+            )),
+            _ => self.failure.clone(),
+        }
     }
 
     /// How many saves have succeeded.
@@ -169,15 +192,23 @@ impl Writer {
     /// The time of [`poll_timeout`](Self::poll_timeout) came.
     pub fn handle_timeout(&mut self, now: Time) {
         match self.progress {
-            Unsaved(state, Some(at)) if at <= now => self.write(state),
+            Unsaved(state, Some(at)) if at <= now => self.write(state, now),
+            Writing(_, since) if !self.has_hung && since + SAVE_LIMIT <= now => {
+                self.has_hung = true;
+                let why = self.trouble(now).unwrap_or_default();
+                log::error!("{why}; until it ends, this node cannot vote or lead in a new term");
+            }
             _ => {}
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due.
-    pub const fn poll_timeout(&self) -> Option<Time> {
-        let Unsaved(_, retry_at) = self.progress else { return None };
-        retry_at
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self.progress {
+            Unsaved(_, retry_at) => retry_at,
+            Writing(_, since) if !self.has_hung => Some(since + SAVE_LIMIT),
+            Writing(..) | Saved(_) => None,
+        }
     }
 
     /// The newest state that is now on disk, or abandoned, once.
@@ -189,9 +220,9 @@ impl Writer {
     /// each of the two saves that this may take. Returns whether everything is on disk.
     pub fn finish(&mut self, patience: Duration, now: Time) -> bool {
         if let Unsaved(state, _) = self.progress {
-            self.write(state);
+            self.write(state, now);
         }
-        while let Writing(_) = self.progress {
+        while let Writing(..) = self.progress {
             match self.results.recv_timeout(patience) {
                 Ok((order, result)) => self.take_result(order, result, now),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
@@ -201,27 +232,29 @@ impl Writer {
     }
 
     fn take_result(&mut self, order: Order, result: Result<(), StoreError>, now: Time) {
-        let Writing(newest) = self.progress else { return };
+        let Writing(newest, _) = self.progress else { return };
         self.progress = match result {
             Ok(()) => self.note_saved(order),
-            Err(error) => Unsaved(newest, self.note_failed(order, &error, now)),
+            Err(error) => {
+                self.note_failed(order, &error);
+                Unsaved(newest, Some(now + RETRY_PAUSE))
+            }
         };
-        if order.ticket < self.newest && self.poll_timeout().is_none() {
-            self.write(newest);
+        if order.ticket < self.newest && !self.waits_for_retry() {
+            self.write(newest, now);
         }
     }
 
     fn note_saved(&mut self, order: Order) -> Progress {
         self.saves += 1;
         self.settle(order);
-        if self.failure.take().is_some() {
+        if self.failure.take().is_some() | mem::take(&mut self.has_hung) {
             log::info!("the state is saved again");
         }
         Saved(Some(order.state))
     }
 
-    /// Returns when to retry, if a failure does not settle a state.
-    fn note_failed(&mut self, order: Order, error: &StoreError, now: Time) -> Option<Time> {
+    fn note_failed(&mut self, order: Order, error: &StoreError) {
         let is_first = self.failure.replace(error.to_string()).is_none();
         match self.on_failure {
             OnFailure::GoOn => {
@@ -232,9 +265,8 @@ impl Writer {
                     );
                 }
                 self.settle(order);
-                None
             }
-            OnFailure::Retry => {
+            OnFailure::Wait => {
                 if is_first {
                     log::error!(
                         "THIS NODE CANNOT SAVE ITS PROMISES: it gives no vote and cannot be \
@@ -242,7 +274,6 @@ impl Writer {
                     );
                 }
                 self.settled = order.ticket;
-                Some(now + RETRY_PAUSE)
             }
         }
     }
@@ -253,10 +284,10 @@ impl Writer {
     }
 
     /// Sends the thread a state under a new number, which covers the earlier ones.
-    fn write(&mut self, state: PersistentState) {
+    fn write(&mut self, state: PersistentState, now: Time) {
         self.newest.0 += 1;
         self.progress = match self.orders.send(Order { ticket: self.newest, state }) {
-            Ok(()) => Writing(state),
+            Ok(()) => Writing(state, now),
             // The thread has ended, and nothing is ever settled again.
             Err(_) => Unsaved(state, None),
         };
@@ -317,7 +348,7 @@ mod tests {
         }
 
         fn is_idle(&self) -> bool {
-            !matches!(self.writer.progress, Writing(_)) && self.begun.try_recv().is_err()
+            !matches!(self.writer.progress, Writing(..)) && self.begun.try_recv().is_err()
         }
     }
 
@@ -332,27 +363,27 @@ mod tests {
     #[test]
     fn a_state_is_settled_once_it_is_on_disk_and_not_before() {
         let mut bench = Bench::new(OnFailure::GoOn);
-        bench.writer.save(term(1));
+        bench.writer.save(term(1), NOW);
         assert_eq!(bench.begun(), term(1));
         bench.writer.handle_wake(NOW);
         assert_eq!(bench.writer.poll_settled(), None);
-        assert!(bench.writer.insist().is_some());
+        assert!(bench.writer.insist(NOW).is_some());
         bench.answer(true, NOW);
         assert_eq!(bench.writer.poll_settled(), Some(term(1)));
         assert_eq!(bench.writer.poll_settled(), None);
-        assert_eq!(bench.writer.insist(), None);
+        assert_eq!(bench.writer.insist(NOW), None);
         assert_eq!(bench.writer.saves(), 1);
     }
 
     #[test]
     fn of_the_states_that_wait_only_the_newest_is_written() {
         let mut bench = Bench::new(OnFailure::GoOn);
-        bench.writer.save(term(1));
+        bench.writer.save(term(1), NOW);
         assert_eq!(bench.begun(), term(1));
         for number in 2..=9 {
-            bench.writer.save(term(number));
+            bench.writer.save(term(number), NOW);
         }
-        let waiting = bench.writer.insist().unwrap();
+        let waiting = bench.writer.insist(NOW).unwrap();
         bench.answer(true, NOW);
         assert!(!bench.writer.is_settled(waiting));
         assert_eq!(bench.begun(), term(9));
@@ -364,62 +395,110 @@ mod tests {
 
     #[test]
     fn what_is_on_disk_is_not_written_again() {
-        let mut bench = Bench::with(OnFailure::Retry, Some(term(1)));
-        bench.writer.save(term(1));
+        let mut bench = Bench::with(OnFailure::Wait, Some(term(1)));
+        bench.writer.save(term(1), NOW);
         assert_eq!(bench.writer.poll_settled(), Some(term(1)));
         assert!(bench.is_idle());
         // Not on disk for long: another state is about to replace it.
-        bench.writer.save(term(2));
+        bench.writer.save(term(2), NOW);
         assert_eq!(bench.begun(), term(2));
-        bench.writer.save(term(1));
+        bench.writer.save(term(1), NOW);
         bench.answer(true, NOW);
         assert_eq!(bench.begun(), term(1));
     }
 
     #[test]
-    fn where_it_goes_on_a_failure_settles_too_and_the_next_change_tries_again() {
+    fn where_it_goes_on_a_failure_settles_too_and_is_tried_again() {
         let mut bench = Bench::new(OnFailure::GoOn);
-        bench.writer.save(term(1));
+        bench.writer.save(term(1), NOW);
         bench.begun();
         bench.answer(false, NOW);
         assert_eq!(bench.writer.poll_settled(), Some(term(1)));
         assert!(bench.writer.failure().unwrap().contains("free some space"));
-        assert_eq!((bench.writer.poll_timeout(), bench.is_idle()), (None, true));
+        let retry = NOW + RETRY_PAUSE;
+        assert_eq!((bench.writer.poll_timeout(), bench.is_idle()), (Some(retry), true));
+        bench.writer.handle_timeout(retry);
+        assert_eq!(bench.begun(), term(1));
+        bench.answer(false, retry);
 
-        bench.writer.save(term(2));
+        // The next state waits for no retry, so the election goes on.
+        bench.writer.save(term(2), retry);
+        assert_eq!(bench.begun(), term(2));
+        bench.answer(false, retry);
+        assert_eq!(bench.writer.poll_settled(), Some(term(2)));
+        bench.writer.handle_timeout(retry + RETRY_PAUSE);
+        assert_eq!(bench.begun(), term(2));
+        bench.answer(true, retry + RETRY_PAUSE);
+        assert_eq!((bench.writer.failure(), bench.writer.saves()), (None, 1));
+        assert_eq!(bench.writer.poll_timeout(), None);
+    }
+
+    #[test]
+    fn where_it_goes_on_a_state_that_came_meanwhile_is_written_at_once() {
+        let mut bench = Bench::new(OnFailure::GoOn);
+        bench.writer.save(term(1), NOW);
+        bench.begun();
+        bench.writer.save(term(2), NOW);
+        bench.answer(false, NOW);
         assert_eq!(bench.begun(), term(2));
         bench.answer(true, NOW);
         assert_eq!(bench.writer.poll_settled(), Some(term(2)));
-        assert_eq!((bench.writer.failure(), bench.writer.saves()), (None, 1));
+        assert!(bench.is_idle());
+    }
+
+    #[test]
+    fn save_that_takes_too_long_is_trouble_until_it_ends() {
+        for on_failure in [OnFailure::GoOn, OnFailure::Wait] {
+            let mut bench = Bench::new(on_failure);
+            let late = NOW + SAVE_LIMIT;
+            bench.writer.save(term(1), NOW);
+            bench.begun();
+            assert_eq!(bench.writer.poll_timeout(), Some(late));
+            assert_eq!(bench.writer.trouble(NOW + SAVE_LIMIT / 2), None);
+            bench.writer.handle_timeout(late);
+            assert_eq!(bench.writer.poll_timeout(), None, "it is logged once");
+            let told = bench.writer.trouble(late + SAVE_LIMIT).unwrap();
+            assert!(told.contains("the disk hangs") && told.ends_with("for 10 s"), "{told}");
+            // It hangs as long as before the next one ends, whatever came meanwhile.
+            bench.writer.save(term(2), late);
+            assert!(bench.writer.trouble(late).is_some());
+            assert_eq!(bench.writer.poll_settled(), None);
+            bench.answer(true, late);
+            assert_eq!(bench.begun(), term(2));
+            assert_eq!(bench.writer.trouble(late), None);
+            bench.answer(false, late);
+            let told = bench.writer.trouble(late).unwrap();
+            assert!(told.contains("free some space"), "{told}");
+        }
     }
 
     #[test]
     fn who_insists_has_what_failed_tried_again() {
         let mut bench = Bench::new(OnFailure::GoOn);
-        bench.writer.save(term(1));
+        bench.writer.save(term(1), NOW);
         bench.begun();
         bench.answer(false, NOW);
-        let ticket = bench.writer.insist().unwrap();
+        let ticket = bench.writer.insist(NOW).unwrap();
         assert!(!bench.writer.is_settled(ticket));
         assert_eq!(bench.begun(), term(1));
         bench.answer(true, NOW);
         assert!(bench.writer.is_settled(ticket));
-        assert_eq!(bench.writer.insist(), None);
+        assert_eq!(bench.writer.insist(NOW), None);
     }
 
     #[test]
     fn where_it_insists_a_failure_settles_nothing_and_is_tried_again_after_a_pause() {
-        let mut bench = Bench::new(OnFailure::Retry);
-        bench.writer.save(term(1));
-        let ticket = bench.writer.insist().unwrap();
+        let mut bench = Bench::new(OnFailure::Wait);
+        bench.writer.save(term(1), NOW);
+        let ticket = bench.writer.insist(NOW).unwrap();
         bench.begun();
         bench.answer(false, NOW);
         assert_eq!(bench.writer.poll_settled(), None);
         assert!(bench.writer.is_settled(ticket), "who waits for it learns that it failed");
 
         // However many saves are requested meanwhile.
-        bench.writer.save(term(2));
-        bench.writer.save(term(3));
+        bench.writer.save(term(2), NOW);
+        bench.writer.save(term(3), NOW);
         bench.writer.handle_timeout(NOW);
         assert!(bench.is_idle());
         let retry = NOW + RETRY_PAUSE;
@@ -439,9 +518,9 @@ mod tests {
     #[test]
     fn the_end_waits_for_what_is_being_written_and_for_what_waits() {
         let mut bench = Bench::new(OnFailure::GoOn);
-        bench.writer.save(term(1));
+        bench.writer.save(term(1), NOW);
         bench.begun();
-        bench.writer.save(term(2));
+        bench.writer.save(term(2), NOW);
         bench.answers.send(true).unwrap();
         bench.answers.send(true).unwrap();
         assert!(bench.writer.finish(PATIENCE, NOW));
@@ -451,8 +530,8 @@ mod tests {
 
     #[test]
     fn the_end_tries_what_failed_once_more_and_waits_for_no_pause() {
-        let mut bench = Bench::new(OnFailure::Retry);
-        bench.writer.save(term(1));
+        let mut bench = Bench::new(OnFailure::Wait);
+        bench.writer.save(term(1), NOW);
         bench.begun();
         bench.answer(false, NOW);
         bench.answers.send(false).unwrap();
@@ -471,7 +550,7 @@ mod tests {
             Ok(())
         };
         let mut writer = Writer::start(save, || (), OnFailure::GoOn, None).unwrap();
-        writer.save(term(1));
+        writer.save(term(1), NOW);
         assert!(!writer.finish(Duration::from_millis(50), NOW));
         drop(hold);
     }
