@@ -35,7 +35,7 @@ use crate::hooks::group::KILL_GRACE;
 use crate::hooks::{HookNode, HookSettings, Hooks, Lane, Lanes, Task};
 use crate::os::clock;
 use crate::os::notify::Notifier;
-use crate::os::process::Stat;
+use crate::os::process::is_headless;
 use crate::os::socket_file::has_listener;
 use crate::time::Time;
 use crate::wire::frame::Codec;
@@ -228,12 +228,7 @@ fn keep_daemons_away(
 /// main process only after SIGKILL was in vain, unless the unit says that nothing is to be killed.
 fn cannot_end(process: u32) -> bool {
     let given_up = env::var_os("SERVICE_RESULT").and_then(|_| env::var("MAINPID").ok());
-    let stat = pid(process).and_then(|pid| Stat::of(pid).ok().flatten());
-    given_up == Some(process.to_string()) || stat.is_some_and(|stat| stat.is_headless)
-}
-
-fn pid(process: u32) -> Option<Pid> {
-    i32::try_from(process).ok().filter(|number| *number > 0).map(Pid::from_raw)
+    given_up == Some(process.to_string()) || is_headless(process)
 }
 
 /// The commands of `lanelect exec` end when their daemon has died. The hook releases nothing, and

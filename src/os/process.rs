@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
@@ -50,6 +51,30 @@ impl Stat {
             started: field(22)?.parse().ok()?,
         })
     }
+}
+
+/// Threads of a process that are looked at, and files of each.
+const LOOKS_MAX: usize = 1024;
+
+/// Whether the first thread of the process `number` has ended. If it was killed, the others wait in
+/// the kernel.
+pub(crate) fn is_headless(number: u32) -> bool {
+    let pid = i32::try_from(number).ok().filter(|number| *number > 0).map(Pid::from_raw);
+    pid.and_then(|pid| Stat::of(pid).ok().flatten()).is_some_and(|stat| stat.is_headless)
+}
+
+/// Whether the process `number` holds a lock by flock(2) on the file of this inode, as far as this
+/// process may see its files.
+pub(crate) fn has_flock(number: u32, inode: u64) -> bool {
+    let listed = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().take(LOOKS_MAX);
+    let is_lock = |line: &str| {
+        line.starts_with("lock:") && line.contains("FLOCK") && line.contains(&format!(":{inode} "))
+    };
+    // A thread that has ended has no files, also if others have not.
+    listed(format!("/proc/{number}/task").into())
+        .flat_map(|thread| listed(thread.path().join("fdinfo")))
+        .filter_map(|file| fs::read_to_string(file.path()).ok())
+        .any(|file| file.lines().any(is_lock))
 }
 
 /// Whether this process ignores the signal of this number, as it may have been told to before it

@@ -73,6 +73,8 @@ fn clean_up_beside_the_lock(lan: &Lan, [h1, h2]: [&Host; 2], holder: Option<&str
     }
     let (status, said) = h1.post_stop();
     assert_eq!(status, Some(0), "{said}");
+    let tells_why = said.contains("it was killed, and ends when its disk responds");
+    assert_eq!(tells_why, holder.is_none(), "{said}");
     assert_eq!(h1.hooks().last().unwrap(), "demoted crashed");
     wait_until("the other takes over", || h2.hooks().last().unwrap() == "elected handover");
     let_end(h1, &stuck, client, || true);

@@ -24,6 +24,7 @@ pub use self::format::STATE_MAX;
 use self::format::{DecodeError, VERSION, decode, encode};
 pub use self::writer::{OnFailure, RETRY_PAUSE, Ticket, Writer};
 use crate::core::persist::PersistentState;
+use crate::os::process;
 use crate::types::GroupName;
 
 /// Why the state could not be read or written. Where not said otherwise, what is on disk did not
@@ -40,8 +41,8 @@ pub enum StoreError {
     },
     /// Another process holds the lock.
     #[error(
-        "the state of this group is in use: {} holds the lock {path}; stop that daemon first, or \
-         give one of the two another state_dir", process_name(*holder)
+        "the state of this group is in use: {} holds the lock {path}; {}",
+        process_name(*holder), how_to_end(*holder)
     )]
     Locked {
         /// The lock file.
@@ -289,15 +290,31 @@ fn write_holder(file: &mut File) -> io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-/// Who holds the lock, by what it wrote into the file.
+/// Who holds the lock, by what it wrote into the file. A full or read-only disk keeps the number of
+/// an earlier process there.
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    let named = text.trim().parse().ok()?;
+    let inode = file.metadata().ok()?.ino();
+    process::has_flock(named, inode).then_some(named)
 }
 
 fn process_name(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
+}
+
+fn how_to_end(holder: Option<u32>) -> &'static str {
+    match holder {
+        Some(process) if process::is_headless(process) => {
+            "it was killed, and ends when its disk responds: repair the disk"
+        }
+        Some(_) => "stop that daemon first, or give one of the two another state_dir",
+        None => {
+            "stop that daemon first, or give one of the two another state_dir; one that was killed \
+             while its disk hangs ends when the disk responds"
+        }
+    }
 }
 
 fn write_synced(path: &Path, content: &str) -> io::Result<()> {
@@ -478,6 +495,24 @@ mod tests {
         assert!(error.to_string().contains("another process"), "{error}");
         drop(foreign);
         load(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn process_that_does_not_hold_the_lock_is_not_named() {
+        let dir = saved();
+        let _held = Store::open(dir.path(), group()).unwrap();
+        let mut other = Command::new("sleep").arg("1000").spawn().unwrap();
+        let refusal = |named: u32| {
+            fs::write(dir.path().join("blue.lock"), format!("{named}\n")).unwrap();
+            Store::open(dir.path(), group()).map(|_| ()).unwrap_err().to_string()
+        };
+        let others = refusal(other.id());
+        other.kill().unwrap();
+        other.wait().unwrap();
+        for told in [others, refusal(other.id()), refusal(u32::MAX)] {
+            assert!(told.contains("another process holds"), "{told}");
+        }
+        assert!(refusal(std::process::id()).contains("stop that daemon first"));
     }
 
     #[test]
