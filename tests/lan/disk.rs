@@ -93,6 +93,23 @@ fn a_disk_that_hangs_is_reported_until_the_save_ends() {
 }
 
 #[test]
+fn a_daemon_that_starts_while_the_disk_hangs_says_so() {
+    scenario(|lan, [h1]| {
+        let Some(stuck) = h1.make_stuck_file() else { return };
+        lan.start_led_by_first(&[h1], "");
+        assert_eq!(h1.stop(), Some(0));
+        h1.hang_disk();
+        h1.restart();
+        wait_until("it says so", || h1.log().contains("waiting for the state directory"));
+        h1.revive_disk();
+        wait_until("it leads", || {
+            stuck.release();
+            h1.leads()
+        });
+    });
+}
+
+#[test]
 fn a_state_directory_that_is_removed_is_made_anew() {
     scenario(|lan, [h1, h2]| {
         lan.start_led_by_first(&[h1, h2], "");

@@ -2,8 +2,10 @@
 //! anything.
 
 use std::io;
-use std::path::{self, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
 
 use mio::{Interest, Poll, Waker};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -27,7 +29,7 @@ use crate::daemon::crash_plan::CrashPlanFile;
 use crate::daemon::names::Names;
 use crate::daemon::narration::Narration;
 use crate::daemon::rejections::Rejections;
-use crate::daemon::store::{OnFailure, Store, Writer};
+use crate::daemon::store::{OnFailure, SAVE_LIMIT, Store, Writer};
 use crate::daemon::transport::{Settings, Transport};
 use crate::hooks::{HookNode, Hooks};
 use crate::os::clock::{self, Alarm};
@@ -42,12 +44,14 @@ impl Daemon {
         config: Config,
         keyring: Option<Keyring>,
     ) -> Result<Self, RunError> {
+        let watched = report_silence(&config.state_dir);
         let (mut store, persisted) = Store::open(&config.state_dir, config.group)?;
         // Not before the lock: an earlier daemon may have acknowledged a leader until it released
         // the lock, and the promise that this node restores lasts from this time on.
         let now = clock::now();
         let (life, seed) = next_life(persisted.unwrap_or_default())?;
         let on_disk = save_first(&mut store, &config, life)?;
+        drop(watched);
         let poll = Poll::new()?;
         let registry = poll.registry();
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD])?;
@@ -157,6 +161,22 @@ fn draw_seed() -> io::Result<u64> {
 fn next_incarnation(last: Incarnation, seed: u64) -> Incarnation {
     let micros = clock::wall_ms().saturating_mul(1000) + seed % 1000;
     Incarnation(micros.max(last.0.saturating_add(1)))
+}
+
+/// Logs that the disk does not answer, unless the result is dropped in time. Nothing else would say
+/// so before the service manager ends a daemon that does not start.
+fn report_silence(state_dir: &Path) -> Sender<()> {
+    let (watched, is_over) = mpsc::channel::<()>();
+    let directory = state_dir.to_owned();
+    let watch = move || {
+        if is_over.recv_timeout(SAVE_LIMIT) == Err(RecvTimeoutError::Timeout) {
+            let directory = directory.display();
+            log::error!("waiting for the state directory {directory}: its disk does not answer");
+        }
+    };
+    // Without a thread the daemon only waits in silence.
+    let _ = thread::Builder::new().name("disk-watch".to_owned()).spawn(watch);
+    watched
 }
 
 /// In quorum mode a node that cannot save its promises does not start. In available mode it starts,

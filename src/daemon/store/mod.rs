@@ -22,7 +22,7 @@ use nix::fcntl::{Flock, FlockArg, OFlag};
 
 pub use self::format::STATE_MAX;
 use self::format::{DecodeError, VERSION, decode, encode};
-pub use self::writer::{OnFailure, RETRY_PAUSE, Ticket, Writer};
+pub use self::writer::{OnFailure, RETRY_PAUSE, SAVE_LIMIT, Ticket, Writer};
 use crate::core::persist::PersistentState;
 use crate::os::process;
 use crate::types::GroupName;
