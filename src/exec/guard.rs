@@ -121,20 +121,23 @@ pub fn guard() -> io::Result<()> {
 /// the daemon has to know that it lives.
 fn end_others() -> io::Result<()> {
     let mut poll = Poll::new()?;
-    loop {
-        let others = process::others(getpgrp(), getpid());
-        if others.is_empty() {
-            return Ok(());
-        }
-        for process in others {
-            // It may have ended.
-            let _ = kill(process, Signal::SIGKILL);
-        }
+    while !kill_others(getpid()).is_empty() {
         match poll.poll(&mut Events::with_capacity(1), Some(LOOK_INTERVAL)) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// Sends SIGKILL to the living processes of the group but its guard; returns them.
+pub(super) fn kill_others(guard: Pid) -> Vec<Pid> {
+    let others = process::others(guard, guard);
+    for process in &others {
+        // It may have ended.
+        let _ = kill(*process, Signal::SIGKILL);
+    }
+    others
 }
 
 /// Returns when the group has to die.

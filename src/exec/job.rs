@@ -1,5 +1,6 @@
 //! A command with its process group, from its start to the end of the last of its processes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
@@ -11,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::guard::{Guard, LOOK_INTERVAL};
+use super::guard::{Guard, LOOK_INTERVAL, kill_others};
 use super::{ExecError, say};
 use crate::control_api::Grant;
 use crate::os::{clock, process};
@@ -29,6 +30,8 @@ pub(super) struct Job {
     grant: Grant,
     stage: Stage,
     was_stopped: bool,
+    /// What got SIGKILL last.
+    killed: BTreeSet<Pid>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +40,7 @@ enum Stage {
     Running,
     /// Its group got SIGTERM.
     Terminated { kill_at: Time },
-    /// Its group got SIGKILL.
+    /// It got SIGKILL.
     Killed { report_at: Option<Time> },
     /// Nothing of it is left.
     Gone,
@@ -80,6 +83,7 @@ impl Job {
                 grant,
                 stage: Stage::Running,
                 was_stopped: false,
+                killed: BTreeSet::new(),
             })),
             Err(source) => {
                 guard.dismiss();
@@ -125,7 +129,7 @@ impl Job {
     pub(super) fn kill(&mut self, now: Time) {
         if matches!(self.stage, Stage::Running | Stage::Terminated { .. }) {
             self.stage = Stage::Killed { report_at: Some(now + KILL_WAIT) };
-            self.signal(Signal::SIGKILL);
+            self.kill_all();
         }
     }
 
@@ -163,19 +167,30 @@ impl Job {
             Stage::Terminated { .. } if self.status.is_some() && !self.has_others() => {
                 self.kill(now);
             }
+            Stage::Killed { .. }
+                if self.status.is_some() && guard_ended && !self.is_group_alive() =>
+            {
+                self.stage = Stage::Gone;
+            }
             Stage::Killed { report_at } => {
-                if self.status.is_some() && guard_ended && !self.is_group_alive() {
-                    self.stage = Stage::Gone;
-                } else if report_at.is_some_and(|at| at <= now) {
-                    self.stage = Stage::Killed { report_at: None };
-                    say(&match self.out_of_reach() {
-                        Some(pid) => format!(
-                            "process {pid} of the command runs as another user: end it as root; \
-                             waiting for it"
-                        ),
-                        None => "the command does not end on SIGKILL; waiting for it".to_owned(),
-                    });
+                let is_new = self.kill_all();
+                if report_at.is_none_or(|at| at > now) {
+                    return;
                 }
+                if is_new {
+                    // It creates processes faster than each of them can be killed.
+                    self.signal(Signal::SIGKILL);
+                    self.stage = Stage::Killed { report_at: Some(now + KILL_WAIT) };
+                    return;
+                }
+                self.stage = Stage::Killed { report_at: None };
+                say(&match self.out_of_reach() {
+                    Some(pid) => format!(
+                        "process {pid} of the command runs as another user: end it as root; \
+                         waiting for it"
+                    ),
+                    None => "the command does not end on SIGKILL; waiting for it".to_owned(),
+                });
             }
             Stage::Running | Stage::Terminated { .. } | Stage::Gone => {}
         }
@@ -206,6 +221,19 @@ impl Job {
     fn out_of_reach(&self) -> Option<Pid> {
         let group = self.guard.group();
         process::others(group, group).into_iter().find(|pid| process::is_out_of_reach(*pid))
+    }
+
+    /// Sends SIGKILL to all but the guard, which has to outlive a process that is stuck in the
+    /// kernel: the daemon goes by the guard. Returns whether one did not get it the last time.
+    fn kill_all(&mut self) -> bool {
+        let others: BTreeSet<Pid> = kill_others(self.guard.group()).into_iter().collect();
+        if others.is_empty() {
+            // The guard, and what was created meanwhile. It may all have ended.
+            let _ = killpg(self.guard.group(), Signal::SIGKILL);
+        }
+        let is_new = !others.is_subset(&self.killed);
+        self.killed = others;
+        is_new
     }
 
     fn is_group_alive(&self) -> bool {

@@ -41,23 +41,31 @@ struct Exec(Child);
 
 impl Exec {
     fn start(host: &Host, options: &[&str], script: &str) -> Exec {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
-        command.args(["exec", "--socket", &host.path("control.sock")]).args(options);
-        command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Exec(Exec::command(host, options, script).spawn().unwrap())
+    }
+
+    /// What it says is in the file `said` of that host.
+    fn start_noted(host: &Host, script: &str) -> Exec {
+        let mut command = Exec::command(host, &["--restart"], script);
+        command.stderr(fs::File::create(host.path("said")).unwrap());
         Exec(command.spawn().unwrap())
     }
 
     /// Its guards start only when the file `guard-may-start` exists on that host.
     fn start_with_slow_guards(host: &Host, script: &str) -> Exec {
         let library = host.build_library("slow_guard");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
-        command.args(["exec", "--socket", &host.path("control.sock"), "--restart"]);
-        command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));
+        let mut command = Exec::command(host, &["--restart"], script);
         command.env("LD_PRELOAD", &library).env("SLOW_GUARD", host.path("guard-may-start"));
-        command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(fs::File::create(host.path("said")).unwrap());
         Exec(command.spawn().unwrap())
+    }
+
+    fn command(host: &Host, options: &[&str], script: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanelect"));
+        command.args(["exec", "--socket", &host.path("control.sock")]).args(options);
+        command.args(["--", "sh", "-c", script]).env("DIR", host.path(""));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
     }
 
     fn signal(&self, signal: Signal) {
@@ -390,41 +398,84 @@ fn guard_kills_a_command_that_stops_its_own_group() {
     });
 }
 
+/// Has `exec` and the guard see the processes of this test.
+fn mount_proc() {
+    let mount = Command::new("mount").args(["-t", "proc", "proc", "/proc"]).status().unwrap();
+    assert!(mount.success());
+}
+
+/// Leaves a command that waits in the kernel without its supervisor, after `fault`; the hook must
+/// wait until the command has ended.
+fn hook_waits_for_a_stuck_command(lan: &Lan, [h1, h2]: [&Host; 2], fault: impl Fn(&Exec)) {
+    let Some(stuck) = h1.make_stuck_file() else { return };
+    lan.start_led_by_first(&[h1, h2], "");
+    mount_proc();
+    let file = h1.path(stuck::FILE);
+    // Its group is that of its guard.
+    let script = format!(
+        "exec 9> $DIR/alive; flock 9; cut -d ' ' -f 5 /proc/$$/stat > $DIR/guard; exec < {file}"
+    );
+    let exec = Exec::start_noted(h1, &script);
+    wait_until("it is stuck", || stuck.is_waited_for());
+    fault(&exec);
+    exec.signal(Signal::SIGKILL);
+    assert_eq!(exec.status(), Some(-9));
+    let guard = fs::read_to_string(h1.path("guard")).unwrap().trim().parse().unwrap();
+    let mut signals = 0;
+    wait_until("its guard got signals, as when systemd stops the unit", || {
+        signals += 1;
+        // If that ends it, the hook does not wait.
+        let _ = kill(Pid::from_raw(guard), Signal::SIGTERM);
+        signals > 20
+    });
+    assert_eq!(h1.command(&["yield"]), Some(0));
+    wait_until("the hook waits, or has run", || {
+        h1.log().contains("waits for the commands") || h1.hooks().len() > 2
+    });
+    assert_eq!(h1.hooks().last().unwrap(), "elected election", "beside the command");
+    stuck.release();
+    lan.wait_for_leader(h2);
+    assert!(is_free(&h1.path("alive")));
+    assert!(!h1.log().contains("have not ended"), "it has ended in time");
+}
+
 /// The command gets SIGKILL with its supervisor, but waits in the kernel.
 #[test]
 fn hook_waits_for_a_command_whose_supervisor_was_killed() {
-    scenario(|lan, [h1, h2]| {
-        let Some(stuck) = h1.make_stuck_file() else { return };
-        lan.start_led_by_first(&[h1, h2], "");
-        // The guard has to see the processes of this test.
-        let mount = Command::new("mount").args(["-t", "proc", "proc", "/proc"]).status().unwrap();
-        assert!(mount.success());
-        let file = h1.path(stuck::FILE);
-        // Its group is that of its guard.
-        let script = format!(
-            "exec 9> $DIR/alive; flock 9; cut -d ' ' -f 5 /proc/$$/stat > $DIR/guard; exec < {file}"
-        );
-        let exec = Exec::start(h1, &["--restart"], &script);
-        wait_until("it is stuck", || stuck.is_waited_for());
-        exec.signal(Signal::SIGKILL);
-        assert_eq!(exec.status(), Some(-9));
-        let guard = fs::read_to_string(h1.path("guard")).unwrap().trim().parse().unwrap();
-        let mut signals = 0;
-        wait_until("its guard got signals, as when systemd stops the unit", || {
-            signals += 1;
-            // If that ends it, the hook does not wait.
-            let _ = kill(Pid::from_raw(guard), Signal::SIGTERM);
-            signals > 20
+    scenario(|lan, hosts| hook_waits_for_a_stuck_command(lan, hosts, |_| ()));
+}
+
+/// The supervisor sends SIGKILL first, and the guard outlives that.
+#[test]
+fn hook_waits_for_a_command_whose_supervisor_was_killed_after_it_had_sent_sigkill() {
+    scenario(|lan, hosts| {
+        hook_waits_for_a_stuck_command(lan, hosts, |exec| {
+            exec.signal(Signal::SIGTERM);
+            exec.signal(Signal::SIGINT);
+            wait_until("the command does not end", || {
+                let said = fs::read_to_string(hosts[0].path("said")).unwrap();
+                said.contains("does not end on SIGKILL")
+            });
         });
-        assert_eq!(h1.command(&["yield"]), Some(0));
-        wait_until("the hook waits, or has run", || {
-            h1.log().contains("waits for the commands") || h1.hooks().len() > 2
-        });
-        assert_eq!(h1.hooks().last().unwrap(), "elected election", "beside the command");
-        stuck.release();
-        lan.wait_for_leader(h2);
-        assert!(is_free(&h1.path("alive")));
-        assert!(!h1.log().contains("have not ended"), "it has ended in time");
+    });
+}
+
+/// Most of its processes have ended before they can be killed one by one.
+#[test]
+fn command_that_creates_processes_without_end_is_killed() {
+    scenario(|lan, [h1]| {
+        h1.start("");
+        lan.wait_for_leader(h1);
+        mount_proc();
+        let script = r#"exec 9> "$DIR/alive"; flock 9; trap '' TERM; echo > "$DIR/begun"
+            again() { again & exit; }
+            for i in 1 2 3 4 5 6 7 8; do again & done; sleep 300"#;
+        let exec = Exec::start(h1, &[], script);
+        wait_until("the command runs", || fs::exists(h1.path("begun")).unwrap());
+        exec.signal(Signal::SIGTERM);
+        exec.signal(Signal::SIGINT);
+        assert_eq!(exec.status(), Some(128 + 9));
+        assert!(is_free(&h1.path("alive")), "a process is left");
     });
 }
 
