@@ -269,13 +269,14 @@ fn release(
     let Some(grace) = plan.grace else {
         return Ok(cleaner.run(run, None)? == Some(HookOutcome::Succeeded));
     };
-    // What the daemon's life has used of it is missing only where something follows at its end.
-    let used_up = plan.grace_end.filter(|_| cleaner.has_fence);
-    let grace_end = used_up.unwrap_or(began + grace).min(began + grace);
+    let anew = began + grace;
+    let grace_end = plan.grace_end.unwrap_or(anew).min(anew);
     // What runs still, from before, leaves half of the grace to the demote hook. Later it is killed
     // at once, as by the daemon: another node may lead when the grace is over.
     cleaner.orphan_end = began + grace_end.since(began) / 2;
-    if cleaner.demote(run, grace_end)? {
+    // What the daemon's life has used of it is missing only where something follows at its end.
+    let limit = if cleaner.has_fence { grace_end } else { anew };
+    if cleaner.demote(run, limit)? {
         return Ok(true);
     }
     log::error!("the demote hook did not succeed within demote_grace");

@@ -1151,12 +1151,8 @@ fn post_stop_fences_at_the_end_of_a_grace_that_has_begun() {
         let mut node = Node::start(&Plan { grace, hook, fence, ..Plan::of("a", LONE) });
         node.lead();
         let Node { daemon, dir, .. } = node;
-        let (file, plan) =
-            (dir.path().join("lanelect.toml"), dir.path().join("control.crash-plan"));
-        let kept = fs::read_to_string(&plan).unwrap();
-        let over = kept.replacen(r#""grace_end":null"#, r#""grace_end":1"#, 1);
-        assert_ne!(kept, over);
-        fs::write(&plan, over).unwrap();
+        let file = dir.path().join("lanelect.toml");
+        use_up_grace(dir.path());
         let source = ConfigSource { file: Some(file), ..ConfigSource::default() };
         post_stop_after(daemon, &source).unwrap();
         let ran = fs::read_to_string(dir.path().join("log")).unwrap();
@@ -1198,12 +1194,20 @@ fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_ru
                     trap \"sleep 7; echo let go >> $LOG; exit\" TERM; while :; do sleep 0.1; done";
         let quick = "echo $LANELECT_EVENT >> $LOG; [ $LANELECT_EVENT = elected ] || exit 0; \
                      trap \"sleep 1; echo let go >> $LOG; exit\" TERM; while :; do sleep 0.1; done";
-        let short = (Duration::from_secs(3), slow, "elected\ndemoted\n");
-        let long = (Duration::from_secs(30), slow, "elected\nlet go\ndemoted\n");
-        let none = (Duration::ZERO, quick, "elected\ndemoted\n");
-        for (has_runner, (grace, hook, ran_last)) in
-            [(false, short), (true, short), (true, long), (false, none), (true, none)]
-        {
+        let (short, long) = (Duration::from_secs(3), Duration::from_secs(30));
+        let short = (short, false, slow, "elected\ndemoted\n");
+        let used_up = (long, true, quick, "elected\ndemoted\n");
+        let long = (long, false, slow, "elected\nlet go\ndemoted\n");
+        let none = (Duration::ZERO, false, quick, "elected\ndemoted\n");
+        for (has_runner, (grace, is_used_up, hook, ran_last)) in [
+            (false, used_up),
+            (true, used_up),
+            (false, short),
+            (true, short),
+            (true, long),
+            (false, none),
+            (true, none),
+        ] {
             let plan = Plan { hook, grace, ..Plan::of("a", LONE) };
             let dir = TempDir::new().unwrap();
             let mut config = plan.config(dir.path());
@@ -1223,6 +1227,9 @@ fn post_stop_leaves_the_demote_hook_half_of_the_grace_with_and_without_a_hook_ru
             let mut node = Node::start_by(config, dir).unwrap();
             node.lead();
             let Node { daemon, dir, .. } = node;
+            if is_used_up {
+                use_up_grace(dir.path());
+            }
             let outcome = post_stop_after(daemon, &source);
             let ran = fs::read_to_string(dir.path().join("log")).unwrap();
             assert!(outcome.is_ok(), "runner: {has_runner} {outcome:?} {ran:?}");
@@ -1294,6 +1301,15 @@ fn demoted_waits_for_a_command_that_hangs_also_if_a_refresh_runs_before_it() {
 }
 
 /// Drops `daemon` without any message, as SIGKILL does, and lets `post-stop` clean up after it.
+/// Has the crash plan say that the grace was over when the daemon died.
+fn use_up_grace(dir: &Path) {
+    let plan = dir.join("control.crash-plan");
+    let kept = fs::read_to_string(&plan).unwrap();
+    let over = kept.replacen(r#""grace_end":null"#, r#""grace_end":1"#, 1);
+    assert_ne!(kept, over);
+    fs::write(&plan, over).unwrap();
+}
+
 fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStopError> {
     drop(daemon);
     let mut outcome = post_stop::run(source);
