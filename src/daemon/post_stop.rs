@@ -82,18 +82,18 @@ pub enum PostStopError {
     Wait(#[from] io::Error),
     /// No resignation was sent.
     #[error(
-        "cannot resign for the daemon that died: {0}; another node takes over after a time-out"
+        "cannot resign for the daemon that ended: {0}; another node takes over after a time-out"
     )]
     Resignation(#[from] ResignationError),
     /// The hooks may still hold what the leader holds.
     #[error(
-        "did not resign for the daemon that died: neither the demote hook nor the fence command \
+        "did not resign for the daemon that ended: neither the demote hook nor the fence command \
          succeeded; the voters wait until the lease and demote_grace are over"
     )]
     NotLetGo,
     /// In available mode, the hook may still hold what the leader holds.
     #[error(
-        "resigned for the daemon that died, although its demote hook did not succeed: this host \
+        "resigned for the daemon that ended, although its demote hook did not succeed: this host \
          may still hold what the leader holds; see the hook's log, and release it by hand, or \
          start the daemon, whose hook for started should release it"
     )]
@@ -163,7 +163,7 @@ pub fn run(source: &ConfigSource) -> Result<(), PostStopError> {
     }
     match &plan.resignation {
         Some(resignation) => resign(&left, resignation)?,
-        None => log::info!("not resigning: a copy of the daemon that died runs, and may lead"),
+        None => log::info!("not resigning: a copy of the daemon that ended runs, and may lead"),
     }
     // A daemon that starts removes it too.
     let remains = |source| PostStopError::PlanRemains { path: file.path().to_owned(), source };
@@ -261,10 +261,7 @@ fn release(
     notifier: Notifier,
 ) -> Result<bool, PostStopError> {
     let plan = &left.plan;
-    log::warn!(
-        "the daemon died and its hook has not released term {}: running the demote hook",
-        run.term
-    );
+    log::warn!("the daemon's hook has not released term {}: running the demote hook", run.term);
     let mut cleaner = Cleaner::new(left, notifier)?;
     let Some(grace) = plan.grace else {
         return Ok(cleaner.run(run, None)? == Some(HookOutcome::Succeeded));
@@ -430,6 +427,6 @@ fn resign(left: &Left, resignation: &Message) -> Result<(), ResignationError> {
     if transport.sent() == 0 {
         return Err(ResignationError::Unreachable);
     }
-    log::info!("resigned for the daemon that died, in term {}", resignation.term);
+    log::info!("resigned for the daemon that ended, in term {}", resignation.term);
     Ok(())
 }

@@ -69,6 +69,10 @@ fn second_ctrl_c_does_not_wait_for_the_hook() {
         assert!(h1.log().contains("interrupted by a second SIGINT"), "{}", h1.log());
         lan.wait_for_leader(h2);
         h1.slow_hook_on("demoted", "0");
+        // It does not know how the daemon ended.
+        let (status, said) = h1.post_stop();
+        assert!(status == Some(0) && said.contains("hook has not released"), "{said}");
+        assert!(!said.contains("died"), "{said}");
         h1.start("");
         wait_until("h1 follows", || h1.follows(h2) && h1.hooks_match_role());
     });

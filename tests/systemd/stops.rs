@@ -74,7 +74,7 @@ fn post_stop_waits_for_a_hook_that_takes_longer_than_the_units_time_limit() {
     scenario(|site, [h1, h2]| {
         start_slow_leader(site, [h1, h2]);
         h1.signal("KILL");
-        let resigned = "resigned for the daemon that died";
+        let resigned = "resigned for the daemon that ended";
         wait_until("post-stop has resigned", || log(h1, DAEMON).contains(resigned));
         assert!(has_released("crashed"));
         site.wait_for_leader(h2);
