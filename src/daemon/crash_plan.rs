@@ -124,6 +124,7 @@ impl CrashPlanFile {
         let failure = kept.as_ref().err().map(mem::discriminant);
         let is_new = mem::replace(&mut self.failure, failure) != failure;
         match kept {
+            Ok(()) if is_new => log::info!("the crash plan {} is up to date", self.path.display()),
             Err(error @ KeepError::Missing { .. }) if is_new => log::warn!("{error}"),
             Err(error @ KeepError::Outdated { .. }) if is_new => log::error!("{error}"),
             _ => {}

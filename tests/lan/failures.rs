@@ -75,6 +75,23 @@ fn an_orderly_end_leaves_post_stop_nothing_to_do() {
     });
 }
 
+#[test]
+fn crash_plan_that_is_written_again_is_reported() {
+    scenario(|lan, [h1, h2]| {
+        h1.start("");
+        lan.wait_for_leader(h1);
+        let obstacle = h1.path("control.crash-plan.tmp");
+        fs::create_dir(&obstacle).unwrap();
+        // It is the successor that the plan names.
+        h2.start("");
+        wait_until("the log says so", || h1.log().contains("cannot write the crash plan"));
+        fs::remove_dir(&obstacle).unwrap();
+        h2.crash();
+        wait_until("the log says so", || h1.log().contains("control.crash-plan is up to date"));
+        h2.restart();
+    });
+}
+
 /// The daemon found out itself by which interface the group is reached.
 #[test]
 fn who_cleans_up_tells_the_hook_of_the_interfaces_that_the_daemon_used() {
