@@ -12,8 +12,8 @@
 //! On another connection the daemon sends `Request::Agree`, and receives `RunReply::Agreed` or
 //! `RunReply::Refused`. A run with other settings is refused too, unless it releases.
 //!
-//! A run waits for the earlier runs in its lane, unless SIGKILL does not end one: then the answer is
-//! `RunReply::Stuck`. The lanes run beside each other. If a daemon hung
+//! A run waits for the earlier runs in its lane, unless SIGKILL does not end one: then the answer
+//! is `RunReply::Stuck`. The lanes run beside each other. If a daemon hung
 //! up, its hook is ended when the next hook is requested. The hook-runner starts a command only if
 //! it could send its `Started`. So a daemon that hangs up before then withdraws its run, and a
 //! daemon whose connection ends before then knows that its hook did not run. A hook that has begun

@@ -449,8 +449,8 @@ impl HookServer {
         true
     }
 
-    /// Ends the wait for a run that may never end: a daemon that waits for its own must know, because
-    /// it may lead meanwhile.
+    /// Ends the wait for a run that may never end: a daemon that waits for its own must know,
+    /// because it may lead meanwhile.
     fn turn_away(&mut self, lane: Lane) {
         let waiting = std::mem::take(&mut self.queues[lane].waiting);
         waiting.iter().for_each(|(token, _)| self.answer(*token, &RunReply::Stuck));

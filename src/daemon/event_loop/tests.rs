@@ -1300,7 +1300,6 @@ fn demoted_waits_for_a_command_that_hangs_also_if_a_refresh_runs_before_it() {
     });
 }
 
-/// Drops `daemon` without any message, as SIGKILL does, and lets `post-stop` clean up after it.
 /// Has the crash plan say that the grace was over when the daemon died.
 fn use_up_grace(dir: &Path) {
     let plan = dir.join("control.crash-plan");
@@ -1310,6 +1309,7 @@ fn use_up_grace(dir: &Path) {
     fs::write(&plan, over).unwrap();
 }
 
+/// Drops `daemon` without any message, as SIGKILL does, and lets `post-stop` clean up after it.
 fn post_stop_after(daemon: Daemon, source: &ConfigSource) -> Result<(), PostStopError> {
     drop(daemon);
     let mut outcome = post_stop::run(source);
