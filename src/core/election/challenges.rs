@@ -49,9 +49,11 @@ impl Election {
         }
     }
 
-    /// Keeps the datagrams received while there is no leader, to echo them later.
+    /// Keeps the datagrams received while there is no leader, to echo them later. A mute node keeps
+    /// none: if its hello had a proof, the others would not ask for one, and their question is
+    /// their own proof.
     pub(super) fn overhear(&mut self, message: &Message) {
-        if self.leader.is_none() {
+        if self.leader.is_none() && !self.exclusions.is_mute() {
             self.replay.overhear(message, &self.members);
         }
     }

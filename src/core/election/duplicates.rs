@@ -111,6 +111,9 @@ impl Election {
     }
 
     fn object(&mut self, now: Time, newcomer_address: IpAddr, message: &Message) {
+        if !self.may_send() {
+            return;
+        }
         let gap = self.params.repetition_gap();
         if self.duplicates.objected.is_some_and(|(last, _)| now.since(last) < gap) {
             return;

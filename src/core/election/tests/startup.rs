@@ -141,6 +141,49 @@ fn a_node_with_a_key_listens_after_its_first_write() {
     }
 }
 
+/// The others know it from its earlier life.
+#[test]
+fn a_node_with_a_key_whose_first_write_is_slow_follows_its_leader_again() {
+    let keyed = super::replay_protection::keyed;
+    for (name, first_write) in [("b", 300), ("b", 1000), ("b", 2500), ("a", 1000)] {
+        let mut lan = Lan::stable(&["a", "b", "c"], &keyed());
+        if name == "a" {
+            lan.on("a", |election, now| election.yield_leadership(now)).unwrap();
+            lan.pass(secs(30));
+        }
+        let leader = lan.leaders().remove(0);
+        lan.crash(name);
+        lan.set_slow_disk(name, true);
+        lan.take(&leader);
+        lan.take(name);
+        lan.start(name, keyed());
+        lan.pass(ms(first_write));
+        lan.mend_disk(name);
+        lan.pass(secs(10));
+        assert_eq!(lan.leaders(), [&*leader], "{name} after {first_write} ms");
+        assert_eq!(lan.take(name).hooks(), [(HookEvent::Started, Reason::Startup)]);
+        assert_eq!(lan.take(&leader).hooks(), []);
+    }
+}
+
+/// An objection that it could not send is none: of two daemons with one id the one that is past its
+/// start-up stays.
+#[test]
+fn a_node_objects_to_no_other_daemon_before_its_life_is_on_disk() {
+    let mut lan = Lan::new();
+    lan.start("b", patient());
+    lan.pass(secs(10));
+    lan.start_unsaved("a", patient());
+    let mut other = Peer { incarnation: Incarnation(500), role: Role::Starting, ..Peer::new("a") };
+    lan.hear(other.sends(EVERY_SECOND));
+    other.role = Role::Follower;
+    lan.pass_with(secs(5), &mut [(&mut other, EVERY_SECOND)]);
+    lan.mend_disk("a");
+    lan.hear(other.sends(Body::Objection { newcomer: Incarnation(1) }));
+    let stopped = lan.take("a").stopped();
+    assert!(matches!(stopped, Some(StopCause::NodeIdTaken { .. })), "{stopped:?}");
+}
+
 /// It says hello first, so it is a newcomer for the others, also if another daemon has its id.
 #[test]
 fn a_node_follows_nobody_before_its_life_is_on_disk() {
