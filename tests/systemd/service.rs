@@ -309,7 +309,7 @@ fn a_node_whose_hook_runner_refuses_its_file_does_not_lead_and_says_why() {
         wait_until("the other leads", || h2.leads());
         assert_eq!(h1.show(HOOK_RUNNER, "NRestarts"), "0");
         let log = h1.run(&format!("journalctl --no-pager --unit={DAEMON}"));
-        assert!(log.contains("chown 0 /etc/lanelect/lan0.toml"), "{log}");
+        assert!(log.contains("chown root /etc/lanelect/lan0.toml"), "{log}");
         h1.run("chown root /etc/lanelect/lan0.toml");
         wait_until("it may lead", || h1.status()["eligible"] == true);
         site.wait_for_leader(h2);
