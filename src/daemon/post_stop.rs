@@ -11,7 +11,7 @@
 //! threads ever runs again.
 
 use std::env;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ use crate::hooks::group::KILL_GRACE;
 use crate::hooks::{HookNode, HookSettings, Hooks, Lane, Lanes, Task};
 use crate::os::clock;
 use crate::os::notify::Notifier;
+use crate::os::polling;
 use crate::os::process::is_headless;
 use crate::os::socket_file::has_listener;
 use crate::time::Time;
@@ -243,10 +244,7 @@ fn await_holders(left: &Left, notifier: &mut Notifier) -> io::Result<()> {
             log::error!("commands of `lanelect exec` have not ended: continuing without");
             break;
         }
-        match poll.poll(&mut Events::with_capacity(1), Some(HOLDERS_LOOK)) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
+        polling::wait(&mut poll, &mut Events::with_capacity(1), Some(HOLDERS_LOOK))?;
         notifier.handle_timeout(clock::now());
     }
     Ok(())
@@ -387,10 +385,7 @@ impl Cleaner {
         let deadlines = [self.hooks.poll_timeout(), self.notifier.poll_timeout(), limit];
         let deadline = deadlines.into_iter().flatten().min();
         let wait: Option<Duration> = deadline.map(|deadline| deadline.since(clock::now()));
-        match self.poll.poll(&mut events, wait) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
+        polling::wait(&mut self.poll, &mut events, wait)?;
         for event in &events {
             match event.token() {
                 SIGNALS => {

@@ -26,7 +26,7 @@ use signal_hook::consts::{
 use signal_hook::flag;
 
 use crate::os::clock::{self, Alarm};
-use crate::os::process;
+use crate::os::{polling, process};
 use crate::time::Time;
 
 /// The command line argument that starts a guard.
@@ -122,10 +122,7 @@ pub fn guard() -> io::Result<()> {
 fn end_others() -> io::Result<()> {
     let mut poll = Poll::new()?;
     while !kill_others(getpid()).is_empty() {
-        match poll.poll(&mut Events::with_capacity(1), Some(LOOK_INTERVAL)) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            _ => {}
-        }
+        polling::wait(&mut poll, &mut Events::with_capacity(1), Some(LOOK_INTERVAL))?;
     }
     Ok(())
 }
@@ -157,10 +154,8 @@ fn watch() -> io::Result<()> {
     let mut deadline = None;
     while deadline.is_none_or(|deadline| clock::now() < deadline) {
         alarm.set(deadline)?;
-        match poll.poll(&mut events, None) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            _ => alarm.acknowledge(),
-        }
+        polling::wait(&mut poll, &mut events, None)?;
+        alarm.acknowledge();
         if is_over(channel.read_to_end(&mut input)) {
             return Ok(());
         }

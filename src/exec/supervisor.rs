@@ -1,6 +1,6 @@
 //! The event loop of `lanelect exec`.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::time::Duration;
 
 use mio::{Events, Interest, Poll, Token};
@@ -13,7 +13,7 @@ use super::{BY_SIGNAL, ExecError, Settings, code, say};
 use crate::client::ClientError;
 use crate::control_api::Grant;
 use crate::os::clock::{self, Alarm};
-use crate::os::process;
+use crate::os::{polling, process};
 use crate::time::Time;
 
 /// Pause between two attempts to reach a daemon that does not answer.
@@ -86,10 +86,8 @@ impl Supervisor {
     fn sleep(&mut self) -> io::Result<()> {
         let job = self.job.as_ref().map(|job| job.poll_timeout(clock::now()));
         self.alarm.set([job, self.connect_at].into_iter().flatten().min())?;
-        match self.poll.poll(&mut Events::with_capacity(4), None) {
-            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
-            _ => self.alarm.acknowledge(),
-        }
+        polling::wait(&mut self.poll, &mut Events::with_capacity(4), None)?;
+        self.alarm.acknowledge();
         Ok(())
     }
 

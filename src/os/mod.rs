@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub mod clock;
 pub mod notify;
+pub(crate) mod polling;
 pub(crate) mod process;
 #[cfg(test)]
 pub mod simulated;
