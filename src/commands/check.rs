@@ -10,7 +10,6 @@ use super::print;
 use super::status::ineligible;
 use crate::client::{ClientError, Target};
 use crate::control_api::{HookReport, PeerReport, StatusReport};
-use crate::core::hook::HookEvent;
 use crate::core::status::{Ineligible, MemberState};
 use crate::types::{KeyMode, Role};
 
@@ -132,7 +131,7 @@ fn failed_hook(report: &StatusReport) -> Option<String> {
     }
     let leads = report.role == Role::Leader;
     let failed = !hook.running && hook.last_exit != Some(0) && hook.last_event.is_some();
-    let releases = matches!(hook.last_event, Some(HookEvent::Started | HookEvent::Demoted));
+    let releases = hook.last_event.is_some_and(|event| !event.takes_over());
     (failed && (leads || releases)).then(|| ending(hook))
 }
 
@@ -226,7 +225,7 @@ mod tests {
     use super::super::status::tests::{alone, follower};
     use super::*;
     use crate::control_api::QuorumReport;
-    use crate::core::hook::Reason;
+    use crate::core::hook::{HookEvent, Reason};
     use crate::types::Term;
 
     /// A follower in a group in which all is well.

@@ -11,7 +11,8 @@ use log::Level;
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::group::{KILL_GRACE, KILL_WAIT};
+use super::group::KILL_WAIT;
+use super::process::longest_run;
 use super::protocol::{self, Connection, LineError, LineReader, Request, RunReply, RunRequest};
 use super::{HookFinished, Task};
 use crate::time::Time;
@@ -302,7 +303,7 @@ impl HookClient {
     /// the one that was asked for, or the one before it, whose daemon may have died.
     fn longest_run(&self) -> Duration {
         let limit = self.time_limit().unwrap_or(self.timeout);
-        limit.saturating_add(KILL_GRACE + KILL_WAIT + ANSWER_MARGIN)
+        longest_run(limit).saturating_add(ANSWER_MARGIN)
     }
 
     fn finish(&mut self, finished: HookFinished) {

@@ -92,7 +92,7 @@ impl HookSettings {
 }
 
 /// How long a run with this time limit takes at the longest, until it is given up.
-const fn longest_run(timeout: Duration) -> Duration {
+pub(super) const fn longest_run(timeout: Duration) -> Duration {
     timeout.saturating_add(KILL_GRACE).saturating_add(KILL_WAIT)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::browser::Browser;
-use crate::harness::{Host, quorum_scenario, scenario, wait_until};
+use crate::harness::{Host, Lan, quorum_scenario, scenario, wait_until};
 use crate::server::{ADDRESS, Server};
 
 const QUORUM: &str =
@@ -137,14 +137,20 @@ fn judged(browser: &mut Browser, change: &str) -> Vec<String> {
     texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
+/// The page of a host that leads, in a browser; none without one.
+fn open_page<'a>(lan: &Lan, host: &'a Host) -> Option<(Server<'a>, Browser)> {
+    host.start("");
+    lan.sole_leader();
+    let server = Server::start(host);
+    let mut browser = Browser::start(host)?;
+    browser.command(&format!("open http://{ADDRESS}/"));
+    Some((server, browser))
+}
+
 #[test]
 fn page_names_a_member_that_is_too_far_away() {
     scenario(|lan, [a]: [_; 1]| {
-        a.start("");
-        lan.sole_leader();
-        let _server = Server::start(a);
-        let Some(mut browser) = Browser::start(a) else { return };
-        browser.command(&format!("open http://{ADDRESS}/"));
+        let Some((_server, mut browser)) = open_page(lan, a) else { return };
         let mut judged = |change: &str| judged(&mut browser, change);
         let far = "status.round_trip_max_us = 21875; status.members[0].round_trip_us = 80100";
         let told = format!("A datagram to {} and back takes 80.1 ms", a.name);
@@ -158,11 +164,7 @@ fn page_names_a_member_that_is_too_far_away() {
 #[test]
 fn page_checks_a_file_with_the_daemon_s_hook_runner() {
     scenario(|lan, [a]: [_; 1]| {
-        a.start("");
-        lan.sole_leader();
-        let _server = Server::start(a);
-        let Some(mut browser) = Browser::start(a) else { return };
-        browser.command(&format!("open http://{ADDRESS}/"));
+        let Some((_server, mut browser)) = open_page(lan, a) else { return };
         let mut judged = |change: &str| judged(&mut browser, change);
         let refused = "status.config.reload_failure = 'x'";
         let check = "lanelect check-config /etc/lanelect/default.toml";
