@@ -41,6 +41,13 @@ impl Election {
         self.resume_static_leadership(now);
     }
 
+    /// The followed leader has declared again.
+    pub(super) fn hear_leader_again(&mut self, now: Time) {
+        self.listens_until = Time::ZERO;
+        self.watch_leader();
+        self.consider_claim(now);
+    }
+
     /// The leader has been silent for too long, and did not answer the probes.
     pub(super) fn give_leader_up(&mut self, now: Time) {
         let Some(leader) = self.leader.filter(|_| self.state == State::Following) else { return };

@@ -51,6 +51,7 @@ impl Election {
 
     /// Announces a leadership whose term is on disk to the group and the hooks.
     pub(super) fn open_leadership(&mut self, now: Time) {
+        self.begin_above_heard_terms();
         if self.begins_next_term() || self.timers.get(Timer::Declare).is_none() {
             self.declare_soon(now);
         }

@@ -173,6 +173,18 @@ impl Election {
         self.open_leadership(now);
     }
 
+    /// Until it declares, no other node knows of this leadership. If it has heard of its term or of
+    /// a higher one meanwhile, another node led in that, so it begins above.
+    pub(in crate::core::election) fn begin_above_heard_terms(&mut self) {
+        let heard = self.conflicts.heard;
+        if self.state == State::Leading && !self.has_declared() && heard >= self.terms.known {
+            self.terms.known = heard;
+            self.note_told_term(heard);
+            self.take_untold_term();
+            self.terms.current = self.terms.known;
+        }
+    }
+
     /// A leader that took a higher term leads in it as soon as that term is on disk.
     pub(in crate::core::election) fn begins_next_term(&mut self) -> bool {
         let begins = self.state == State::Leading

@@ -114,9 +114,7 @@ impl Election {
         let current =
             self.leader.and_then(|id| Some(Rank::new(id, &self.members.get(&id)?.standing)));
         if self.leader == Some(sender) {
-            self.listens_until = Time::ZERO;
-            self.watch_leader();
-            self.consider_claim(now);
+            self.hear_leader_again(now);
             let concedes = self.concession().is_some();
             self.note_current_term(term);
             if !concedes {

@@ -117,9 +117,7 @@ impl Election {
             self.leave_office(now);
         }
         if self.leader == Some(sender) {
-            self.listens_until = Time::ZERO;
-            self.watch_leader();
-            self.consider_claim(now);
+            self.hear_leader_again(now);
         } else {
             self.follow(now, sender);
         }

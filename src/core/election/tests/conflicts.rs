@@ -534,6 +534,24 @@ fn node_that_has_not_declared_leads_later_in_a_term_above_that_of_the_one_that_d
     assert_eq!(terms_of(&lan.take("m")), [term + 1]);
 }
 
+/// Another node took the same term. Its declaration is lost, but not the heartbeat of its follower.
+#[test]
+fn node_that_has_not_declared_begins_above_the_terms_that_it_heard_meanwhile() {
+    for ahead in 0..2 {
+        let mut lan = undeclared();
+        let heard = Term(lan.at("m").term().0 + ahead);
+        let mut follower = Peer { term: heard, ..Peer::new("f") };
+        lan.hear(follower.sends(following("n", None)));
+        lan.mend_disk("m");
+        lan.pass(secs(1));
+        assert_eq!(lan.leaders(), ["m"]);
+        let outputs = lan.take("m");
+        assert_eq!(terms_of(&outputs), [heard.0 + 1]);
+        assert!(!outputs.declarations().is_empty());
+        assert!(outputs.sent().all(|(_, sent)| sent.term > heard));
+    }
+}
+
 /// While its disk was writing, the other leader has taken the same term.
 #[test]
 fn static_leader_takes_over_above_the_term_of_the_leader_before() {
