@@ -7,6 +7,7 @@
 
 mod report;
 mod too_far;
+mod why_ineligible;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::report::*;
 pub use self::too_far::{TooFar, milliseconds};
+pub use self::why_ineligible::why_ineligible;
 use crate::core::hook::Reason;
 use crate::types::{GroupName, NodeId, Role, Term};
 

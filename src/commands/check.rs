@@ -7,9 +7,8 @@
 use std::io::Write;
 
 use super::print;
-use super::status::ineligible;
 use crate::client::{ClientError, Target};
-use crate::control_api::{HookReport, PeerReport, StatusReport};
+use crate::control_api::{HookReport, PeerReport, StatusReport, why_ineligible};
 use crate::core::status::{Ineligible, MemberState};
 use crate::types::{KeyMode, Role};
 
@@ -103,6 +102,7 @@ fn problems(report: &StatusReport, options: &str) -> Vec<(State, String)> {
     let warnings = [
         suspects(report),
         interfaces(report),
+        duplicate(report),
         peers(report),
         report.too_far_here().map(|far| far.to_string()),
         report.config.reload_failure.as_ref().map(|why| format!("config file refused: {why}")),
@@ -165,7 +165,7 @@ fn suspects(report: &StatusReport) -> Option<String> {
 /// The reasons for not being eligible that no operator chose.
 fn unintended(report: &StatusReport, options: &str) -> impl Iterator<Item = String> {
     let reasons = report.ineligible_reasons.iter().filter(|reason| is_problem(**reason));
-    reasons.map(move |reason| format!("not eligible: {}", ineligible(*reason, options)))
+    reasons.map(move |reason| format!("not eligible: {}", why_ineligible(*reason, options)))
 }
 
 /// A check without a result yet is none: it passes or fails soon.
@@ -209,6 +209,11 @@ fn interfaces(report: &StatusReport) -> Option<String> {
     (!down.is_empty()).then(|| down.join("; "))
 }
 
+fn duplicate(report: &StatusReport) -> Option<String> {
+    let address = report.recent_duplicate()?.address;
+    Some(format!("another daemon with this node_id was started at {address}"))
+}
+
 fn restart(report: &StatusReport) -> Option<String> {
     let keys = &report.config.restart_needed;
     (!keys.is_empty()).then(|| format!("restart needed for {}", keys.join(", ")))
@@ -224,7 +229,7 @@ fn open_keys(report: &StatusReport) -> Option<String> {
 mod tests {
     use super::super::status::tests::{alone, follower};
     use super::*;
-    use crate::control_api::QuorumReport;
+    use crate::control_api::{DuplicateReport, QuorumReport};
     use crate::core::hook::{HookEvent, Reason};
     use crate::types::Term;
 
@@ -303,6 +308,10 @@ mod tests {
             report.ineligible_reasons = vec![Ineligible::Maintenance, Ineligible::NoHookRunner];
         });
         warning("interface eth0 is down", |report| report.interfaces[0].up = false);
+        warning("another daemon with this node_id was started at 10.0.0.99", |report| {
+            let address = "10.0.0.99".parse().unwrap();
+            report.duplicate = Some(DuplicateReport { address, last_ms: 3_000 });
+        });
         warning("config file refused: a b", |report| {
             report.config.reload_failure = Some("a\nb".to_owned());
         });

@@ -6,7 +6,7 @@ mod runs;
 use crate::client::Target;
 use crate::control_api::{
     CheckReport, ConfigReport, InterfaceReport, MemberReport, PeerReport, StatusReport,
-    milliseconds,
+    milliseconds, why_ineligible,
 };
 use crate::core::params::Mode;
 use crate::core::status::{HealthState, Ineligible, MemberState};
@@ -186,45 +186,8 @@ fn exclusions(report: &StatusReport, options: &str) -> impl Iterator<Item = Stri
     reasons.iter().enumerate().map(move |(at, reason)| {
         let left = report.holdoff_ms.filter(|_| held_off == Some(at));
         let left = left.map_or(String::new(), |ms| format!(", {} left", short(ms)));
-        ineligible(*reason, options) + &left
+        why_ineligible(*reason, options) + &left
     })
-}
-
-/// Why a node is not eligible. `options` are what reaches its daemon.
-pub(super) fn ineligible(reason: Ineligible, options: &str) -> String {
-    let text = match reason {
-        Ineligible::Observer => "observer: candidate = false",
-        Ineligible::StaticFollower => "static_role = \"follower\"",
-        Ineligible::Stopping => "the daemon is stopping",
-        Ineligible::Maintenance => {
-            return format!("maintenance is on, until `lanelect maintenance off{options}`");
-        }
-        Ineligible::InterfaceDown => {
-            "no interface can reach the group, or a peer's name is not known yet"
-        }
-        Ineligible::DiskPending => "its state is not on disk yet",
-        Ineligible::NoHookRunner => {
-            "the hook-runner has not confirmed the configuration of this node; see the log"
-        }
-        Ineligible::NotReleased => {
-            "the hook for started or demoted could not be run, or has not ended well; see the log"
-        }
-        Ineligible::CheckFailed => "a health check failed",
-        Ineligible::CheckPending => "the health check has no result yet",
-        Ineligible::HookFailed => {
-            "the hook failed for elected; waiting for the end of the hold-off time"
-        }
-        Ineligible::ServiceFailed => {
-            "the service failed while this node led; waiting for the end of the hold-off time"
-        }
-        Ineligible::Yielding => "it yielded, and waits for another node to lead",
-        Ineligible::NotVoter => "it is not a voter, and only voters can lead",
-        Ineligible::Unenrolled => {
-            "it has no saved votes (first start, or lost state); voter recovery is not finished"
-        }
-        Ineligible::TooFewCandidates => "fewer than min_candidates candidates are visible",
-    };
-    text.to_owned()
 }
 
 fn interface(interface: &InterfaceReport) -> Option<String> {

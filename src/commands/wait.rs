@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{CommandError, Exit, finish};
 use crate::client::Target;
-use crate::control_api::StatusReport;
+use crate::control_api::{StatusReport, why_ineligible};
 use crate::core::hook::HookEvent;
 use crate::core::status::Ineligible;
 use crate::os::clock;
@@ -137,8 +137,7 @@ fn return_to_service(report: &StatusReport, options: &str) -> Progress {
     if reasons.is_empty() {
         return Progress::Done("this node is eligible to lead".to_owned());
     }
-    let texts: Vec<_> =
-        reasons.iter().map(|reason| super::status::ineligible(*reason, options)).collect();
+    let texts: Vec<_> = reasons.iter().map(|reason| why_ineligible(*reason, options)).collect();
     let why = format!("this node is not eligible to lead: {}", texts.join("; "));
     if reasons.iter().any(|reason| is_for_good(*reason)) {
         Progress::Failed(why)

@@ -97,6 +97,16 @@ pub struct StatusReport {
     pub counters: Counters,
 }
 
+/// A second daemon that ended so long ago was corrected, or is not started again.
+const DUPLICATE_RECENT_MS: u64 = 600_000;
+
+impl StatusReport {
+    /// Another daemon with this node's id, if it was heard in the last ten minutes.
+    pub fn recent_duplicate(&self) -> Option<DuplicateReport> {
+        self.duplicate.filter(|duplicate| duplicate.last_ms <= DUPLICATE_RECENT_MS)
+    }
+}
+
 /// The leader in a [`StatusReport`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderReport {

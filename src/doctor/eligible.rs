@@ -1,7 +1,7 @@
 //! Why this node is not eligible to lead, where no other topic has a line about the cause.
 
 use super::finding::Finding;
-use crate::control_api::StatusReport;
+use crate::control_api::{StatusReport, why_ineligible};
 use crate::core::status::Ineligible;
 
 const TOPIC: &str = "eligible";
@@ -13,26 +13,20 @@ pub(super) fn judge(report: &StatusReport, options: &str) -> Vec<Finding> {
 
 /// What an administrator chose, or what ends by itself, is no fault.
 fn finding(reason: Ineligible, options: &str) -> Option<Finding> {
-    let not_eligible = |why: &str| format!("this node is not eligible to lead: {why}");
-    let chosen = |why: &str| Some(Finding::ok(TOPIC, not_eligible(why)));
+    let text = || format!("this node is not eligible to lead: {}", why_ineligible(reason, options));
     match reason {
-        Ineligible::Stopping => chosen("the daemon is stopping"),
-        Ineligible::Observer => chosen("candidate = false"),
-        Ineligible::NotVoter => chosen("it is not in voters"),
-        Ineligible::StaticFollower => chosen("static_role = \"follower\""),
-        Ineligible::Maintenance => {
-            chosen(&format!("maintenance is on, until `lanelect maintenance off{options}`"))
-        }
-        Ineligible::Yielding => chosen("it yielded, and waits for another node to lead"),
+        Ineligible::Stopping
+        | Ineligible::Observer
+        | Ineligible::NotVoter
+        | Ineligible::StaticFollower
+        | Ineligible::Maintenance
+        | Ineligible::Yielding => Some(Finding::ok(TOPIC, text())),
         Ineligible::NotReleased => Some(
-            Finding::fail(
-                TOPIC,
-                not_eligible("its hook has not released what an earlier leadership may hold"),
-            )
-            .remedy("see the log; the hook runs again until it succeeds for started or demoted"),
+            Finding::fail(TOPIC, text())
+                .remedy("the hook runs again until it succeeds for started or demoted"),
         ),
         Ineligible::TooFewCandidates => Some(
-            Finding::warn(TOPIC, not_eligible("fewer than min_candidates candidates are visible"))
+            Finding::warn(TOPIC, text())
                 .remedy("start the other candidates, or repair the network to them"),
         ),
         // Of the interface, the disk, the hook, the checks, and the voters.

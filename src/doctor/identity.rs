@@ -5,12 +5,9 @@ use crate::control_api::StatusReport;
 
 const TOPIC: &str = "node-id";
 
-/// A daemon that ended so long ago was corrected, or is not started again.
-const RECENT_MS: u64 = 600_000;
-
 pub(super) fn judge(report: &StatusReport) -> Finding {
     let node_id = report.node_id;
-    match report.duplicate.filter(|duplicate| duplicate.last_ms <= RECENT_MS) {
+    match report.recent_duplicate() {
         Some(duplicate) => Finding::fail(
             TOPIC,
             format!(
@@ -42,7 +39,7 @@ mod tests {
         let expected =
             "fail     node-id  another daemon with node_id web1 was started at 10.0.0.99";
         assert!(told.starts_with(expected), "{told}");
-        assert!(line(RECENT_MS + 1).starts_with("ok "));
+        assert!(line(600_001).starts_with("ok "));
         assert!(judge(&follower()).line(0).starts_with("ok "));
     }
 }
