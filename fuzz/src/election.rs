@@ -159,10 +159,10 @@ impl Host {
     /// What may be an old datagram changes nothing, and is met with a challenge at the most, or
     /// a ping with a pong. A pong says no more than that its sender answered.
     fn receive_unproven(&mut self, from: IpAddr, message: &Message) {
-        let answers = self.answers_last_ping(message);
+        let names_last_ping = self.answers_last_ping(message);
         let known = |election: &Election, now| {
             let mut status = election.status(now);
-            if answers {
+            if names_last_ping {
                 for member in &mut status.members {
                     member.answered.take_if(|_| member.node_id == message.sender);
                 }
@@ -175,11 +175,11 @@ impl Host {
         while let Some(output) = self.election.poll_output() {
             match output {
                 Output::Transmit(said) => {
-                    let answers = matches!(
+                    let is_answer = matches!(
                         (&message.body, &said.body),
                         (_, Body::Challenge) | (Body::Ping { .. }, Body::Pong { .. })
                     );
-                    assert!(answers, "{said:?} to {message:?}");
+                    assert!(is_answer, "{said:?} to {message:?}");
                     self.check_sent(&said);
                 }
                 Output::Notify(Event::NoProof { .. }) => {}

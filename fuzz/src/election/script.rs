@@ -161,7 +161,7 @@ impl Disk {
             Some(false) => Enrolment::None,
             Some(true) => Enrolment::Enrolled,
         };
-        let has_promised = enrolment == Enrolment::Enrolled;
+        let may_have_promised = enrolment == Enrolment::Enrolled;
         PersistentState {
             revision: 0,
             term: Term(self.term),
@@ -170,11 +170,11 @@ impl Disk {
             enrolment,
             ballot: self
                 .ballot
-                .filter(|_| has_promised)
+                .filter(|_| may_have_promised)
                 .map(|(cast, candidate)| Ballot { term: term(cast), candidate: life(candidate) }),
             pledge: self
                 .pledge
-                .filter(|_| has_promised)
+                .filter(|_| may_have_promised)
                 .map(|(given, to, hold)| Pledge::new(life(to), term(given), ms(hold))),
         }
     }
