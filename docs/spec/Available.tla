@@ -70,7 +70,7 @@ IsLeaderless(n) == Is(n, "Following") /\ node[n].leader = NoNode
 \* `learn_term`
 Learns(r, term) == [r EXCEPT !.term = Max(@, term)]
 
-\* `note_ended`: the next leader has to reach this term.
+\* `note_led`: the next leader has to reach this term.
 Ended(r, term, rule) ==
     [r EXCEPT !.ended = Max(@, term), !.conceded = IF Keeps(rule) THEN Max(@, term) ELSE @]
 

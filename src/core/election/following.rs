@@ -69,7 +69,6 @@ impl Election {
     /// The leader is lost. Follows the best-ranked other leader that declares, if there is one.
     pub(super) fn lose_leader(&mut self, now: Time, leader: NodeId) {
         self.members.note_resigned(&leader);
-        self.note_ended(self.terms.current);
         self.set_leader(None);
         self.probing.end(&mut self.timers);
         self.replace_leader(now);

@@ -117,7 +117,6 @@ impl Election {
 
     /// Stops acting as the leader.
     pub(super) fn leave_office(&mut self, now: Time) {
-        self.note_ended(self.terms.current);
         self.begin_yield_time(now);
         self.vacate_office(now);
     }

@@ -51,7 +51,7 @@ impl Election {
 
     /// Announces a leadership whose term is on disk to the group and the hooks.
     pub(super) fn open_leadership(&mut self, now: Time) {
-        self.begin_above_heard_terms();
+        self.begin_above_heard_terms(now);
         if self.begins_next_term() || self.timers.get(Timer::Declare).is_none() {
             self.declare_soon(now);
         }
@@ -69,6 +69,7 @@ impl Election {
         self.plan_successor(now);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
+        self.note_led(self.terms.current);
         self.sent.declared = Some(now);
         self.sent.owes_declaration = false;
         self.sent.announced = Some(interval);

@@ -232,7 +232,7 @@ impl Election {
             outbox: Outbox::new(now),
         };
         // The earlier life may have led in that term.
-        election.note_ended(persisted.term);
+        election.note_led(persisted.term);
         election.persist();
         election.schedule_hook(HookEvent::Started, Reason::Startup);
         election.begin_startup(now);

@@ -194,9 +194,9 @@ impl Election {
         }
     }
 
-    /// This node knows of an ended leadership in `term`. In available mode it makes sure that the
-    /// next leader is above it. In quorum mode every next leader is.
-    pub(super) fn note_ended(&mut self, term: Term) {
+    /// This node knows that a node has led in `term`. In available mode it makes sure that no leader
+    /// stays below it. In quorum mode every next leader is above it.
+    pub(super) fn note_led(&mut self, term: Term) {
         match self.params.mode() {
             Mode::Available => self.concede_at_least(term),
             Mode::Quorum => {}

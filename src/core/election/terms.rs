@@ -33,6 +33,11 @@ impl Terms {
     pub(super) fn restored(known: Term) -> Self {
         Terms { known, current: Term::default(), untold: None }
     }
+
+    /// Whether this node took the highest known term, and no other node knows of it.
+    pub(super) fn is_untold(&self) -> bool {
+        self.untold == Some(self.known)
+    }
 }
 
 /// Whether `term` is absurdly high for a node that knows of `known`.
@@ -49,7 +54,7 @@ impl Election {
 
     /// Takes a term for a leadership of this node, unless it has taken one that no node knows of.
     pub(super) fn take_untold_term(&mut self) {
-        if self.terms.untold != Some(self.terms.known) {
+        if !self.terms.is_untold() {
             self.take_next_term();
             self.terms.untold = Some(self.terms.known);
         }

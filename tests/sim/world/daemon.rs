@@ -369,6 +369,7 @@ impl<W: Watch> World<W> {
         let Decoded { message, is_sealed, .. } = read
             .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
         let is_open = self.mixes_modes() && !is_sealed;
+        let is_broken = self.broken.iter().any(|it| self.hosts[it.host].node_id == message.sender);
         let host = &mut self.hosts[to];
         let is_deceived = host.is_deceived;
         let Some(election) = &mut host.election else { return Ok(()) };
@@ -396,7 +397,9 @@ impl<W: Watch> World<W> {
         if message.sender != election.node_id() && election.ignored() == ignored {
             self.watch.note_taken_in(to, &message);
         }
-        if is_news && !is_deceived {
+        // What tells of an absurd term is refused, and only one that is broken tells of it.
+        let is_refused = is_broken && election.ignored().absurd_term > ignored.absurd_term;
+        if is_news && !is_deceived && !is_refused {
             self.watch.check_reaction(to, &message, election)?;
         }
         self.drain(to)

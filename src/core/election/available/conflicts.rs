@@ -27,8 +27,9 @@ use crate::wire::message::{Body, Message};
 pub(in crate::core::election) struct Conflicts {
     /// The highest term of other nodes that this node heard of while it led.
     pub(in crate::core::election) heard: Term,
-    /// A leader in a lower term has missed an ended leadership; this node reports that to it.
-    conceded: Term,
+    /// The highest term in which a node has led, or which the leader must get to. A leader in a
+    /// lower term has missed that leadership; this node reports that to it.
+    led: Term,
     /// When this node last took a higher term while it led.
     last_reaffirmed: Option<Time>,
 }
@@ -56,7 +57,7 @@ impl Election {
     pub(in crate::core::election) fn step_down(&mut self, now: Time, leader: NodeId, term: Term) {
         let led = self.state == State::Leading;
         self.leave_office(now);
-        self.terms.current = term;
+        self.note_current_term(term);
         self.follow(now, leader);
         if led {
             self.outbox.cause = Some(Reason::BetterLeader);
@@ -80,7 +81,7 @@ impl Election {
         self.hooks.retract_elected();
         self.vacate_office(now);
         self.learn_term(term);
-        self.terms.current = term;
+        self.note_current_term(term);
         self.follow(now, leader);
         self.concede_soon(now);
     }
@@ -115,25 +116,25 @@ impl Election {
     pub(in crate::core::election) fn concede(&mut self, term: Term) {
         self.terms.known = self.terms.known.max(term);
         self.take_next_term();
-        self.note_ended(self.terms.known);
+        self.note_led(self.terms.known);
     }
 
-    /// The next leader must be above `term`.
+    /// No leader may be in a term below `term` any more.
     pub(in crate::core::election) fn concede_at_least(&mut self, term: Term) {
-        self.conflicts.conceded = self.conflicts.conceded.max(term);
+        self.conflicts.led = self.conflicts.led.max(term);
     }
 
-    /// The followed leader declares in `term`. It may be another leader than before, or have lost
-    /// its disk, so it must get above the term that was followed before.
+    /// The followed leader declares in `term`. If that is below one that was declared before, it is
+    /// another leader, or one that has lost its disk.
     pub(in crate::core::election) fn note_current_term(&mut self, term: Term) {
-        self.note_ended(self.terms.current);
         self.terms.current = term;
+        self.note_led(term);
     }
 
-    /// The term that the leader has yet to get above.
+    /// The term that the leader has yet to get to.
     pub(in crate::core::election) fn concession(&self) -> Option<Term> {
-        let is_behind = self.leader.is_some() && self.terms.current < self.conflicts.conceded;
-        is_behind.then_some(self.conflicts.conceded)
+        let is_behind = self.leader.is_some() && self.terms.current < self.conflicts.led;
+        is_behind.then_some(self.conflicts.led)
     }
 
     /// Another leader leads in `term`, and this one must get above it: now, or an interval after it
@@ -174,14 +175,18 @@ impl Election {
     }
 
     /// Until it declares, no other node knows of this leadership. If it has heard of its term or of
-    /// a higher one meanwhile, another node led in that, so it begins above.
-    pub(in crate::core::election) fn begin_above_heard_terms(&mut self) {
+    /// a higher one meanwhile, another node led in that, so it begins above: once, as terms that
+    /// rise at every write would keep it from declaring.
+    pub(in crate::core::election) fn begin_above_heard_terms(&mut self, now: Time) {
         let heard = self.conflicts.heard;
-        if self.state == State::Leading && !self.has_declared() && heard >= self.terms.known {
+        let is_new = self.state == State::Leading && !self.has_declared();
+        if is_new && self.terms.is_untold() && heard >= self.terms.known {
             self.terms.known = heard;
             self.note_told_term(heard);
-            self.take_untold_term();
+            self.take_next_term();
             self.terms.current = self.terms.known;
+            self.conflicts.last_reaffirmed = Some(now);
+            self.timers.clear(Timer::Reaffirm);
         }
     }
 

@@ -92,9 +92,10 @@ impl Election {
         let better = rank > self.rank();
         match self.state {
             State::Leading if self.rank().is_fixed() && rank.is_fixed() => {
+                self.learn_term(message.term);
                 self.report_static_rival(sender, from);
             }
-            State::Leading if !self.has_declared() => {
+            State::Leading | State::HandingOver { .. } if !self.has_declared() => {
                 self.withdraw_undeclared(now, sender, message.term);
             }
             State::Leading if better => self.step_down(now, sender, message.term),

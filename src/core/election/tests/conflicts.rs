@@ -1,6 +1,7 @@
 //! Two leaders hear each other.
 
 use super::*;
+use crate::core::election::State;
 use crate::core::params::StaticRole;
 use crate::types::DatagramId;
 
@@ -550,6 +551,123 @@ fn node_that_has_not_declared_begins_above_the_terms_that_it_heard_meanwhile() {
         assert!(!outputs.declarations().is_empty());
         assert!(outputs.sent().all(|(_, sent)| sent.term > heard));
     }
+}
+
+/// The follower reports a term, and `m` begins above that in any case.
+#[test]
+fn concession_to_a_node_that_has_not_declared_causes_no_reaffirmation() {
+    let mut lan = undeclared();
+    let mut follower = Peer { term: Term(8), ..Peer::new("f") };
+    lan.hear(follower.sends(following("m", Some(8))));
+    lan.mend_disk("m");
+    lan.pass(secs(10));
+    let outputs = lan.take("m");
+    assert_eq!((terms_of(&outputs), reaffirmed(&outputs)), (vec![9], 0));
+}
+
+/// A broken member knows of a higher term at each write.
+#[test]
+fn terms_that_rise_delay_a_leadership_by_one_write() {
+    let mut lan = undeclared();
+    let mut broken = Peer { term: Term(8), ..Peer::new("f") };
+    let mut writes = 0;
+    while lan.host("m").unwritten.is_some() {
+        broken.term = lan.at("m").term().next();
+        lan.hear(broken.sends(following("n", None)));
+        lan.end_write("m");
+        lan.pass(ms(10));
+        writes += 1;
+        assert!(writes < 10);
+    }
+    let outputs = lan.take("m");
+    assert_eq!((terms_of(&outputs).len(), writes), (1, 2));
+    assert!(!outputs.declarations().is_empty());
+}
+
+/// It goes out of service while its term is being saved. Another node leads.
+#[test]
+fn leadership_that_was_not_declared_is_not_conceded() {
+    for led in [1, 20] {
+        let mut lan = undeclared();
+        let mut follower = Peer { term: Term(led), ..Peer::new("f") };
+        lan.hear(follower.sends(following("n", None)));
+        if led > 1 {
+            lan.end_write("m");
+        }
+        lan.on("m", |election, now| election.set_maintenance(now, true));
+        let mut leader = Peer::leading("n", led);
+        lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
+        assert_eq!(lan.at("m").leader(), Some(id("n")));
+        let outputs = lan.take("m");
+        assert_eq!(outputs.declarations(), []);
+        let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
+        assert!(!outputs.bodies().iter().any(concedes));
+    }
+}
+
+/// The next leader never heard of it.
+#[test]
+fn node_that_resigned_concedes_its_own_leadership() {
+    let mut lan = Lan::led_by("m");
+    let own = lan.at("m").term();
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    let mut leader = Peer::leading("n", own.0 - 1);
+    lan.take("m");
+    lan.hear(leader.sends(EVERY_SECOND));
+    lan.pass(secs(2));
+    assert!(lan.take("m").bodies().contains(&following("n", Some(own.0))));
+}
+
+/// The term that it took without a declaration counts.
+#[test]
+fn a_leader_that_began_above_what_it_heard_takes_the_next_term_an_interval_later() {
+    let mut lan = undeclared();
+    let mut follower = Peer { term: Term(8), ..Peer::new("f") };
+    lan.hear(follower.sends(following("n", None)));
+    lan.end_write("m");
+    let moved = lan.now;
+    lan.mend_disk("m");
+    lan.hear(Peer::leading("z", 9).sends(EVERY_SECOND));
+    lan.pass(secs(5));
+    let outputs = lan.take("m");
+    assert_eq!((terms_of(&outputs), reaffirmed(&outputs)), (vec![9, 10], 1));
+    let is_next = |output: &Output| matches!(output, Output::RunHook(run) if run.term == Term(10));
+    let (at, _) = outputs.0.iter().find(|(_, output)| is_next(output)).unwrap();
+    assert!(at.since(moved) >= secs(1));
+}
+
+/// Its hook for `demoted` of an earlier leadership still runs, and it goes out of service.
+#[test]
+fn node_that_hands_over_before_it_declared_concedes_nothing() {
+    let mut lan = Lan::led_by("m");
+    lan.set_hooks("m", None);
+    let mut leader = Peer::leading("a", 7);
+    lan.hear(leader.sends(EVERY_SECOND));
+    lan.mend_disk("m");
+    lan.set_slow_disk("m", true);
+    leader.role = Role::Follower;
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    assert!(matches!(lan.at("m").state, State::HandingOver { .. }));
+    let mut next = Peer::leading("n", 30);
+    lan.take("m");
+    lan.pass_with(secs(5), &mut [(&mut next, EVERY_SECOND)]);
+    assert_eq!(lan.at("m").leader(), Some(id("n")));
+    let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
+    assert!(!lan.take("m").bodies().iter().any(concedes));
+}
+
+/// The operators must decide between them, but not over one term.
+#[test]
+fn static_leader_begins_above_the_term_of_another_one() {
+    let mut lan = static_and_undeclared();
+    let term = lan.at("m").term();
+    let mut rival = Peer::leading("z", term.0);
+    rival.flags = rival.flags.with(Flags::FIXED, true);
+    lan.hear(rival.sends(EVERY_SECOND));
+    lan.mend_disk("m");
+    lan.pass(secs(1));
+    assert_eq!(terms_of(&lan.take("m")), [term.next().0]);
 }
 
 /// While its disk was writing, the other leader has taken the same term.
