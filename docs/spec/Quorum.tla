@@ -68,6 +68,11 @@ Kept(r) == [term |-> r.term, enrolment |-> r.enrolment, ballot |-> r.ballot, ple
 
 \* `Disk::has_all`: nothing waits for the disk, and nothing is about to replace what it has.
 AllIsKept(r) == r.durable = Kept(r) /\ r.writing = <<>>
+\* `Disk::has_promises`: the same for what a voter has promised. A term may wait.
+Promises(kept) == <<kept.enrolment, kept.ballot, kept.pledge>>
+PromisesAreKept(r) ==
+    \A kept \in {r.durable} \cup {r.writing[i] : i \in DOMAIN r.writing} :
+        Promises(kept) = Promises(Kept(r))
 \* A daemon has one write under way, of what it had decided when the write began.
 Writes(r) ==
     IF r.isRunning /\ r.writing = <<>> /\ r.durable /= Kept(r)
@@ -213,15 +218,15 @@ JudgesCensus(n, r) ==
 AsksNow(r) == r.state = "Standing" /\ ~r.poll.isAsked /\ r.durable.ballot = r.ballot
 Asked(r) == [r EXCEPT !.poll = [isAsked |-> TRUE, left |-> LeaseTerm, granted |-> {}]]
 
-\* What is on the disk of `r` has just come there. Votes and acknowledgements wait for all of it.
+\* What is on the disk of `r` has just come there. Votes and acknowledgements wait for the promises.
 Saved(n, r) ==
     LET sent == [r EXCEPT !.owed = NoRequest, !.acknowledging = NoRequest]
-        done == IF AllIsKept(r) THEN sent ELSE r
+        done == IF PromisesAreKept(r) THEN sent ELSE r
     IN IF AsksNow(r) THEN CountsGrant(n, Asked(r), n)
        ELSE IF r.enrolment = "Founding" THEN JudgesCensus(n, done) ELSE done
 SentOnceSaved(n, r) ==
     IF AsksNow(r) THEN {VoteRequest(n, r)}
-    ELSE IF AllIsKept(r) \/ ~Keeps("persist before send")
+    ELSE IF PromisesAreKept(r) \/ ~Keeps("persist before send")
          THEN PaysVote(n, r) \cup Acknowledges(n, r) ELSE {}
 
 \* The daemon of `n` is `r` now, and sends `sent`.
@@ -239,7 +244,8 @@ Becomes(n, r, sent) ==
         waits == r.isRunning /\ ~AllIsKept(r)
         hasToSend == r.owed /= NoRequest \/ r.acknowledging /= NoRequest
         asIfSaved == [r EXCEPT !.owed = NoRequest, !.acknowledging = NoRequest]
-    IN IF r.isRunning /\ hasToSend /\ (~waits \/ ~Keeps("persist before send"))
+        maySend == PromisesAreKept(r) \/ ~Keeps("persist before send")
+    IN IF r.isRunning /\ hasToSend /\ maySend
        THEN Set(n, IF SlowDisk \/ ~waits THEN Writes(asIfSaved) ELSE saved,
                 sent \cup SentOnceSaved(n, r))
        ELSE IF ~waits \/ SlowDisk THEN Set(n, Writes(r), sent)
