@@ -210,4 +210,24 @@ mod tests {
             assert_eq!(beside(Path::new(socket)), Path::new(plan));
         }
     }
+
+    /// The old one may say that no hook holds, and one has begun to take over since.
+    #[test]
+    fn no_plan_is_left_where_a_new_one_finds_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.crash-plan");
+        let mut file = CrashPlanFile { path, failure: None };
+        let plan = CrashPlan { hook: None, grace: None, grace_end: None, resignation: None };
+        let config = Config::from_toml("").unwrap();
+        let mut keep = |file: &mut CrashPlanFile| {
+            file.keep(Some(&plan), &config, &[], &[], &[]);
+            (file.has_failed(), file.read().unwrap().is_some())
+        };
+        assert_eq!(keep(&mut file), (false, true));
+        let in_the_way = dir.path().join("a.crash-plan.tmp");
+        std::fs::create_dir(&in_the_way).unwrap();
+        assert_eq!(keep(&mut file), (true, false));
+        std::fs::remove_dir(&in_the_way).unwrap();
+        assert_eq!(keep(&mut file), (false, true));
+    }
 }
