@@ -219,7 +219,7 @@ mod tests {
         let mut file = CrashPlanFile { path, failure: None };
         let plan = CrashPlan { hook: None, grace: None, grace_end: None, resignation: None };
         let config = Config::from_toml("").unwrap();
-        let mut keep = |file: &mut CrashPlanFile| {
+        let keep = |file: &mut CrashPlanFile| {
             file.keep(Some(&plan), &config, &[], &[], &[]);
             (file.has_failed(), file.read().unwrap().is_some())
         };
