@@ -194,8 +194,8 @@ impl Election {
         }
     }
 
-    /// This node knows that a node has led in `term`. In available mode it makes sure that no leader
-    /// stays below it. In quorum mode every next leader is above it.
+    /// This node knows that a node has led in `term`. In available mode it makes sure that no
+    /// leader stays below it. In quorum mode every next leader is above it.
     pub(super) fn note_led(&mut self, term: Term) {
         match self.params.mode() {
             Mode::Available => self.concede_at_least(term),
