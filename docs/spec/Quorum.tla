@@ -224,10 +224,10 @@ Saved(n, r) ==
         done == IF PromisesAreKept(r) THEN sent ELSE r
     IN IF AsksNow(r) THEN CountsGrant(n, Asked(r), n)
        ELSE IF r.enrolment = "Founding" THEN JudgesCensus(n, done) ELSE done
+MaySend(r) == PromisesAreKept(r) \/ ~Keeps("persist before send")
 SentOnceSaved(n, r) ==
     IF AsksNow(r) THEN {VoteRequest(n, r)}
-    ELSE IF PromisesAreKept(r) \/ ~Keeps("persist before send")
-         THEN PaysVote(n, r) \cup Acknowledges(n, r) ELSE {}
+    ELSE IF MaySend(r) THEN PaysVote(n, r) \cup Acknowledges(n, r) ELSE {}
 
 \* The daemon of `n` is `r` now, and sends `sent`.
 Set(n, r, sent) ==
@@ -244,8 +244,7 @@ Becomes(n, r, sent) ==
         waits == r.isRunning /\ ~AllIsKept(r)
         hasToSend == r.owed /= NoRequest \/ r.acknowledging /= NoRequest
         asIfSaved == [r EXCEPT !.owed = NoRequest, !.acknowledging = NoRequest]
-        maySend == PromisesAreKept(r) \/ ~Keeps("persist before send")
-    IN IF r.isRunning /\ hasToSend /\ maySend
+    IN IF r.isRunning /\ hasToSend /\ MaySend(r)
        THEN Set(n, IF SlowDisk \/ ~waits THEN Writes(asIfSaved) ELSE saved,
                 sent \cup SentOnceSaved(n, r))
        ELSE IF ~waits \/ SlowDisk THEN Set(n, Writes(r), sent)

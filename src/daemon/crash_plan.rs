@@ -197,6 +197,8 @@ fn in_runtime_directory(source: &ConfigSource) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -225,9 +227,9 @@ mod tests {
         };
         assert_eq!(keep(&mut file), (false, true));
         let in_the_way = dir.path().join("a.crash-plan.tmp");
-        std::fs::create_dir(&in_the_way).unwrap();
+        fs::create_dir(&in_the_way).unwrap();
         assert_eq!(keep(&mut file), (true, false));
-        std::fs::remove_dir(&in_the_way).unwrap();
+        fs::remove_dir(&in_the_way).unwrap();
         assert_eq!(keep(&mut file), (false, true));
     }
 }

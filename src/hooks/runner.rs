@@ -15,8 +15,8 @@ use signal_hook_mio::v1_0::Signals;
 use crate::config::{ConfigError, ConfigSource};
 use crate::hooks::HookServer;
 use crate::hooks::listener::{ListenError, Listener};
-use crate::os::clock;
 use crate::os::notify::Notifier;
+use crate::os::{clock, polling};
 use crate::time::Time;
 
 /// Most connections at a time: the daemon's four, one for each lane, those of a restarted daemon
@@ -102,11 +102,7 @@ impl HookRunner {
                 return Ok(());
             }
             let timeout = self.next_timeout().map(|time| time.since(clock::now()));
-            match self.poll.poll(&mut events, timeout) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            }
+            polling::wait(&mut self.poll, &mut events, timeout)?;
             let now = clock::now();
             for event in &events {
                 match event.token() {

@@ -81,6 +81,10 @@ impl<W: Watch> World<W> {
         self.broken.iter().any(|broken| broken.host == index)
     }
 
+    pub(super) fn is_told_by_broken(&self, message: &Message) -> bool {
+        self.broken.iter().any(|broken| self.hosts[broken.host].node_id == message.sender)
+    }
+
     /// A host has sent `body`: those that outbid others do it now, where it asks for votes or
     /// stands; and those that concede do it after anything that another says.
     pub(super) fn provoke(&mut self, index: usize, body: &Body) -> Result<(), Violation> {

@@ -369,7 +369,7 @@ impl<W: Watch> World<W> {
         let Decoded { message, is_sealed, .. } = read
             .map_err(|error| Violation::new(format!("an own datagram does not decode: {error}")))?;
         let is_open = self.mixes_modes() && !is_sealed;
-        let is_broken = self.broken.iter().any(|it| self.hosts[it.host].node_id == message.sender);
+        let is_told_by_broken = self.is_told_by_broken(&message);
         let host = &mut self.hosts[to];
         let is_deceived = host.is_deceived;
         let Some(election) = &mut host.election else { return Ok(()) };
@@ -398,7 +398,7 @@ impl<W: Watch> World<W> {
             self.watch.note_taken_in(to, &message);
         }
         // What tells of an absurd term is refused, and only one that is broken tells of it.
-        let is_refused = is_broken && election.ignored().absurd_term > ignored.absurd_term;
+        let is_refused = is_told_by_broken && election.ignored().absurd_term > ignored.absurd_term;
         if is_news && !is_deceived && !is_refused {
             self.watch.check_reaction(to, &message, election)?;
         }

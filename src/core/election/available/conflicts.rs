@@ -165,28 +165,28 @@ impl Election {
             let interval = at_least_a_millisecond(self.params.heartbeat_interval);
             return self.timers.set_no_later(Timer::Reaffirm, now + interval);
         }
+        self.take_term_above_heard(now);
+        self.outbox.cause = Some(Reason::Conflict);
+        self.hooks.announce(HookEvent::Reaffirmed, Reason::Conflict);
+        self.open_leadership(now);
+    }
+
+    /// The next higher term is due an interval later.
+    fn take_term_above_heard(&mut self, now: Time) {
         self.timers.clear(Timer::Reaffirm);
         self.conflicts.last_reaffirmed = Some(now);
         self.terms.known = self.terms.known.max(self.conflicts.heard);
         self.take_next_term();
-        self.outbox.cause = Some(Reason::Conflict);
-        self.hooks.announce(HookEvent::Reaffirmed, Reason::Conflict);
-        self.open_leadership(now);
     }
 
     /// Until it declares, no other node knows of this leadership. If it has heard of its term or of
     /// a higher one meanwhile, another node led in that, so it begins above: once, as terms that
     /// rise at every write would keep it from declaring.
     pub(in crate::core::election) fn begin_above_heard_terms(&mut self, now: Time) {
-        let heard = self.conflicts.heard;
         let is_new = self.state == State::Leading && !self.has_declared();
-        if is_new && self.terms.is_untold() && heard >= self.terms.known {
-            self.terms.known = heard;
-            self.note_told_term(heard);
-            self.take_next_term();
+        if is_new && self.terms.is_untold() && self.conflicts.heard >= self.terms.known {
+            self.take_term_above_heard(now);
             self.terms.current = self.terms.known;
-            self.conflicts.last_reaffirmed = Some(now);
-            self.timers.clear(Timer::Reaffirm);
         }
     }
 

@@ -221,6 +221,10 @@ fn following(leader: &str, conceded: Option<u64>) -> Body {
     }
 }
 
+fn concedes(body: &Body) -> bool {
+    matches!(body, Body::Heartbeat { conceded: Some(_), .. })
+}
+
 fn reaffirmed(outputs: &Outputs) -> usize {
     outputs
         .hooks()
@@ -301,7 +305,6 @@ fn loser_concedes_until_the_leader_leads_in_a_higher_term() {
     lan.take("m");
     lan.pass_with(secs(10), &mut [(&mut winner, EVERY_SECOND)]);
     let bodies = lan.take("m").bodies();
-    let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
     assert!(!bodies.is_empty() && !bodies.iter().any(concedes), "{bodies:?}");
 }
 
@@ -453,7 +456,6 @@ fn leader_whose_term_is_not_on_disk_follows_a_worse_one_that_declares() {
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     let outputs = lan.take("m");
     assert_eq!(outputs.hooks(), []);
-    let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
     assert!(!outputs.bodies().iter().any(concedes), "no hook ran in the other's time");
     assert_eq!(outputs.declarations(), []);
 }
@@ -600,7 +602,6 @@ fn leadership_that_was_not_declared_is_not_conceded() {
         assert_eq!(lan.at("m").leader(), Some(id("n")));
         let outputs = lan.take("m");
         assert_eq!(outputs.declarations(), []);
-        let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
         assert!(!outputs.bodies().iter().any(concedes));
     }
 }
@@ -653,7 +654,6 @@ fn node_that_hands_over_before_it_declared_concedes_nothing() {
     lan.take("m");
     lan.pass_with(secs(5), &mut [(&mut next, EVERY_SECOND)]);
     assert_eq!(lan.at("m").leader(), Some(id("n")));
-    let concedes = |body: &Body| matches!(body, Body::Heartbeat { conceded: Some(_), .. });
     assert!(!lan.take("m").bodies().iter().any(concedes));
 }
 
