@@ -589,7 +589,7 @@ fn the_times_of_the_election_are_those_of_the_defaults() {
         ("`T`", secs(available.leader_alive_threshold)),
         ("probe gap", millis(Params::probe_spacing(window))),
         ("`E`", millis(available.leader_election_duration)),
-        ("grace", secs(available.startup_grace_period)),
+        ("start-up grace", secs(available.startup_grace_period)),
         ("sample", secs(available.membership_sample_interval)),
         ("answer time", millis(available.answer_time())),
         ("slot", millis(available.candidacy_slot())),

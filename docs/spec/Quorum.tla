@@ -487,8 +487,8 @@ AsksAgain(n) ==
 ----------------------------------------------------------------------------
 (* The disk: `handle_persisted` in src/core/election/mod.rs *)
 
-\* The daemon is told that the disk has `kept`. If that is all that it has decided, what waited for
-\* it is done. If not, the next write begins.
+\* The daemon is told that the disk has `kept`. Votes and acknowledgements that waited are sent if
+\* all promises are on disk. If `kept` is not all that was decided, the next write begins.
 SavedAs(n, kept) ==
     LET r == [node[n] EXCEPT !.durable = kept, !.writing = <<>>]
         next == Writes(r)
