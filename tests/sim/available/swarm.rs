@@ -15,7 +15,7 @@ use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::keys::choose_modes;
 use crate::world::network::Weather;
-use crate::world::{DiskFault, HookHabit, Sabotage, World, nanos, replay_horizon};
+use crate::world::{DiskFault, HookHabit, Sabotage, World, nanos};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
@@ -187,11 +187,10 @@ impl Scenario {
     fn settle(&mut self) -> Result<(), Violation> {
         let takes = self.world.longest_holdoff() + self.world.watch.settling_time * 3 / 2;
         let step = takes.div_ceil(REPLAYS);
-        let age = self.world.hosts.iter().map(|host| replay_horizon(&host.params)).max();
         let is_protected = self.world.all_require_keys();
         for _ in 0..REPLAYS {
             if is_protected {
-                self.world.replay(age.unwrap_or_default(), step);
+                self.world.replay(self.world.replay_horizon, step);
             }
             self.world.run_for(step)?;
         }

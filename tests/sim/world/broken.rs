@@ -81,6 +81,7 @@ impl<W: Watch> World<W> {
         self.broken.iter().any(|broken| broken.host == index)
     }
 
+    /// Whether a datagram is in the name of a host whose daemon is broken.
     pub(super) fn is_told_by_broken(&self, message: &Message) -> bool {
         self.broken.iter().any(|broken| self.hosts[broken.host].node_id == message.sender)
     }

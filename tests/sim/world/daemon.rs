@@ -10,7 +10,6 @@ use lanelect::core::Election;
 use lanelect::core::election::Setup;
 use lanelect::core::hook::HookEvent;
 use lanelect::core::output::{Event, Output};
-use lanelect::core::params::Params;
 use lanelect::core::status::Status;
 use lanelect::time::Time;
 use lanelect::types::{Incarnation, KeyMode};
@@ -319,9 +318,7 @@ impl<W: Watch> World<W> {
 
     /// After how long what is replayed must mean nothing to a host, in true time.
     fn horizon(&self, index: usize) -> u64 {
-        let host = &self.hosts[index];
-        let election = host.election.as_ref();
-        election.map_or(0, |election| host.clock.span(replay_horizon(election.params())))
+        self.hosts[index].clock.span(self.replay_horizon)
     }
 
     /// What a replayed datagram must leave as it is: a host's status once it has looked at the
@@ -657,18 +654,6 @@ impl<W: Watch> World<W> {
 /// Whether a datagram is a ping or a pong. The election takes no notice of them and their order.
 fn is_measuring(message: &Message) -> bool {
     matches!(message.body, Body::Ping { .. } | Body::Pong { .. })
-}
-
-/// More nodes than any group has.
-const GROUP_MAX: usize = 9;
-
-/// After how long what is replayed must mean nothing, in nanoseconds of the host's own time:
-/// members are gone after twice their patience of two and a half of their intervals, and a look
-/// later.
-pub fn replay_horizon(params: &Params) -> u64 {
-    let interval = params.report_interval(GROUP_MAX).max(params.heartbeat_interval) * 11 / 10;
-    let silence = (interval * 5).max(params.leader_alive_threshold * 2);
-    nanos(silence + silence)
 }
 
 /// An election's status without what its own vote decides: whether that counts, and how long a

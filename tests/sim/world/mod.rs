@@ -27,7 +27,6 @@ use lanelect::types::{NodeId, Term};
 use crate::watch::{Violation, Watch};
 use archive::{Archive, Kept};
 use broken::Broken;
-pub use daemon::replay_horizon;
 pub use host::{Clock, DiskFault, FenceHabit, HookHabit, Host};
 use keys::Wire;
 use network::Network;
@@ -167,6 +166,9 @@ pub struct World<W> {
     archive: Archive,
     /// Whether they are kept.
     pub keeps_datagrams: bool,
+    /// After how long what is replayed must mean nothing to any host, in nanoseconds of the host's
+    /// own time.
+    pub replay_horizon: u64,
     wire: Wire,
     /// How many of the hosts are the group's: the first ones.
     pub group: usize,
@@ -181,6 +183,8 @@ impl<W: Watch> World<W> {
         let have_peers: Vec<_> = settings.iter().map(|(params, _)| params.unicast).collect();
         let network = Network::new(&mut rng, &have_peers);
         let modes: Vec<_> = settings.iter().map(|(params, _)| params.key_mode).collect();
+        let horizons = settings.iter().map(|(params, _)| replay_horizon(params, settings.len()));
+        let replay_horizon = horizons.max().unwrap_or(0);
         let hosts: Vec<_> = settings
             .into_iter()
             .enumerate()
@@ -206,6 +210,7 @@ impl<W: Watch> World<W> {
             sent: 0,
             archive: Archive::default(),
             keeps_datagrams: true,
+            replay_horizon,
             wire: Wire::new(&modes),
             group: modes.len(),
             queue: BinaryHeap::new(),
@@ -389,6 +394,16 @@ pub fn label(hosts: &[Host], index: usize) -> String {
 /// The hosts' ids: `n0`, `n1`, …, so that byte order is the order of their indices.
 pub fn node_id(index: usize) -> NodeId {
     format!("n{index:05}").parse().expect("a valid name")
+}
+
+/// How long an old datagram that echoes this host's may count, in nanoseconds: until the host, if it
+/// is silent, is gone. That is after twice its patience, which is two and a half of the intervals
+/// that it announces, and a look at the members later. The intervals are longer by unicast and in a
+/// large group.
+fn replay_horizon(params: &Params, hosts: usize) -> u64 {
+    let interval = params.report_interval(hosts).max(params.heartbeat_interval) * 11 / 10;
+    let silence = (interval * 5).max(params.leader_alive_threshold * 2);
+    nanos(silence + silence)
 }
 
 /// Durations of the core in the simulator's unit.
