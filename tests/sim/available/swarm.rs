@@ -83,6 +83,10 @@ impl Scenario {
         world.keeps_datagrams = key_mode.is_some() || world.mixes_modes();
         world.watch.settling_time = settling_time + slowest * WRITES_IN_A_ROW;
         world.watch.counts_candidates = world.hosts[0].params.min_candidates > 1;
+        if world.watch.counts_candidates {
+            // A leader counts those that it does not hear any more until they are gone.
+            world.watch.settling_time += world.gone_after * 102 / 100;
+        }
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
 
@@ -190,7 +194,7 @@ impl Scenario {
         let is_protected = self.world.all_require_keys();
         for _ in 0..REPLAYS {
             if is_protected {
-                self.world.replay(self.world.replay_horizon, step);
+                self.world.replay(self.world.gone_after, step);
             }
             self.world.run_for(step)?;
         }

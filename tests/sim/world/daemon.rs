@@ -151,7 +151,7 @@ impl<W: Watch> World<W> {
         self.watch.disturb(self.now);
         self.hosts[index].listens_since = self.now;
         let Held { since, in_hand, mut inbox, hook_ended } = held;
-        let was_long = self.now >= since + self.horizon(index);
+        let was_long = self.now >= since + self.gone_after(index);
         if !was_long {
             self.hosts[index].misled_at = self.now;
         }
@@ -300,7 +300,7 @@ impl<W: Watch> World<W> {
         if came == Came::Replayed || age > nanos(host.params.leader_alive_threshold) {
             self.watch.note_late(self.now);
         }
-        if age > self.horizon(index) / 8 {
+        if age > self.gone_after(index) / 8 {
             self.hosts[index].misled_at = self.now;
         }
     }
@@ -313,12 +313,12 @@ impl<W: Watch> World<W> {
         let host = &self.hosts[index];
         let authenticated = host.election.as_ref().is_some_and(|e| e.params().demands_proof());
         let holds = authenticated && !self.is_broken(index);
-        holds && self.now >= sent_at.max(host.misled_at) + self.horizon(index)
+        holds && self.now >= sent_at.max(host.misled_at) + self.gone_after(index)
     }
 
-    /// After how long what is replayed must mean nothing to a host, in true time.
-    fn horizon(&self, index: usize) -> u64 {
-        self.hosts[index].clock.span(self.replay_horizon)
+    /// For how long a host may believe a silent one to be there, in true time.
+    fn gone_after(&self, index: usize) -> u64 {
+        self.hosts[index].clock.span(self.gone_after)
     }
 
     /// What a replayed datagram must leave as it is: a host's status once it has looked at the

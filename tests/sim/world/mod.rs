@@ -166,9 +166,9 @@ pub struct World<W> {
     archive: Archive,
     /// Whether they are kept.
     pub keeps_datagrams: bool,
-    /// After how long what is replayed must mean nothing to any host, in nanoseconds of the host's
-    /// own time.
-    pub replay_horizon: u64,
+    /// For how long a host may believe a silent one to be there at most, in nanoseconds of its own
+    /// time. After that, what is replayed must mean nothing to it.
+    pub gone_after: u64,
     wire: Wire,
     /// How many of the hosts are the group's: the first ones.
     pub group: usize,
@@ -183,8 +183,8 @@ impl<W: Watch> World<W> {
         let have_peers: Vec<_> = settings.iter().map(|(params, _)| params.unicast).collect();
         let network = Network::new(&mut rng, &have_peers);
         let modes: Vec<_> = settings.iter().map(|(params, _)| params.key_mode).collect();
-        let horizons = settings.iter().map(|(params, _)| replay_horizon(params, settings.len()));
-        let replay_horizon = horizons.max().unwrap_or(0);
+        let gone_after = settings.iter().map(|(params, _)| gone_after(params, settings.len()));
+        let gone_after = gone_after.max().unwrap_or(0);
         let hosts: Vec<_> = settings
             .into_iter()
             .enumerate()
@@ -210,7 +210,7 @@ impl<W: Watch> World<W> {
             sent: 0,
             archive: Archive::default(),
             keeps_datagrams: true,
-            replay_horizon,
+            gone_after,
             wire: Wire::new(&modes),
             group: modes.len(),
             queue: BinaryHeap::new(),
@@ -396,11 +396,10 @@ pub fn node_id(index: usize) -> NodeId {
     format!("n{index:05}").parse().expect("a valid name")
 }
 
-/// How long an old datagram that echoes this host's may count, in nanoseconds: until the host, if it
-/// is silent, is gone. That is after twice its patience, which is two and a half of the intervals
-/// that it announces, and a look at the members later. The intervals are longer by unicast and in a
-/// large group.
-fn replay_horizon(params: &Params, hosts: usize) -> u64 {
+/// For how long others believe that a host is there after it has fallen silent, in nanoseconds:
+/// twice its patience, which is two and a half of the intervals that it announces, and until their
+/// next look at their members. The intervals are longer by unicast and in a large group.
+fn gone_after(params: &Params, hosts: usize) -> u64 {
     let interval = params.report_interval(hosts).max(params.heartbeat_interval) * 11 / 10;
     let silence = (interval * 5).max(params.leader_alive_threshold * 2);
     nanos(silence + silence)
