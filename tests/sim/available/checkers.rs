@@ -451,10 +451,10 @@ impl Watch for Checkers {
         }
         refuse(resigns && led && record.hook_runs, || format!("{id} resigns while its hook runs"))?;
         if matches!(message.body, Body::Declaration { .. }) {
-            let begins = record.last_sent.filter(|last| last.standing.role != Role::Leader);
-            let old_term = begins.is_some_and(|last| message.term <= last.term);
+            let before = record.last_sent.filter(|last| last.standing.role != Role::Leader);
+            let old_term = before.is_some_and(|last| message.term <= last.term);
             refuse(old_term, || format!("{id} begins a leadership under an old term"))?;
-            if begins.is_some() {
+            if !record.declares {
                 record.no_claim_before = Time::default();
             }
             let late = record.answer_by.take().is_some_and(|answer_by| now > answer_by);
