@@ -222,10 +222,11 @@ impl Host {
         self.show(DAEMON, "MainPID").parse().unwrap()
     }
 
-    /// Gives the daemon no more memory than it has, as the daemon's own user may do.
+    /// Gives the daemon no more memory than it has, as the daemon's own user may do. A limit of its
+    /// address space would leave it what is reserved for its threads, and one of 0 bytes is none.
     pub(crate) fn exhaust_memory(&self) {
         let user = "setpriv --reuid=lanelect --regid=lanelect --clear-groups";
-        self.run(&format!("{user} prlimit --pid={} --as=0:", self.daemon()));
+        self.run(&format!("{user} prlimit --pid={} --data=1:", self.daemon()));
     }
 
     /// Sends a signal to the daemon's process alone.
