@@ -15,7 +15,7 @@ use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::keys::choose_modes;
 use crate::world::network::Weather;
-use crate::world::{DiskFault, HookHabit, Sabotage, World, nanos};
+use crate::world::{DiskFault, HookHabit, Sabotage, World, nanos, slow};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
@@ -85,7 +85,7 @@ impl Scenario {
         world.watch.counts_candidates = world.hosts[0].params.min_candidates > 1;
         if world.watch.counts_candidates {
             // A leader counts those that it does not hear any more until they are gone.
-            world.watch.settling_time += world.gone_after * 102 / 100;
+            world.watch.settling_time += slow(world.gone_after);
         }
         Scenario { rng, world, heartbeat, gentle, disturbances: 0 }
     }
@@ -538,14 +538,13 @@ pub fn choose_priority(rng: &mut Rng) -> Priority {
 /// of the documentation, and the time that nodes start, wait to preempt, or wait for a hook.
 fn gentle_settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     let own = nanos(params.settling_time() + params.startup_grace_period + params.preempt_delay);
-    // A clock that runs 1 % slow makes everything take 1 % longer.
-    (own + hooks.longest_run() * 4) * 102 / 100
+    slow(own + hooks.longest_run() * 4)
 }
 
 /// The same where nodes may besides stay out by the operator's will, or wait to try a hook again.
 pub fn settling_time(params: &Params, hooks: &HookHabit) -> u64 {
     let out = nanos(params.yield_time()) + hooks.longest_retry();
-    gentle_settling_time(params, hooks) + out * 102 / 100
+    gentle_settling_time(params, hooks) + slow(out)
 }
 
 impl Tally {

@@ -29,7 +29,7 @@ use crate::available::checkers::rank;
 use crate::watch::{Violation, Watch};
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
-use crate::world::{Hiccups, Host, nanos};
+use crate::world::{Hiccups, Host, nanos, slow};
 
 /// How many heartbeats a settled group is watched for without saving anything.
 const QUIET_HEARTBEATS: u64 = 1000;
@@ -444,9 +444,4 @@ impl Scenario {
         }
         broken("liveness", !elected, || "nobody succeeds a leader that is cut off".into())
     }
-}
-
-/// A clock that runs 1 % slow makes everything take 1 % longer.
-pub const fn slow(nanos: u64) -> u64 {
-    nanos * 102 / 100
 }

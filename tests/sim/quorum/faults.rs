@@ -6,14 +6,13 @@ use lanelect::core::persist::{Enrolment, PersistentState};
 use lanelect::types::Term;
 
 use super::duplicates::Duplicates;
-use super::endings::slow;
 use super::scenario::Scenario;
 use crate::available::swarm::choose_reload;
 use crate::watch::Violation;
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::network::Weather;
-use crate::world::{DiskFault, Hiccups, HookHabit, Host, nanos, node_id};
+use crate::world::{DiskFault, Hiccups, HookHabit, Host, nanos, node_id, slow};
 
 impl Scenario {
     /// Starts what is down, but for a host here and there; the operator removes what cannot be

@@ -11,7 +11,7 @@ use crate::available::swarm::{
     choose_checks, choose_peers, choose_priority, choose_refresh, choose_tie_break,
 };
 use crate::world::keys::choose_modes;
-use crate::world::{FenceHabit, Guard, HookHabit, nanos, node_id};
+use crate::world::{FenceHabit, Guard, HookHabit, nanos, node_id, slow};
 
 /// The clocks' largest drift: 1 %.
 pub const DRIFT_PPB: i64 = 10_000_000;
@@ -152,7 +152,7 @@ fn choose_guard(rng: &mut Rng, grace: Duration, intervals: &[Intervals]) -> Guar
         watchdog: nanos(grace) * part / 10,
         grace,
         // In true time, on the slowest clock.
-        between_holds: nanos(longest) * 102 / 100,
+        between_holds: slow(nanos(longest)),
     }
 }
 
