@@ -338,8 +338,8 @@ impl Params {
     }
 
     /// How long a connected group may take, after the last disturbance, until all nodes know one
-    /// leader. Nodes that start, yield, are held off or wait for a hook add their own times. In the
-    /// worst case:
+    /// leader. Nodes that start, yield, are held off, see too few candidates or wait for a hook add
+    /// their own times. In the worst case:
     ///
     /// * followers notice the leader's silence: one alive threshold, and twice the time for probes
     ///   if too few were sent;

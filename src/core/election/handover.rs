@@ -118,11 +118,6 @@ impl Election {
     /// Stops acting as the leader.
     pub(super) fn leave_office(&mut self, now: Time) {
         self.begin_yield_time(now);
-        self.vacate_office(now);
-    }
-
-    /// Leads no more, as far as this node is concerned.
-    pub(super) fn vacate_office(&mut self, now: Time) {
         self.stop_declaring(now);
         self.timers.clear(Timer::Lease);
         self.timers.clear(Timer::Reaffirm);

@@ -79,7 +79,7 @@ impl Election {
         term: Term,
     ) {
         self.hooks.retract_elected();
-        self.vacate_office(now);
+        self.leave_office(now);
         self.learn_term(term);
         self.note_current_term(term);
         self.follow(now, leader);

@@ -33,6 +33,13 @@ fn hand_to(lan: &mut Lan, leader: &mut Peer, name: &str) -> Peer {
     next
 }
 
+/// `leader` resigns, and `m` takes over.
+fn hand_to_m(lan: &mut Lan, leader: &mut Peer) {
+    leader.role = Role::Follower;
+    lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
+    assert_eq!(lan.leaders(), ["m"]);
+}
+
 /// Lets the leader declare until `m` claims; returns how long that took.
 fn time_to_claim(lan: &mut Lan, leader: &mut Peer) -> Duration {
     let begin = lan.now;
@@ -91,9 +98,7 @@ fn own_leadership_ends_the_doubling() {
         time_to_claim(&mut lan, &mut leader);
     }
     leader = hand_to(&mut lan, &mut leader, "x");
-    leader.role = Role::Follower;
-    lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
-    assert_eq!(lan.leaders(), ["m"]);
+    hand_to_m(&mut lan, &mut leader);
     let mut better = Peer::leading("a", 20);
     lan.hear(better.sends(EVERY_SECOND));
     better.term = Term(21);
@@ -130,6 +135,28 @@ fn node_whose_disk_is_slow_takes_the_leadership_away_ever_more_rarely() {
     let demoted = lan.take("x").hooks().iter().filter(|run| run.0 == HookEvent::Demoted).count();
     assert!((2..=5).contains(&demoted), "{demoted} in five minutes");
     assert_eq!(lan.take("m").hooks(), [(HookEvent::Started, Reason::Startup)]);
+}
+
+/// It has to hand over, and waits for its hook, when a worse leader declares. Its own term is not on
+/// disk yet.
+#[test]
+fn node_that_has_not_declared_and_is_to_yield_makes_no_claim_within_the_yield_time() {
+    let (mut lan, mut leader) = claimed();
+    lan.set_hooks("m", None);
+    hand_to_m(&mut lan, &mut leader);
+    let mut better = Peer::leading("a", 20);
+    lan.hear(better.sends(EVERY_SECOND));
+    lan.set_slow_disk("m", true);
+    hand_to_m(&mut lan, &mut better);
+    lan.on("m", |election, now| election.yield_leadership(now)).unwrap();
+    let mut worse = Peer::leading("x", 21);
+    lan.hear(worse.sends(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("x")));
+    lan.mend_disk("m");
+    lan.set_hooks("m", Some(HookOutcome::Succeeded));
+    lan.end_hook("m", HookOutcome::Succeeded);
+    let took = time_to_claim(&mut lan, &mut worse);
+    assert!((secs(18)..=secs(19)).contains(&took), "{took:?}");
 }
 
 #[test]
