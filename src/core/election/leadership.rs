@@ -69,7 +69,7 @@ impl Election {
         self.plan_successor(now);
         let hold_us = whole_micros(self.params.declaration_hold());
         self.send(Body::Declaration { interval_us, hold_us });
-        self.note_led(self.terms.current);
+        self.note_led(self.disk.written().term);
         self.sent.declared = Some(now);
         self.sent.owes_declaration = false;
         self.sent.announced = Some(interval);

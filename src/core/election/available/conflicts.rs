@@ -183,7 +183,7 @@ impl Election {
     /// a higher one meanwhile, another node led in that, so it begins above: once, as terms that
     /// rise at every write would keep it from declaring.
     pub(in crate::core::election) fn begin_above_heard_terms(&mut self, now: Time) {
-        let is_new = self.state == State::Leading && !self.has_declared();
+        let is_new = self.state.is_in_office() && !self.has_declared();
         if is_new && self.terms.is_untold() && self.conflicts.heard >= self.terms.known {
             self.take_term_above_heard(now);
             self.terms.current = self.terms.known;

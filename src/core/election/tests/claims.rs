@@ -137,8 +137,8 @@ fn node_whose_disk_is_slow_takes_the_leadership_away_ever_more_rarely() {
     assert_eq!(lan.take("m").hooks(), [(HookEvent::Started, Reason::Startup)]);
 }
 
-/// It has to hand over, and waits for its hook, when a worse leader declares. Its own term is not on
-/// disk yet.
+/// It has to hand over, and waits for its hook, when a worse leader declares. Its own term is not
+/// on disk yet.
 #[test]
 fn node_that_has_not_declared_and_is_to_yield_makes_no_claim_within_the_yield_time() {
     let (mut lan, mut leader) = claimed();

@@ -690,6 +690,43 @@ fn static_leader_takes_over_above_the_term_of_the_leader_before() {
     assert!(terms_of(&lan.take("m")).iter().any(|term| *term > rival.term.0));
 }
 
+/// A conflict has taken it into a higher term, which is on disk only once it hands over.
+#[test]
+fn leader_that_handed_over_concedes_the_last_term_that_it_declared_in() {
+    let mut lan = Lan::led_by("m");
+    lan.set_hooks("m", None);
+    lan.set_slow_disk("m", true);
+    lan.hear(Peer::leading("y", 7).sends(EVERY_SECOND));
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    lan.mend_disk("m");
+    lan.pass(secs(3));
+    assert_eq!(lan.take("m").declared_terms().last(), Some(&Term(8)));
+    lan.end_hook("m", HookOutcome::Succeeded);
+    let mut next = Peer::leading("n", 7);
+    lan.pass_with(secs(1), &mut [(&mut next, EVERY_SECOND)]);
+    assert!(lan.take("m").bodies().contains(&following("n", Some(8))));
+}
+
+/// Another node has taken the same term, and `m` goes out of service before its own is on disk.
+#[test]
+fn leader_that_hands_over_declares_in_no_term_of_another_node() {
+    let mut lan = Lan::led_by("m");
+    lan.set_hooks("m", None);
+    let mut better = Peer::leading("a", 7);
+    lan.hear(better.sends(EVERY_SECOND));
+    lan.set_slow_disk("m", true);
+    better.role = Role::Follower;
+    lan.hear(better.sends(Body::Resignation { successor: Some(id("m")) }));
+    let heard = lan.at("m").term();
+    let mut follower = Peer { term: heard, ..Peer::new("f") };
+    lan.hear(follower.sends(following("n", None)));
+    lan.on("m", |election, now| election.set_maintenance(now, true));
+    lan.mend_disk("m");
+    lan.pass(secs(2));
+    let declared = lan.take("m").declared_terms();
+    assert!(!declared.is_empty() && declared.iter().all(|term| *term > heard), "{declared:?}");
+}
+
 #[test]
 fn leader_that_hands_over_outbids_no_rival() {
     let mut lan = Lan::led_by("m");

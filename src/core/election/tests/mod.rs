@@ -428,8 +428,16 @@ impl Outputs {
 
     /// The times of the declarations.
     fn declarations(&self) -> Vec<Time> {
-        let declared = |body| matches!(body, Body::Declaration { .. });
-        self.sent().filter(|(_, message)| declared(message.body)).map(|(at, _)| at).collect()
+        self.declared().map(|(at, _)| at).collect()
+    }
+
+    /// The terms of the declarations.
+    fn declared_terms(&self) -> Vec<Term> {
+        self.declared().map(|(_, message)| message.term).collect()
+    }
+
+    fn declared(&self) -> impl Iterator<Item = (Time, Message)> {
+        self.sent().filter(|(_, message)| matches!(message.body, Body::Declaration { .. }))
     }
 
     /// The hook runs.
