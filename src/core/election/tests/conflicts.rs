@@ -637,17 +637,23 @@ fn a_leader_that_began_above_what_it_heard_takes_the_next_term_an_interval_later
     assert!(at.since(moved) >= secs(1));
 }
 
-/// Its hook for `demoted` of an earlier leadership still runs, and it goes out of service.
-#[test]
-fn node_that_hands_over_before_it_declared_concedes_nothing() {
+/// `m` succeeds `a` and its disk hangs, while its hook for `demoted` of an earlier leadership runs.
+fn undeclared_before_its_hook_has_released() -> Lan {
     let mut lan = Lan::led_by("m");
     lan.set_hooks("m", None);
     let mut leader = Peer::leading("a", 7);
     lan.hear(leader.sends(EVERY_SECOND));
-    lan.mend_disk("m");
     lan.set_slow_disk("m", true);
     leader.role = Role::Follower;
     lan.hear(leader.sends(Body::Resignation { successor: Some(id("m")) }));
+    assert_eq!(lan.leaders(), ["m"]);
+    lan
+}
+
+/// It goes out of service.
+#[test]
+fn node_that_hands_over_before_it_declared_concedes_nothing() {
+    let mut lan = undeclared_before_its_hook_has_released();
     lan.on("m", |election, now| election.set_maintenance(now, true));
     assert!(matches!(lan.at("m").state, State::HandingOver { .. }));
     let mut next = Peer::leading("n", 30);
@@ -710,13 +716,7 @@ fn leader_that_handed_over_concedes_the_last_term_that_it_declared_in() {
 /// Another node has taken the same term, and `m` goes out of service before its own is on disk.
 #[test]
 fn leader_that_hands_over_declares_in_no_term_of_another_node() {
-    let mut lan = Lan::led_by("m");
-    lan.set_hooks("m", None);
-    let mut better = Peer::leading("a", 7);
-    lan.hear(better.sends(EVERY_SECOND));
-    lan.set_slow_disk("m", true);
-    better.role = Role::Follower;
-    lan.hear(better.sends(Body::Resignation { successor: Some(id("m")) }));
+    let mut lan = undeclared_before_its_hook_has_released();
     let heard = lan.at("m").term();
     let mut follower = Peer { term: heard, ..Peer::new("f") };
     lan.hear(follower.sends(following("n", None)));
