@@ -206,7 +206,6 @@ mod tests {
     use std::io::IoSliceMut;
     use std::net::Ipv4Addr;
     use std::os::unix::fs::PermissionsExt;
-    use std::ptr;
 
     use nix::sys::uio::{RemoteIoVec, process_vm_readv};
     use nix::unistd::getpid;
@@ -238,27 +237,31 @@ mod tests {
         assert!(!prctl::get_dumpable().unwrap());
     }
 
-    /// The memory that `value` takes, also of what has been dropped.
-    fn memory<T>(value: &T) -> Vec<u8> {
-        let base = ptr::from_ref(value).expose_provenance();
-        let mut bytes = vec![0; size_of::<T>()];
-        let (len, local) = (bytes.len(), &mut [IoSliceMut::new(&mut bytes)]);
+    /// The `len` bytes of memory at `start`, also of what has been dropped.
+    fn memory<T>(start: *const T, len: usize) -> Vec<u8> {
+        let base = start.expose_provenance();
+        let mut bytes = vec![0; len];
+        let local = &mut [IoSliceMut::new(&mut bytes)];
         assert_eq!(process_vm_readv(getpid(), local, &[RemoteIoVec { base, len }]), Ok(len));
         bytes
     }
 
     #[test]
     fn dropped_keys_are_wiped() {
+        let size = size_of::<Keyring>();
         let ring = |byte| Keyring::new(&Key::new([byte; KEY_LEN]), &[]).unwrap();
-        let mut slot = Some(ring(1));
-        let one = memory(&slot);
-        slot = Some(ring(2));
-        let other = memory(&slot);
-        slot = None;
-        let left = memory(&slot);
-        let secret: Vec<_> = (0..one.len()).filter(|&at| one[at] != other[at]).collect();
+        let mut rings = vec![ring(1), ring(1), ring(2)];
+        let before = memory(rings.as_ptr(), 3 * size);
+        // Drops each where it is, and writes nothing else there.
+        rings.clear();
+        let after = memory(rings.as_ptr(), size);
+        let of_key = |at: &usize| {
+            let [one, same, other] = [0, 1, 2].map(|ring| before[ring * size + at]);
+            one == same && one != other
+        };
+        let secret: Vec<_> = (0..size).filter(of_key).collect();
         assert!(secret.len() >= KEY_LEN, "both halves of a prepared key are in it");
-        assert!(secret.iter().all(|&at| left[at] == 0), "{secret:?} of {left:?}");
+        assert!(secret.iter().all(|&at| after[at] == 0), "{secret:?} of {after:?}");
     }
 
     #[test]
