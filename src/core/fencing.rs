@@ -60,18 +60,24 @@ pub(crate) enum Fenced {
 }
 
 impl Fencing {
-    /// The hooks must release the leadership in `term` by `grace_end`; an earlier end stays.
-    pub(crate) fn limit(&mut self, term: Term, grace_end: Time) {
-        let overdue = self.overdue.get_or_insert(Overdue::new(term, grace_end));
-        overdue.grace_end = overdue.grace_end.min(grace_end);
+    /// The hooks must release the leadership in `term` by `grace_end`. Returns whether the grace
+    /// ends then: one that ends earlier stays.
+    pub(crate) fn limit(&mut self, term: Term, grace_end: Time) -> bool {
+        let stays = self.grace_end().is_some_and(|earlier| earlier <= grace_end);
+        if !stays {
+            self.overdue.get_or_insert(Overdue::new(term, grace_end)).grace_end = grace_end;
+        }
+        !stays
     }
 
-    /// A run that should make the hooks release everything has failed. They get until `grace_end`,
-    /// unless a grace has begun already. Returns whether it begins now.
+    /// A run that should make the hooks release everything has failed, and they get until
+    /// `grace_end`. Returns whether the grace ends then: one that ends earlier stays.
     pub(crate) fn note_failed(&mut self, term: Term, grace_end: Time) -> bool {
-        let begins = self.overdue.is_none();
-        self.overdue.get_or_insert(Overdue::new(term, grace_end)).is_late = true;
-        begins
+        let ends_then = self.limit(term, grace_end);
+        if let Some(overdue) = &mut self.overdue {
+            overdue.is_late = true;
+        }
+        ends_then
     }
 
     /// The grace, or a pause, is over. Returns the term to fence, and whether this is the first

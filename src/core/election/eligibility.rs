@@ -143,6 +143,7 @@ impl Election {
 
     /// Withdraws from the election, or hands over, if the operator wants that to `successor`.
     pub(super) fn withdraw(&mut self, now: Time, reason: Reason, successor: Option<NodeId>) {
+        self.interrupt_election(now);
         self.abandon_candidacy();
         self.timers.clear(Timer::Candidacy);
         self.timers.clear(Timer::Claim);

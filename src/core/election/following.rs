@@ -28,8 +28,6 @@ impl Election {
         self.timers.clear(Timer::Candidacy);
         self.listens_until = Time::ZERO;
         self.state = State::Following;
-        self.quorum.deferred_to.clear();
-        self.quorum.refused.clear();
         self.set_leader(Some(leader));
         if started {
             self.report_soon(now);
@@ -107,7 +105,7 @@ impl Election {
         // One that acknowledges a declaration goes to the leader alone by unicast.
         let acknowledged = match self.params.unicast {
             true => None,
-            false => self.take_acknowledgement(),
+            false => self.take_acknowledgement(now),
         };
         let interval = self.schedule_heartbeat(now);
         self.say_alive(interval, acknowledged);
@@ -117,7 +115,7 @@ impl Election {
     /// Sends a heartbeat to a leader alone, to acknowledge its declaration. What that announces it
     /// gets, even if the interval was longer when the last heartbeat to all was sent.
     pub(super) fn send_acknowledgement(&mut self, now: Time) {
-        let acknowledged = self.take_acknowledgement();
+        let acknowledged = self.take_acknowledgement(now);
         let interval = longest(self.report_interval(now));
         self.timers.set_no_later(Timer::Heartbeat, now + interval);
         self.say_alive(interval, acknowledged);

@@ -247,7 +247,7 @@ impl Election {
 
     /// Without its lease a leader cuts the hook short, which is no failure of the hook.
     const fn yields_in_office(&self) -> bool {
-        let yields = matches!(self.state, State::HandingOver { reason: Reason::Yield, .. });
+        let yields = matches!(self.state, State::HandingOver { .. }) && self.exclusions.yielding;
         yields && self.holds_leadership() && self.exclusions.held_off.is_none()
     }
 

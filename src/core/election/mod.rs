@@ -500,6 +500,10 @@ impl Election {
         }
         self.outbox.previous_leader = self.leader.or(self.outbox.previous_leader);
         self.leader = leader;
+        if leader.is_some() {
+            self.quorum.deferred_to.clear();
+            self.quorum.refused.clear();
+        }
     }
 
     fn notify(&mut self, event: Event) {

@@ -48,7 +48,8 @@ impl Election {
         }
     }
 
-    /// Settings change. The voters' answers to this candidate were for the old times.
+    /// Settings change, so the voters' answers to this candidate were for the old times; or it
+    /// withdraws. It asks no more, and releases the voters that have granted.
     pub(super) fn interrupt_election(&mut self, now: Time) {
         match self.params.mode() {
             Mode::Available => {}

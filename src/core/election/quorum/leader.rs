@@ -38,8 +38,9 @@ impl Election {
         if !self.hooks.schedule.hold() {
             return;
         }
-        self.hooks.fencing.limit(self.terms.current, lease.grace_end());
-        self.timers.set_no_later(Timer::GraceEnd, lease.grace_end());
+        if self.hooks.fencing.limit(self.terms.current, lease.grace_end()) {
+            self.timers.set(Timer::GraceEnd, lease.grace_end());
+        }
         if running.is_some_and(HookEvent::takes_over) {
             let by = now + lease.grace_end().since(now) / 2;
             self.outbox.push(Output::CutHookShort { by });
@@ -111,11 +112,11 @@ impl Election {
             return;
         }
         self.members.note_declaration(now, &sender, Duration::from_micros(interval_us.into()));
-        self.learn_term(message.term);
-        self.terms.current = message.term;
         if matches!(self.state, State::HandingOver { .. }) {
             self.leave_office(now);
         }
+        self.learn_term(message.term);
+        self.terms.current = message.term;
         if self.leader == Some(sender) {
             self.hear_leader_again(now);
         } else {

@@ -165,7 +165,7 @@ impl Election {
         self.take_up_enrolment(now);
         self.judge_census();
         self.ask_once_persisted(now);
-        self.pay_vote();
+        self.pay_vote(now);
         self.acknowledge(now);
     }
 

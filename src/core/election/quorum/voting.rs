@@ -91,13 +91,13 @@ impl Election {
         self.quorum.owed = Some(request);
         self.quorum.acknowledging = None;
         self.persist();
-        self.pay_vote();
+        self.pay_vote(now);
         self.await_leader(now);
     }
 
     /// Sends the granted vote once it is on disk, unless this voter has since pledged itself to
-    /// another node.
-    pub(super) fn pay_vote(&mut self) {
+    /// another node, or heard its duplicate.
+    pub(super) fn pay_vote(&mut self, now: Time) {
         let Some(request) = self.quorum.owed else { return };
         let (ballot, pledge) = (self.quorum.voter.ballot(), self.quorum.voter.pledge());
         if self.disk.written().ballot != ballot || !self.disk.has_promises() {
@@ -105,7 +105,8 @@ impl Election {
         }
         self.quorum.owed = None;
         let stands = ballot.is_some_and(|ballot| ballot.candidate == request.from)
-            && pledge.is_some_and(|pledge| pledge.to == request.from);
+            && pledge.is_some_and(|pledge| pledge.to == request.from)
+            && self.own_vote_counts(now);
         if stands {
             self.answer(request, true);
         }
@@ -138,23 +139,30 @@ impl Election {
 
     /// Acknowledges the leader's newest declaration, once the pledge is on disk.
     pub(super) fn acknowledge(&mut self, now: Time) {
-        let waits = self.quorum.acknowledging.is_some_and(|request| {
-            self.leader == Some(request.from.node_id) && self.disk.has_promises()
-        });
-        if waits && self.params.unicast {
+        if self.due_acknowledgement(now).is_none() {
+            return;
+        }
+        if self.params.unicast {
             self.send_acknowledgement(now);
-        } else if waits {
+        } else {
             self.send_heartbeat(now);
         }
     }
 
     /// The declaration that the next heartbeat acknowledges; each declaration once.
-    pub(in crate::core::election) fn take_acknowledgement(&mut self) -> Option<DatagramId> {
-        if !self.disk.has_promises() {
-            return None;
-        }
-        let request = self.quorum.acknowledging.take()?;
-        (self.leader == Some(request.from.node_id)).then(|| request.datagram())
+    pub(in crate::core::election) fn take_acknowledgement(
+        &mut self,
+        now: Time,
+    ) -> Option<DatagramId> {
+        let request = self.due_acknowledgement(now)?;
+        self.quorum.acknowledging = None;
+        Some(request.datagram())
+    }
+
+    /// The leader's newest declaration, if its pledge is on disk and this voter still counts.
+    fn due_acknowledgement(&self, now: Time) -> Option<Request> {
+        let may = self.disk.has_promises() && self.own_vote_counts(now);
+        self.quorum.acknowledging.filter(|request| may && self.leader == Some(request.from.node_id))
     }
 
     /// A voter without its state asks for this one's term. This voter testifies once it has known

@@ -136,6 +136,38 @@ fn candidate_defers_to_a_better_one_once() {
 }
 
 #[test]
+fn candidate_that_withdraws_releases_its_voters() {
+    let mut lan = alone("b");
+    lan.take_vote_request("b");
+    lan.on("b", |election, now| election.set_maintenance(now, true));
+    let bodies = lan.take("b").bodies();
+    assert!(bodies.contains(&Body::Resignation { successor: None }), "{bodies:?}");
+}
+
+/// A leadership of its own is one after which a candidate defers and refuses anew.
+#[test]
+fn candidate_that_has_led_meanwhile_defers_and_refuses_once_more() {
+    let mut lan = alone("b");
+    let (mut better, mut worse) = (voter("a"), voter("c"));
+    lan.take_proposal("b");
+    lan.hear(better.sends(Body::Proposal));
+    lan.pass(secs(8));
+    let proposal = lan.take_proposal("b");
+    lan.hear(worse.sends(Body::Proposal));
+    assert_eq!(lan.take("b").votes(), [no("c")]);
+    lan.hear(worse.answers(&proposal, true));
+    let request = lan.take("b").last_vote_request();
+    lan.hear(worse.answers(&request, true));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.pass(secs(5));
+    lan.take_proposal("b");
+    lan.hear(worse.sends(Body::Proposal));
+    assert_eq!(lan.take("b").votes(), [no("c")]);
+    lan.hear(better.sends(Body::Proposal));
+    assert_eq!(lan.at("b").role(), Role::Follower);
+}
+
+#[test]
 fn node_that_was_cut_off_disturbs_no_leader() {
     let mut lan = three();
     lan.cut_off("c");

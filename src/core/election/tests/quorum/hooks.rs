@@ -1,5 +1,6 @@
 //! Hooks that do not release everything: the node neither resigns nor votes, and is fenced.
 
+use super::leases::elected;
 use super::*;
 use crate::core::status::Ineligible;
 
@@ -120,6 +121,37 @@ fn lost_lease_does_not_extend_a_grace_that_has_begun() {
     lan.pass(secs(20));
     assert_eq!(lan.take("a").fences(), [began + secs(5)]);
     assert_eq!(lan.at("a").crash_plan().unwrap().grace_end, Some(began + secs(5)));
+}
+
+/// The lease is lost while the fence command runs, which then fails.
+#[test]
+fn lost_lease_does_not_delay_the_next_fence() {
+    let mut lan = yielding(HookOutcome::Failed);
+    lan.set_fence("a", None);
+    lan.pass(ms(3_900));
+    lan.cut_off("a");
+    lan.pass(ms(3_100));
+    assert_eq!((lan.take("a").fences().len(), lan.at("a").lease_end()), (1, None));
+    let failed = lan.now;
+    lan.on("a", |election, now| election.handle_fence_finished(now, HookOutcome::Failed));
+    lan.pass(secs(20));
+    assert_eq!(lan.take("a").fences(), [failed + secs(1)]);
+}
+
+/// It stays out for as long as one that yields from the start.
+#[test]
+fn preempted_leader_that_yields_is_held_off_if_its_takeover_fails() {
+    let (mut lan, mut c) = elected();
+    lan.set_hooks("b", None);
+    let declaration = lan.take("b").last_declaration();
+    lan.hear(c.acknowledges(&declaration));
+    let mut better = Peer { sequence: Sequence(9), ..voter("a") };
+    lan.hear(better.sends(HEARTBEAT));
+    lan.hear(better.sends(Body::Claim));
+    lan.on("b", Election::yield_leadership).unwrap();
+    lan.end_hook("b", HookOutcome::Failed);
+    let held_off = |event| matches!(event, Event::HeldOff { .. });
+    assert!(lan.take("b").events().any(held_off));
 }
 
 #[test]

@@ -60,8 +60,30 @@ fn the_demoted_leader_follows_the_next_one_after_healing() {
     assert_eq!(lan.take("b").transitions(), []);
 }
 
+/// Its `demoted` still runs when it hears the next leader.
+#[test]
+fn the_demoted_leader_votes_for_none_below_the_term_that_it_has_acknowledged() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.pass(secs(4));
+    lan.crash("b");
+    lan.crash("c");
+    lan.pass(secs(2));
+    lan.reconnect("a");
+    lan.take("a");
+    let next = Peer { incarnation: Incarnation(7), ..voter_in("b", 9) }.declares();
+    lan.hear(next);
+    assert_eq!((lan.take("a").acknowledgements(), lan.at("a").term()), (1, Term(9)));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    lan.pass(secs(9));
+    lan.take("a");
+    lan.hear(Peer { incarnation: Incarnation(7), ..voter_in("c", 8) }.asks_for_votes());
+    assert_eq!(lan.take("a").votes(), [no("c")]);
+}
+
 /// The node `b`, elected in term 1 by itself and `c`, the only voters that it hears.
-fn elected() -> (Lan, Peer) {
+pub(super) fn elected() -> (Lan, Peer) {
     let mut lan = alone("b");
     let request = lan.take_vote_request("b");
     let mut c = voter("c");

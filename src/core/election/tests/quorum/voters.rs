@@ -330,6 +330,21 @@ fn voter_that_hears_its_duplicate_refuses() {
 }
 
 #[test]
+fn voter_that_hears_its_duplicate_while_it_writes_its_promise_does_not_make_it() {
+    let mut a = voter_in("a", 5);
+    for asked in [a.asks_for_votes(), a.declares()] {
+        let mut lan = alone("b");
+        lan.set_slow_disk("b", true);
+        lan.hear(asked);
+        let mut duplicate = Peer { incarnation: Incarnation(9), ..voter("b") };
+        lan.hear(duplicate.sends(HEARTBEAT));
+        lan.end_write("b");
+        let outputs = lan.take("b");
+        assert_eq!((outputs.votes(), outputs.acknowledgements()), (vec![], 0), "{asked:?}");
+    }
+}
+
+#[test]
 fn voter_promises_at_most_an_hour() {
     let mut lan = alone("b");
     let mut greedy = voter_in("a", 5);
