@@ -155,8 +155,7 @@ fn the_bytes_in_the_protocol_s_description_are_those_on_the_wire() {
         ("sealed-declaration", declaration),
         ("resignation", follower(Body::Resignation { successor: None })),
         ("handover", follower(Body::Resignation { successor: "web0".parse().ok() })),
-        ("farewell", follower(Body::Farewell { id_taken: false })),
-        ("farewell-id-taken", follower(Body::Farewell { id_taken: true })),
+        ("farewell", follower(Body::Farewell)),
         ("claim", follower(Body::Claim)),
         ("probe", follower(Body::Probe { leader: "web0".parse().unwrap() })),
         (

@@ -145,7 +145,7 @@ fn golden_messages() -> Vec<(&'static str, Codec, Message)> {
     messages
 }
 
-fn available_messages() -> [(&'static str, Codec, Message); 19] {
+fn available_messages() -> [(&'static str, Codec, Message); 18] {
     let heartbeat = |leader: Option<&str>, conceded: Option<u64>| Body::Heartbeat {
         interval_us: 2_200_000,
         leader: leader.map(id),
@@ -160,8 +160,7 @@ fn available_messages() -> [(&'static str, Codec, Message); 19] {
         from_web1(Role::Leader, Body::Declaration { interval_us: 1_000_000, hold_us: 0 });
     let to_web2 = from_web1(Role::Follower, Body::Resignation { successor: Some(id("web2")) });
     let to_nobody = from_web1(Role::Follower, Body::Resignation { successor: None });
-    let farewell = from_web1(Role::Follower, Body::Farewell { id_taken: false });
-    let giving_back = from_web1(Role::Follower, Body::Farewell { id_taken: true });
+    let farewell = from_web1(Role::Follower, Body::Farewell);
     let claim = from_web1(Role::Follower, Body::Claim);
     let probe = from_web1(Role::Follower, Body::Probe { leader: id("web2") });
     let reply =
@@ -188,7 +187,6 @@ fn available_messages() -> [(&'static str, Codec, Message); 19] {
         ("resignation-to-nobody", open(), to_nobody),
         ("resignation-sealed", sealed(), to_web2),
         ("farewell", open(), farewell),
-        ("farewell-id-taken", open(), giving_back),
         ("claim", open(), claim),
         ("probe", open(), probe),
         ("probe-reply", open(), reply),
@@ -578,7 +576,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             .prop_map(|[interval_us, hold_us]| Body::Declaration { interval_us, hold_us }),
         prop::option::of(any_name())
             .prop_map(|successor| Body::Resignation { successor: successor.map(|name| id(&name)) }),
-        any::<bool>().prop_map(|id_taken| Body::Farewell { id_taken }),
+        Just(Body::Farewell),
         Just(Body::Claim),
         any_number().prop_map(|newcomer| Body::Objection { newcomer: Incarnation(newcomer) }),
         any::<u32>().prop_map(|hold_us| Body::VoteRequest { hold_us }),

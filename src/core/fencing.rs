@@ -117,6 +117,11 @@ impl Fencing {
         self.overdue.map(|overdue| overdue.grace_end)
     }
 
+    /// The leadership that the hooks must release; none if no grace has begun.
+    pub(crate) fn term(&self) -> Option<Term> {
+        self.overdue.map(|overdue| overdue.term)
+    }
+
     /// The term whose hooks have not released everything although `demoted` ran, or have not in
     /// time.
     pub(crate) fn overdue_term(&self) -> Option<Term> {

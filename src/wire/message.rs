@@ -139,11 +139,7 @@ pub enum Body {
         successor: Option<NodeId>,
     },
     /// The sender stops.
-    Farewell {
-        /// Whether an older daemon continues with this node id. The receiver then forgets this
-        /// life.
-        id_taken: bool,
-    },
+    Farewell,
     /// A better candidate asks the leader to hand over (preemption).
     Claim,
     /// Asks a daemon with a duplicate node id, which started later, to stop.

@@ -327,8 +327,6 @@ class Node:
 
     def handle_farewell(self, datagram, now):
         self.members[datagram.sender].has_left = True
-        if datagram.body["id_taken"]:
-            del self.members[datagram.sender]
         if self.leader == datagram.sender:
             self.lose_leader(now)
 
@@ -511,7 +509,7 @@ class Node:
     def stop(self, now):
         if self.role == wire.LEADER:
             self.hand_over(self.best_successor(now), now)
-        self.send(wire.FAREWELL, now, id_taken=0)
+        self.send(wire.FAREWELL, now)
 
     def status(self):
         names = ["starting", "follower", "candidate", "leader"]

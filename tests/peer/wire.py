@@ -194,7 +194,7 @@ BODIES = {
     PROPOSAL: {},
     DECLARATION: {"interval": U32, "hold": U32},
     RESIGNATION: {"successor": option(TEXT)},
-    FAREWELL: {"id_taken": BOOL},
+    FAREWELL: {},
     CLAIM: {},
     OBJECTION: {"newcomer": U64},
     VOTE_REQUEST: {"hold": U32},

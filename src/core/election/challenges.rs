@@ -131,8 +131,11 @@ impl Election {
         }
     }
 
-    /// A member challenges nodes, so this node need not.
+    /// If `challenge` is one: another node challenges nodes, so this one need not.
     pub(super) fn handle_challenge(&mut self, now: Time, challenge: &Message) {
+        if challenge.body != Body::Challenge {
+            return;
+        }
         let patience = Patience::of(&self.params);
         if challenge.echoes.iter().any(|echo| self.life == echo.life())
             || self.names_later_life(challenge)

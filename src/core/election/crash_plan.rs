@@ -27,14 +27,14 @@ pub struct CrashPlan {
     /// The end of the grace by the daemon's clock, if it has begun.
     pub grace_end: Option<Time>,
     /// The datagram to send once the hook has ended. Its sequence number is above all others of
-    /// this life. None if another daemon uses this life: it may lead, and would be resigned for.
+    /// this life. None if this daemon gives way to another one, for which it would resign.
     pub resignation: Option<Message>,
 }
 
 /// The inputs of a crash plan; a change of them needs a new plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Basis {
-    /// The term of the hook run and the resignation.
+    /// The term of the resignation.
     term: Term,
     /// Whether the hooks have begun to take over and have not released everything since.
     hooks_hold: bool,
@@ -77,7 +77,7 @@ impl Election {
 
     fn crash_plan_basis(&self) -> Option<Basis> {
         let in_office = self.state.is_in_office();
-        let resigns = !self.shares_life();
+        let resigns = !self.gives_way();
         let hooks_hold = self.hooks.schedule.hold();
         let planned_successor = match self.state {
             State::HandingOver { successor: Some(successor), .. } => Some(successor),
@@ -103,7 +103,8 @@ impl Election {
             event: HookEvent::Demoted,
             reason: Reason::Crashed,
             role: Role::Follower,
-            term: basis.term,
+            // The next leader's term may be on disk already.
+            term: self.hooks.fencing.term().unwrap_or(basis.term),
             leader,
             leader_address: leader.and_then(|id| Some(self.members.get(&id)?.address)),
             previous_leader: if led { self.leader } else { self.outbox.previous_leader },

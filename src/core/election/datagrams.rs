@@ -50,6 +50,8 @@ impl Election {
             Heard::TableFull => self.outbox.ignored.table_full += 1,
             Heard::Newcomer => {
                 self.members.note_known_at(&message.sender, self.sent.newest);
+                self.handle_challenge(now, message);
+                self.learn_newcomers_term(message.term);
                 self.declare_soon(now);
             }
             Heard::Known => {
@@ -81,9 +83,7 @@ impl Election {
     fn take_in(&mut self, now: Time, from: IpAddr, message: &Message) {
         let agrees = self.agrees_on_voters(message);
         self.compare_tie_breaks(message);
-        if message.body == Body::Challenge {
-            self.handle_challenge(now, message);
-        }
+        self.handle_challenge(now, message);
         self.take_in_by_mode(now, from, message, agrees);
     }
 
@@ -108,7 +108,7 @@ impl Election {
     /// declare. A resignation names a successor, so its own handler takes it.
     pub(super) fn notice_fall(&mut self, now: Time, message: &Message) {
         let sender = message.sender;
-        let resigns = matches!(message.body, Body::Resignation { .. } | Body::Farewell { .. });
+        let resigns = matches!(message.body, Body::Resignation { .. } | Body::Farewell);
         let leads_on =
             message.standing.role == Role::Leader && self.members.awaited(&sender).is_some();
         if self.leader == Some(sender) && !leads_on && !resigns {
@@ -118,13 +118,11 @@ impl Election {
         }
     }
 
-    pub(super) fn handle_farewell(&mut self, now: Time, message: &Message, id_taken: bool) {
+    pub(super) fn handle_farewell(&mut self, now: Time, message: &Message) {
         let sender = message.sender;
         self.handle_resignation(now, message, None);
         self.members.note_farewell(&sender);
-        if !id_taken {
-            self.notify(Event::MemberLeft { node_id: sender });
-        }
+        self.notify(Event::MemberLeft { node_id: sender });
         self.check_visible_candidates(now);
     }
 }

@@ -69,16 +69,18 @@ impl Election {
     /// group cannot tell the two apart, so this daemon sends nothing more and stops. Its next start
     /// begins a new life.
     pub(super) fn receive_from_own_life(&mut self, now: Time, from: IpAddr, message: &Message) {
-        if message.sequence > self.sent.newest && !self.shares_life() {
+        if message.sequence > self.sent.newest && !self.gives_way() {
             let cause = StopCause::LifeShared { with: from };
             self.stop_because(now, cause);
             self.exclusions.stopping = Some(cause);
         }
     }
 
-    /// Whether another daemon uses this very life.
-    pub(super) const fn shares_life(&self) -> bool {
-        matches!(self.exclusions.stopping, Some(StopCause::LifeShared { .. }))
+    /// Whether this daemon leaves its id, or its very life, to another one, for which all that it
+    /// sent would count.
+    pub(super) const fn gives_way(&self) -> bool {
+        use StopCause::{LifeShared, NodeIdTaken};
+        matches!(self.exclusions.stopping, Some(LifeShared { .. } | NodeIdTaken { .. }))
     }
 
     /// Receives a datagram of another daemon with this node's id. The one past its start-up stays;
@@ -86,9 +88,7 @@ impl Election {
     /// the other's life. If both send one, the older life stays.
     pub(super) fn receive_from_duplicate(&mut self, now: Time, from: IpAddr, message: &Message) {
         self.duplicates.heard = Some(now);
-        if message.body == Body::Challenge {
-            self.handle_challenge(now, message);
-        }
+        self.handle_challenge(now, message);
         if let Body::Objection { newcomer } = message.body {
             let began_first = self.life.incarnation < message.incarnation;
             let objected_to_it =

@@ -163,8 +163,9 @@ impl Election {
             return self.begin_startup(now);
         }
         self.probing.forget_unsent();
-        let leads_in_any_case =
-            self.params.static_role == Some(StaticRole::Leader) && self.may_challenge_leader(now);
+        // One that still hands over has led until now.
+        let leads_in_any_case = self.params.static_role == Some(StaticRole::Leader)
+            && (self.state.is_in_office() || self.may_challenge_leader(now));
         if leads_in_any_case {
             return self.resume_static_leadership(now);
         }

@@ -3,7 +3,7 @@
 
 use super::{Election, State, at_least_a_millisecond};
 use crate::core::hook::{HookEvent, Reason};
-use crate::core::output::{Event, StopCause};
+use crate::core::output::Event;
 use crate::core::params::QuorumParams;
 use crate::core::rank::Rank;
 use crate::core::status::VoterStanding;
@@ -233,20 +233,17 @@ impl Election {
         }
     }
 
-    /// Stops once the leadership is handed over and no hook runs. A starting node whose id is taken
-    /// stops at once: its datagrams would speak for the holder of the id.
+    /// Stops once the leadership is handed over and no hook runs.
     pub(super) fn advance_stop(&mut self, now: Time) {
-        let Some(cause) = self.exclusions.stopping else { return };
-        let id_taken = matches!(cause, StopCause::NodeIdTaken { .. });
-        if id_taken && self.state.is_starting() {
-            self.fall_silent(now);
+        if self.exclusions.stopping.is_none() {
+            return;
         }
         let in_office = self.state.is_in_office();
         if in_office || !self.hooks.schedule.is_idle() || self.hooks.fencing.is_running() {
             return;
         }
         if !self.others_wait_for_hooks() || !self.hooks.schedule.hold() {
-            self.send(Body::Farewell { id_taken });
+            self.send(Body::Farewell);
         }
         self.fall_silent(now);
     }

@@ -430,7 +430,7 @@ impl Election {
     /// Sends nothing once the election is over, or if another daemon uses this life. Nor before
     /// this life's number is on disk, because a later life might use the number again.
     fn may_send(&self) -> bool {
-        self.state != State::Stopped && !self.exclusions.disk_pending && !self.shares_life()
+        self.state != State::Stopped && !self.exclusions.disk_pending && !self.gives_way()
     }
 
     /// Sends `body` with the next sequence number, if this node may send.

@@ -195,6 +195,14 @@ impl Election {
         }
     }
 
+    /// A node that starts knows `term`. Its former life may have led in it, unheard by this node.
+    pub(super) fn learn_newcomers_term(&mut self, term: Term) {
+        match self.params.mode() {
+            Mode::Available => self.learn_term(term),
+            Mode::Quorum => {}
+        }
+    }
+
     /// This node knows that a node has led in `term`. In available mode it makes sure that no
     /// leader stays below it. In quorum mode every next leader is above it.
     pub(super) fn note_led(&mut self, term: Term) {

@@ -81,7 +81,7 @@ impl Nonsense {
             1 => Body::Proposal,
             2 => Body::Declaration { interval_us, hold_us },
             3 => Body::Resignation { successor: self.maybe_name() },
-            4 => Body::Farewell { id_taken: self.0.bool() },
+            4 => Body::Farewell,
             5 => Body::Claim,
             6 => Body::VoteRequest { hold_us },
             7 => Body::Vote {

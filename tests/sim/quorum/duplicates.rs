@@ -49,7 +49,7 @@ impl Duplicates {
         if message.sender != self.node_id {
             return;
         }
-        let ends = matches!(message.body, Body::Farewell { .. });
+        let ends = matches!(message.body, Body::Farewell);
         let later =
             (index, Incarnation(message.incarnation.0 + 1))..=(index, Incarnation(u64::MAX));
         let overlaps = self.heard.range(later).next().is_some();

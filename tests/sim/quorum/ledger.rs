@@ -88,7 +88,7 @@ impl Ledger {
                 let key = (index, message.life(), message.sequence);
                 self.taken_in.entry(key).or_insert(local);
             }
-            Body::Resignation { .. } | Body::Farewell { .. } => {
+            Body::Resignation { .. } | Body::Farewell => {
                 let ended = self.ended.entry((index, message.life())).or_default();
                 *ended = message.term.max(*ended);
             }

@@ -428,9 +428,7 @@ impl Recorder {
                 *last = (message.term, if last.0 == message.term { last.1 + 1 } else { 1 });
                 Datagram { term, number: Some(last.1), voters, ..plain("Declaration") }
             }
-            Body::Resignation { .. } | Body::Farewell { id_taken: false } => {
-                Datagram { term, ..plain("Resignation") }
-            }
+            Body::Resignation { .. } | Body::Farewell => Datagram { term, ..plain("Resignation") },
             Body::Inquiry => Datagram { voters, ..plain("Inquiry") },
             Body::Heartbeat { leader: Some(leader), acknowledged: Some(declaration), .. } => {
                 let life = Life { node_id: leader, incarnation: declaration.incarnation };

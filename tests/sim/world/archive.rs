@@ -51,7 +51,7 @@ enum Weight {
 impl Weight {
     const fn of(body: &Body) -> Self {
         match body {
-            Body::Resignation { .. } | Body::Farewell { .. } => Weight::End,
+            Body::Resignation { .. } | Body::Farewell => Weight::End,
             Body::Declaration { .. } | Body::VoteRequest { .. } | Body::Vote { .. } => {
                 Weight::Heavy
             }

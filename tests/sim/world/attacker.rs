@@ -110,7 +110,7 @@ fn choose_body(rng: &mut Rng, last: &Message, repertoire: Repertoire) -> Body {
         },
         6 => Body::Proposal,
         7 => Body::Resignation { successor: rng.bool().then_some(leader) },
-        8 => Body::Farewell { id_taken: rng.bool() },
+        8 => Body::Farewell,
         9 => last.body,
         _ => Body::Declaration { interval_us, hold_us: 0 },
     }

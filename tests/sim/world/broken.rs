@@ -44,7 +44,7 @@ impl Broken {
             message.body,
             Body::Declaration { .. }
                 | Body::Resignation { .. }
-                | Body::Farewell { .. }
+                | Body::Farewell
                 | Body::VoteRequest { .. }
         );
         if promises {

@@ -42,7 +42,7 @@ impl Election {
             Body::Proposal => self.handle_proposal(now, sender, rank),
             Body::Claim => self.handle_claim(now, sender, rank),
             Body::Resignation { successor } => self.handle_resignation(now, message, successor),
-            Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
+            Body::Farewell => self.handle_farewell(now, message),
             Body::Declaration { .. }
             | Body::Objection { .. }
             | Body::VoteRequest { .. }

@@ -128,7 +128,7 @@ impl Election {
             self.notice_fall(now, message);
         }
         match message.body {
-            Body::Farewell { id_taken } => self.handle_farewell(now, message, id_taken),
+            Body::Farewell => self.handle_farewell(now, message),
             _ if !agrees => {}
             Body::Heartbeat { interval_us, .. } => {
                 self.handle_acknowledgement(now, message);

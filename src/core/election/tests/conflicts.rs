@@ -251,7 +251,7 @@ fn leader_keeps_its_term_without_a_concession() {
         Body::Challenge,
         Body::Claim,
         Body::Resignation { successor: None },
-        Body::Farewell { id_taken: false },
+        Body::Farewell,
     ];
     for body in unconceded {
         let mut lan = Lan::led_by("m");
@@ -345,7 +345,7 @@ fn follower_concedes_the_term_of_the_leader_that_it_lost_to_one_in_a_lower_term(
     let mut lan = Lan::following("m", Params { candidate: false, ..patient() }, &mut leader);
     let mut other = Peer::leading("b", 3);
     lan.hear(other.sends(EVERY_SECOND));
-    lan.hear(leader.sends(Body::Farewell { id_taken: false }));
+    lan.hear(leader.sends(Body::Farewell));
     lan.hear(other.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies().pop(), Some(following("b", Some(5))));
 }

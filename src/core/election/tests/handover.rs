@@ -358,7 +358,7 @@ fn leader_that_stops_hands_over_and_sends_a_farewell_last() {
     assert_eq!(lan.leaders(), ["b"]);
     let outputs = lan.take("a");
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Shutdown)]);
-    let farewell = Body::Farewell { id_taken: false };
+    let farewell = Body::Farewell;
     assert_eq!(outputs.bodies(), [Body::Resignation { successor: Some(id("b")) }, farewell]);
     assert_eq!(outputs.stopped(), Some(StopCause::Requested));
     assert!(lan.take("b").has_event(Event::MemberLeft { node_id: id("a") }));
@@ -435,7 +435,7 @@ fn maintenance_hands_over_survives_a_restart_and_ends_on_request() {
 fn the_leaders_farewell_ends_its_leadership_without_waiting_for_silence() {
     let mut leader = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut leader);
-    lan.hear(leader.sends(Body::Farewell { id_taken: false }));
+    lan.hear(leader.sends(Body::Farewell));
     lan.pass(ms(250));
     assert_eq!(lan.leaders(), ["m"]);
 }

@@ -39,7 +39,7 @@ fn datagrams_of_an_earlier_life_change_nothing() {
     earlier.sequence = Sequence(1000);
     let mut later = Peer { incarnation: Incarnation(2), ..Peer::leading("z", 5) };
     let mut lan = Lan::following("m", patient(), &mut later);
-    lan.hear(earlier.sends(Body::Farewell { id_taken: false }));
+    lan.hear(earlier.sends(Body::Farewell));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     assert_eq!(lan.at("m").ignored().stale, 1);
 }
@@ -132,7 +132,7 @@ fn newcomer_with_a_taken_id_stops_without_a_farewell() {
     let outputs = lan.take("m");
     let holder = address(id("m"));
     assert_eq!(outputs.stopped(), Some(StopCause::NodeIdTaken { holder }));
-    assert_eq!(outputs.bodies(), [], "a farewell would speak for the holder");
+    assert_eq!(outputs.bodies(), [], "a farewell would count for the holder");
 }
 
 #[test]
@@ -172,8 +172,14 @@ fn older_of_two_running_lives_with_one_id_stays() {
     lan.hear(earlier.sends(EVERY_SECOND));
     assert_eq!(lan.take("m").bodies(), [], "it waits for an objection");
     let newcomer = lan.at("m").life.incarnation;
+    lan.set_hooks("m", None);
     lan.hear(earlier.sends(Body::Objection { newcomer }));
-    assert!(lan.take("m").bodies().contains(&Body::Farewell { id_taken: true }));
+    lan.pass(secs(20));
+    lan.end_hook("m", HookOutcome::Succeeded);
+    let outputs = lan.take("m");
+    assert_eq!(outputs.hooks().last(), Some(&(HookEvent::Demoted, Reason::Shutdown)));
+    assert!(outputs.stopped().is_some());
+    assert_eq!(outputs.bodies(), [], "a resignation would count for the holder, which leads");
 }
 
 /// Each has heard the other before its start-up was over.
@@ -218,32 +224,19 @@ fn a_holder_that_crashed_and_restarted_is_counted_again_once_it_has_started() {
     assert_eq!((lan.at("b").leader(), lan.at("c").leader()), (leader, leader));
 }
 
-#[test]
-fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
-    let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
-    let mut holder = Peer::leading("z", 4);
-    let mut lan = Lan::following("m", patient(), &mut holder);
-    lan.hear(usurper.sends(HEARTBEAT));
-    lan.hear(usurper.sends(Body::Farewell { id_taken: true }));
-    lan.hear(holder.sends(EVERY_SECOND));
-    assert_eq!(lan.at("m").leader(), Some(id("z")));
-}
-
 /// Two interfaces carry the datagrams of both daemons, one of them later.
 #[test]
 fn late_copies_of_a_life_that_gave_way_cost_no_leader() {
-    for ends_by in [Body::Farewell { id_taken: true }, HEARTBEAT] {
-        let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
-        let mut holder = Peer::leading("z", 4);
-        let mut lan = Lan::following("m", patient(), &mut holder);
-        let copies = [usurper.sends(HEARTBEAT), usurper.sends(ends_by)];
-        copies.iter().for_each(|copy| lan.hear(*copy));
-        lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
-        lan.hear(holder.sends(EVERY_SECOND));
-        assert_eq!(lan.at("m").leader(), Some(id("z")));
-        copies.iter().for_each(|copy| lan.hear(*copy));
-        assert_eq!(lan.at("m").leader(), Some(id("z")), "{ends_by:?}");
-    }
+    let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
+    let mut holder = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", patient(), &mut holder);
+    let copies = [usurper.sends(HEARTBEAT), usurper.sends(HEARTBEAT)];
+    copies.iter().for_each(|copy| lan.hear(*copy));
+    lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+    lan.hear(holder.sends(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    copies.iter().for_each(|copy| lan.hear(*copy));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn a_better_candidate_claims_nothing_before_its_hooks_have_let_go() {
     assert_eq!(lan.leaders(), ["a"]);
 }
 
-/// The daemon whose id is taken has voted, and its farewell overtakes the vote.
+/// It has voted, and its farewell overtakes the vote.
 #[test]
 fn duplicate_does_not_vote_after_its_farewell() {
     let (mut holder, mut duplicate) =
@@ -194,7 +194,7 @@ fn duplicate_does_not_vote_after_its_farewell() {
     lan.pass(ms(500));
     let request = lan.take("b").sent().find_map(proposal).unwrap();
     let late = duplicate.sends(Body::Vote { candidate: id("b"), request, granted: true });
-    lan.hear(duplicate.sends(Body::Farewell { id_taken: true }));
+    lan.hear(duplicate.sends(Body::Farewell));
     lan.hear(late);
     let asks = |body: &Body| matches!(body, Body::VoteRequest { .. });
     assert!(!lan.take("b").bodies().iter().any(asks), "a duplicate's vote counts");

@@ -461,7 +461,7 @@ fn echo_that_an_earlier_life_may_know_proves_nothing() {
     let joins = echoing_newest(&lan, later.sends(HEARTBEAT), "a");
     let heard_by_both = lan.at("a").sent.newest.0;
     lan.hear(joins);
-    let leaves = later.sends(Body::Farewell { id_taken: false });
+    let leaves = later.sends(Body::Farewell);
     lan.hear(leaves);
     let mut former = Peer::new("b");
     let last_words = echoing(former.sends(HEARTBEAT), "a", Incarnation(1), heard_by_both);

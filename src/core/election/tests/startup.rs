@@ -1,5 +1,6 @@
 //! Start-up: listening before taking part.
 
+use super::replay_protection::keyed;
 use super::*;
 use crate::core::status::Ineligible;
 
@@ -129,9 +130,9 @@ fn the_best_of_nodes_that_start_together_on_slow_disks_leads() {
 #[test]
 fn a_node_with_a_key_listens_after_its_first_write() {
     for name in ["a", "z"] {
-        let mut lan = Lan::stable(&["x", "y"], &super::replay_protection::keyed());
+        let mut lan = Lan::stable(&["x", "y"], &keyed());
         lan.take("x");
-        lan.start_unsaved(name, super::replay_protection::keyed());
+        lan.start_unsaved(name, keyed());
         lan.pass(secs(5));
         lan.mend_disk(name);
         lan.pass(secs(10));
@@ -163,6 +164,25 @@ fn a_node_with_a_key_whose_first_write_is_slow_follows_its_leader_again() {
         assert_eq!(lan.leaders(), [&*leader], "{name} after {first_write} ms");
         assert_eq!(lan.take(name).hooks(), [(HookEvent::Started, Reason::Startup)]);
         assert_eq!(lan.take(&leader).hooks(), []);
+    }
+}
+
+/// Its first hello is lost, so nobody challenges it. It challenges the leader, with a proof.
+#[test]
+fn a_node_with_a_key_whose_first_hello_is_lost_follows_its_leader_again() {
+    for names in [&["b"][..], &["b", "c"]] {
+        let mut lan = Lan::stable(names, &keyed());
+        lan.start("a", keyed());
+        lan.pass(secs(20));
+        assert_eq!(lan.leaders(), ["b"]);
+        lan.crash("a");
+        lan.cut_off("a");
+        lan.start("a", keyed());
+        lan.reconnect("a");
+        lan.take("b");
+        lan.pass(secs(20));
+        assert_eq!(lan.at("a").leader(), Some(id("b")), "{names:?}");
+        assert_eq!(lan.take("b").hooks(), [], "{names:?}");
     }
 }
 
@@ -199,6 +219,20 @@ fn a_node_follows_nobody_before_its_life_is_on_disk() {
     lan.pass_with(secs(5), &mut [(&mut leader, EVERY_SECOND)]);
     assert_eq!(lan.at("a").leader(), Some(id("z")));
     assert_eq!(lan.take("a").hooks(), []);
+}
+
+/// Its former life led in it, and died before it was heard.
+#[test]
+fn a_term_that_a_starting_node_knows_is_not_taken_again() {
+    let mut leader = Peer::leading("z", 4);
+    let mut lan = Lan::following("m", patient(), &mut leader);
+    let role = Role::Starting;
+    let mut restarted = Peer { incarnation: Incarnation(2), term: Term(5), role, ..Peer::new("z") };
+    lan.hear(restarted.sends(HEARTBEAT));
+    lan.pass(secs(5));
+    assert_eq!(lan.leaders(), ["m"]);
+    let terms = lan.take("m").declared_terms();
+    assert!(terms.iter().all(|term| *term > Term(5)), "{terms:?}");
 }
 
 #[test]

@@ -145,6 +145,20 @@ fn leadership_does_not_wait_for_the_gap_after_a_declaration_of_an_earlier_one() 
     assert_eq!(lan.take("z").declarations().len(), 1);
 }
 
+#[test]
+fn static_leader_whose_links_return_while_demoted_runs_leads_when_that_has_ended() {
+    let mut lan = Lan::new();
+    lan.start("z", fixed(StaticRole::Leader));
+    lan.pass(secs(20));
+    lan.set_hooks("z", None);
+    lan.on("z", |election, now| election.handle_links(now, false));
+    lan.on("z", |election, now| election.handle_links(now, true));
+    assert_eq!(lan.leaders(), [""; 0]);
+    lan.end_hook("z", HookOutcome::Succeeded);
+    lan.pass(ms(1));
+    assert_eq!(lan.leaders(), ["z"]);
+}
+
 /// It has not listened yet, and its hooks cannot take over.
 #[test]
 fn static_leader_whose_links_return_while_started_runs_listens_first() {

@@ -123,6 +123,20 @@ fn lost_lease_does_not_extend_a_grace_that_has_begun() {
     assert_eq!(lan.at("a").crash_plan().unwrap().grace_end, Some(began + secs(5)));
 }
 
+/// If the daemon dies, the fence command must not end the next one.
+#[test]
+fn crash_plan_demotes_the_leadership_that_the_hooks_hold() {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.pass(secs(10));
+    assert_eq!(lan.leaders(), ["b"]);
+    lan.reconnect("a");
+    lan.pass(secs(1));
+    assert_eq!((lan.at("a").leader(), lan.at("a").term()), (Some(id("b")), Term(2)));
+    assert_eq!(lan.at("a").crash_plan().unwrap().hook.unwrap().term, Term(1));
+}
+
 /// The lease is lost while the fence command runs, which then fails.
 #[test]
 fn lost_lease_does_not_delay_the_next_fence() {
@@ -182,7 +196,7 @@ fn stopping_node_whose_hooks_hold_releases_no_voter() {
         let done = lan.take("a");
         assert_eq!((done.demotions().len(), done.fences().len()), (1, 0));
         assert_eq!(done.stopped(), Some(StopCause::Requested));
-        let says_farewell = done.bodies().iter().any(|body| matches!(body, Body::Farewell { .. }));
+        let says_farewell = done.bodies().iter().any(|body| matches!(body, Body::Farewell));
         assert!(!says_farewell && !resigns(&done));
         let plan = lan.at("a").crash_plan().unwrap();
         assert!(plan.hook.is_some() && plan.grace_end.is_none());
