@@ -10,12 +10,12 @@ use lanelect::core::params::{OnElectedFailure, Params, StaticRole, Thresholds};
 use lanelect::types::{Priority, Role, Term, TieBreak};
 
 use crate::available::checkers::{self, Checkers};
-use crate::watch::{Violation, Watch};
+use crate::watch::{Violation, Watch, refuse};
 use crate::world::attacker::Repertoire;
 use crate::world::broken::{Broken, Lie};
 use crate::world::keys::choose_modes;
 use crate::world::network::Weather;
-use crate::world::{DiskFault, HookHabit, Sabotage, World, nanos, slow};
+use crate::world::{DiskFault, HookHabit, Host, Sabotage, World, nanos, slow};
 
 /// The clocks' largest drift: 1 %.
 const DRIFT_PPB: i64 = 10_000_000;
@@ -113,6 +113,7 @@ impl Scenario {
             0 => self.endure_loss(),
             1 => self.endure_broken_member(),
             2 => self.lose_the_leader_beside_a_hung_disk(),
+            3 => self.restart_a_follower(),
             _ => Ok(()),
         }
     }
@@ -178,6 +179,40 @@ impl Scenario {
         self.let_settle()?;
         self.world.set_disk_fault(hung, DiskFault::None);
         self.let_settle()
+    }
+
+    /// A follower restarts, and its first datagrams are lost. Where nobody preempts, and no hook or
+    /// candidate is missing, the leader leads on.
+    fn restart_a_follower(&mut self) -> Result<(), Violation> {
+        let hosts = 0..self.world.hosts.len();
+        let may_displace = |host: &Host| {
+            let Params { preempt, static_role, .. } = host.params;
+            preempt || static_role.is_some() || host.hooks.blocked
+        };
+        let is_excused = self.world.watch.attacked || self.world.watch.counts_candidates;
+        if is_excused || self.world.hosts.iter().any(may_displace) {
+            return Ok(());
+        }
+        let role = |world: &World<Checkers>, host: usize| {
+            world.hosts[host].election.as_ref().map(Election::role)
+        };
+        let is = |host: &usize, sought| role(&self.world, *host) == Some(sought);
+        let followers: Vec<_> = hosts.clone().filter(|it| is(it, Role::Follower)).collect();
+        let Some(leader) = hosts.clone().find(|it| is(it, Role::Leader)) else { return Ok(()) };
+        let Some(follower) = self.rng.choice(followers) else { return Ok(()) };
+        self.world.crash(follower)?;
+        for other in hosts {
+            self.world.network.cut_one_way(follower, other);
+            self.world.network.cut_one_way(other, follower);
+        }
+        self.world.start(follower)?;
+        self.world.run_for(self.rng.u64(0..=self.heartbeat / 4))?;
+        self.world.network.heal();
+        self.let_settle()?;
+        refuse(role(&self.world, leader) != Some(Role::Leader), || {
+            let [leader, follower] = [leader, follower].map(|it| self.world.hosts[it].node_id);
+            format!("restart: {leader} does not lead since {follower} is back")
+        })
     }
 
     /// The group gets the time to settle, and a quarter as much to stay as it is.
