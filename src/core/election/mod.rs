@@ -427,7 +427,7 @@ impl Election {
         }
     }
 
-    /// Sends nothing once the election is over, or if another daemon uses this life. Nor before
+    /// Sends nothing once the election is over, or this daemon gives way to another one. Nor before
     /// this life's number is on disk, because a later life might use the number again.
     fn may_send(&self) -> bool {
         self.state != State::Stopped && !self.exclusions.disk_pending && !self.gives_way()
