@@ -52,7 +52,7 @@ impl Election {
                 self.members.note_known_at(&message.sender, self.sent.newest);
                 self.handle_challenge(now, message);
                 self.learn_newcomers_term(message.term);
-                self.declare_soon(now);
+                self.introduce_leader(now, message);
             }
             Heard::Known => {
                 self.replay.note_member(message.life());
@@ -99,7 +99,14 @@ impl Election {
     pub(super) fn handle_heartbeat(&mut self, now: Time, message: &Message, interval_us: u32) {
         self.members.note_report(&message.sender, Duration::from_micros(interval_us.into()));
         if message.standing.role == Role::Starting {
-            // A starting node asks who leads.
+            self.introduce_leader(now, message);
+        }
+    }
+
+    /// A starting node asks who leads. It may have no proof yet that the leader is alive.
+    fn introduce_leader(&mut self, now: Time, hello: &Message) {
+        if self.holds_leadership() {
+            self.replay.owe_echo(hello);
             self.declare_soon(now);
         }
     }

@@ -69,8 +69,14 @@ impl Election {
     /// group cannot tell the two apart, so this daemon sends nothing more and stops. Its next start
     /// begins a new life.
     pub(super) fn receive_from_own_life(&mut self, now: Time, from: IpAddr, message: &Message) {
-        if message.sequence > self.sent.newest && !self.gives_way() {
-            let cause = StopCause::LifeShared { with: from };
+        if message.sequence > self.sent.newest {
+            self.give_way(now, StopCause::LifeShared { with: from });
+        }
+    }
+
+    /// Stops because of another daemon, even if this one stops already.
+    fn give_way(&mut self, now: Time, cause: StopCause) {
+        if !self.gives_way() {
             self.stop_because(now, cause);
             self.exclusions.stopping = Some(cause);
         }
@@ -94,7 +100,7 @@ impl Election {
             let objected_to_it =
                 self.duplicates.objected.is_some_and(|(_, life)| life == message.incarnation);
             if newcomer == self.life.incarnation && !(began_first && objected_to_it) {
-                self.stop_because(now, StopCause::NodeIdTaken { holder: from });
+                self.give_way(now, StopCause::NodeIdTaken { holder: from });
             }
             return;
         }

@@ -103,9 +103,13 @@ impl ReplayProtection {
         }
     }
 
-    /// Whether `life` may have echoed this before a known later life began. Only a datagram that
-    /// this node sent after it had heard the later life rules that out.
+    /// Whether `life` may have echoed this before a known later life began. Only a datagram of that
+    /// later life, which an objection echoes, rules that out, or one that this node sent after it
+    /// had heard the later life.
     fn may_precede_later_life(&self, life: Life, echo: &Echo, members: &Members) -> bool {
+        if echo.node_id == life.node_id && echo.datagram.incarnation > life.incarnation {
+            return false;
+        }
         let own = (echo.node_id == self.life.node_id).then_some(echo.datagram.sequence);
         let known_at = members.later_life_known_at(life);
         known_at.is_some_and(|known_at| own.is_none_or(|own| own <= known_at))

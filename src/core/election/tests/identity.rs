@@ -182,6 +182,23 @@ fn older_of_two_running_lives_with_one_id_stays() {
     assert_eq!(outputs.bodies(), [], "a resignation would count for the holder, which leads");
 }
 
+/// It hands over and stops at its operator's request when it hears that its id is taken.
+#[test]
+fn daemon_that_stops_gives_way_too() {
+    let mut lan = Lan::stable(&["a", "b"], &patient());
+    lan.set_hooks("a", None);
+    lan.on("a", Election::stop);
+    lan.take("a");
+    let newcomer = lan.at("a").life.incarnation;
+    let mut holder = Peer { incarnation: Incarnation(0), ..Peer::leading("a", 3) };
+    lan.hear(holder.sends(Body::Objection { newcomer }));
+    lan.pass(secs(5));
+    lan.end_hook("a", HookOutcome::Succeeded);
+    let outputs = lan.take("a");
+    assert_eq!(outputs.bodies(), []);
+    assert!(outputs.stopped().is_some());
+}
+
 /// Each has heard the other before its start-up was over.
 #[test]
 fn older_of_two_lives_that_object_to_each_other_stays() {

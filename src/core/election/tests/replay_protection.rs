@@ -274,6 +274,43 @@ fn duplicate_that_answers_receives_an_objection_that_it_believes() {
 }
 
 #[test]
+fn objection_proves_that_the_holder_of_the_id_outlived_the_newcomer() {
+    let mut lan = Lan::keyed(&["m"]);
+    let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("a") };
+    let mut holder = Peer::leading("a", 4);
+    lan.pass(secs(2));
+    let declaration = lan.take("m").sent().last().unwrap().1;
+    let follows = echoing(usurper.sends(HEARTBEAT), &declaration);
+    lan.hear(follows);
+    lan.hear(echoing(holder.sends(Body::Objection { newcomer: Incarnation(9) }), &follows));
+    lan.hear(holder.sends(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("a")));
+}
+
+/// Its first hello and its challenge were lost. The second hello has a proof, so nobody challenges
+/// it.
+#[test]
+fn leader_proves_itself_to_a_node_that_starts_with_a_proof() {
+    for is_known in [false, true] {
+        let mut lan = Lan::keyed(&["m"]);
+        lan.pass(secs(2));
+        let declaration = lan.take("m").sent().last().unwrap().1;
+        let mut starting = Peer { role: Role::Starting, ..Peer::new("a") };
+        if is_known {
+            lan.hear(echoing(Peer::new("a").sends(HEARTBEAT), &declaration));
+            starting.incarnation = Incarnation(2);
+            lan.pass(ms(500));
+            lan.take("m");
+        }
+        let hello = echoing(starting.sends(HEARTBEAT), &declaration);
+        lan.hear(hello);
+        lan.pass(ms(100));
+        let proves = |(_, it): (Time, Message)| it.echoes.iter().any(|echo| *echo == hello.echo());
+        assert!(lan.take("m").declared().any(proves), "{is_known}");
+    }
+}
+
+#[test]
 fn a_candidate_answers_a_challenge_with_its_proposal() {
     let mut lan = Lan::new();
     let params = Params { min_candidates: 2, ..keyed() };
