@@ -50,7 +50,6 @@ impl Election {
             Heard::TableFull => self.outbox.ignored.table_full += 1,
             Heard::Newcomer => {
                 self.members.note_known_at(&message.sender, self.sent.newest);
-                self.handle_challenge(now, message);
                 self.learn_newcomers_term(message.term);
                 self.introduce_leader(now, message);
             }
