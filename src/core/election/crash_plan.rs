@@ -36,6 +36,9 @@ pub struct CrashPlan {
 pub(super) struct Basis {
     /// The term of the resignation.
     term: Term,
+    /// The term of the hook run: of the leadership that the hooks hold. The next leader's term may
+    /// be on disk already.
+    held_term: Term,
     /// Whether the hooks have begun to take over and have not released everything since.
     hooks_hold: bool,
     /// How long the hook may take before another node may lead.
@@ -84,10 +87,12 @@ impl Election {
             _ => self.outbox.planned_successor.filter(|_| in_office),
         };
         let term = self.disk.written().term;
+        let held_term = self.hooks.fencing.term().unwrap_or(term);
         let grace = self.params.quorum.as_ref().map(|quorum| quorum.demote_grace);
         let grace_end = self.hooks.fencing.grace_end();
         (hooks_hold || in_office && resigns).then_some(Basis {
             term,
+            held_term,
             hooks_hold,
             grace,
             grace_end,
@@ -103,8 +108,7 @@ impl Election {
             event: HookEvent::Demoted,
             reason: Reason::Crashed,
             role: Role::Follower,
-            // The next leader's term may be on disk already.
-            term: self.hooks.fencing.term().unwrap_or(basis.term),
+            term: basis.held_term,
             leader,
             leader_address: leader.and_then(|id| Some(self.members.get(&id)?.address)),
             previous_leader: if led { self.leader } else { self.outbox.previous_leader },

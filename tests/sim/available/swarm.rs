@@ -122,11 +122,7 @@ impl Scenario {
     /// slow. The group keeps its leader, which at most takes terms: one that concedes cannot be
     /// told from one that has led.
     fn endure_broken_member(&mut self) -> Result<(), Violation> {
-        let follows = |host: &usize| {
-            let election = self.world.hosts[*host].election.as_ref();
-            election.is_some_and(|election| election.role() == Role::Follower)
-        };
-        let followers: Vec<_> = (0..self.world.hosts.len()).filter(follows).collect();
+        let followers = self.hosts_of(Role::Follower);
         // What tells absurd terms is refused, and so is no candidate that can be counted on.
         if followers.is_empty() || self.world.watch.counts_candidates {
             return Ok(());
@@ -167,8 +163,7 @@ impl Scenario {
     fn lose_the_leader_beside_a_hung_disk(&mut self) -> Result<(), Violation> {
         let hosts = 0..self.world.hosts.len();
         let election = |host: &usize| self.world.hosts[*host].election.as_ref();
-        let leads = |host: &usize| election(host).is_some_and(Election::is_leader);
-        let Some(leader) = hosts.clone().find(leads) else { return Ok(()) };
+        let Some(leader) = self.leader() else { return Ok(()) };
         let best = hosts.clone().filter(|host| *host != leader);
         let best = best.max_by_key(|host| election(host).map(checkers::rank));
         let any = self.rng.usize(hosts);
@@ -193,26 +188,32 @@ impl Scenario {
         if is_excused || self.world.hosts.iter().any(may_displace) {
             return Ok(());
         }
-        let role = |world: &World<Checkers>, host: usize| {
-            world.hosts[host].election.as_ref().map(Election::role)
-        };
-        let is = |host: &usize, sought| role(&self.world, *host) == Some(sought);
-        let followers: Vec<_> = hosts.clone().filter(|it| is(it, Role::Follower)).collect();
-        let Some(leader) = hosts.clone().find(|it| is(it, Role::Leader)) else { return Ok(()) };
-        let Some(follower) = self.rng.choice(followers) else { return Ok(()) };
+        let Some(leader) = self.leader() else { return Ok(()) };
+        let Some(follower) = self.rng.choice(self.hosts_of(Role::Follower)) else { return Ok(()) };
         self.world.crash(follower)?;
-        for other in hosts {
-            self.world.network.cut_one_way(follower, other);
-            self.world.network.cut_one_way(other, follower);
-        }
+        let alone: Vec<_> = hosts.map(|host| usize::from(host == follower)).collect();
+        self.world.network.partition(&alone);
         self.world.start(follower)?;
         self.world.run_for(self.rng.u64(0..=self.heartbeat / 4))?;
         self.world.network.heal();
         self.let_settle()?;
-        refuse(role(&self.world, leader) != Some(Role::Leader), || {
+        refuse(!self.hosts_of(Role::Leader).contains(&leader), || {
             let [leader, follower] = [leader, follower].map(|it| self.world.hosts[it].node_id);
             format!("restart: {leader} does not lead since {follower} is back")
         })
+    }
+
+    /// The hosts whose nodes have this role.
+    fn hosts_of(&self, role: Role) -> Vec<usize> {
+        let has = |host: &usize| {
+            let election = self.world.hosts[*host].election.as_ref();
+            election.is_some_and(|election| election.role() == role)
+        };
+        (0..self.world.hosts.len()).filter(has).collect()
+    }
+
+    fn leader(&self) -> Option<usize> {
+        self.hosts_of(Role::Leader).first().copied()
     }
 
     /// The group gets the time to settle, and a quarter as much to stay as it is.

@@ -358,8 +358,8 @@ fn leader_that_stops_hands_over_and_sends_a_farewell_last() {
     assert_eq!(lan.leaders(), ["b"]);
     let outputs = lan.take("a");
     assert_eq!(outputs.hooks(), [(HookEvent::Demoted, Reason::Shutdown)]);
-    let farewell = Body::Farewell;
-    assert_eq!(outputs.bodies(), [Body::Resignation { successor: Some(id("b")) }, farewell]);
+    let resignation = Body::Resignation { successor: Some(id("b")) };
+    assert_eq!(outputs.bodies(), [resignation, Body::Farewell]);
     assert_eq!(outputs.stopped(), Some(StopCause::Requested));
     assert!(lan.take("b").has_event(Event::MemberLeft { node_id: id("a") }));
 }

@@ -241,19 +241,32 @@ fn a_holder_that_crashed_and_restarted_is_counted_again_once_it_has_started() {
     assert_eq!((lan.at("b").leader(), lan.at("c").leader()), (leader, leader));
 }
 
-/// Two interfaces carry the datagrams of both daemons, one of them later.
 #[test]
-fn late_copies_of_a_life_that_gave_way_cost_no_leader() {
+fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
     let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
     let mut holder = Peer::leading("z", 4);
     let mut lan = Lan::following("m", patient(), &mut holder);
-    let copies = [usurper.sends(HEARTBEAT), usurper.sends(HEARTBEAT)];
-    copies.iter().for_each(|copy| lan.hear(*copy));
-    lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+    lan.hear(usurper.sends(HEARTBEAT));
+    lan.hear(usurper.sends(Body::Farewell));
     lan.hear(holder.sends(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
-    copies.iter().for_each(|copy| lan.hear(*copy));
-    assert_eq!(lan.at("m").leader(), Some(id("z")));
+}
+
+/// Two interfaces carry the datagrams of both daemons, one of them later.
+#[test]
+fn late_copies_of_a_life_that_gave_way_cost_no_leader() {
+    for ends_by in [Body::Farewell, HEARTBEAT] {
+        let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
+        let mut holder = Peer::leading("z", 4);
+        let mut lan = Lan::following("m", patient(), &mut holder);
+        let copies = [usurper.sends(HEARTBEAT), usurper.sends(ends_by)];
+        copies.iter().for_each(|copy| lan.hear(*copy));
+        lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+        lan.hear(holder.sends(EVERY_SECOND));
+        assert_eq!(lan.at("m").leader(), Some(id("z")));
+        copies.iter().for_each(|copy| lan.hear(*copy));
+        assert_eq!(lan.at("m").leader(), Some(id("z")), "{ends_by:?}");
+    }
 }
 
 #[test]

@@ -126,10 +126,7 @@ fn lost_lease_does_not_extend_a_grace_that_has_begun() {
 /// If the daemon dies, the fence command must not end the next one.
 #[test]
 fn crash_plan_demotes_the_leadership_that_the_hooks_hold() {
-    let mut lan = three();
-    lan.set_hooks("a", None);
-    lan.cut_off("a");
-    lan.pass(secs(10));
+    let mut lan = cut_off_with_a_hook_that_runs(secs(10));
     assert_eq!(lan.leaders(), ["b"]);
     lan.reconnect("a");
     lan.pass(secs(1));
@@ -221,10 +218,7 @@ fn a_leader_whose_hook_is_replaced_lets_go_and_hands_over() {
 
 #[test]
 fn a_node_neither_votes_nor_stands_while_its_fence_command_runs() {
-    let mut lan = three();
-    lan.set_hooks("a", None);
-    lan.cut_off("a");
-    lan.pass(secs(10));
+    let mut lan = cut_off_with_a_hook_that_runs(secs(10));
     assert_eq!(lan.take("a").fences().len(), 1);
     lan.set_hooks("a", Some(HookOutcome::Succeeded));
     lan.end_hook("a", HookOutcome::Succeeded);

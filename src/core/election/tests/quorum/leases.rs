@@ -63,10 +63,7 @@ fn the_demoted_leader_follows_the_next_one_after_healing() {
 /// Its `demoted` still runs when it hears the next leader.
 #[test]
 fn the_demoted_leader_votes_for_none_below_the_term_that_it_has_acknowledged() {
-    let mut lan = three();
-    lan.set_hooks("a", None);
-    lan.cut_off("a");
-    lan.pass(secs(4));
+    let mut lan = cut_off_with_a_hook_that_runs(secs(4));
     lan.crash("b");
     lan.crash("c");
     lan.pass(secs(2));
@@ -215,10 +212,7 @@ fn leader_whose_lease_expires_in_a_handover_declares_nothing_more_and_still_spea
 
 #[test]
 fn hooks_that_overrun_the_grace_are_fenced_once() {
-    let mut lan = three();
-    lan.set_hooks("a", None);
-    lan.cut_off("a");
-    lan.pass(secs(60));
+    let mut lan = cut_off_with_a_hook_that_runs(secs(60));
     let done = lan.take("a");
     let demoted_at = done.runs().next().unwrap().0;
     assert_eq!(done.fences(), [demoted_at + secs(5)]);
@@ -227,10 +221,7 @@ fn hooks_that_overrun_the_grace_are_fenced_once() {
 
 #[test]
 fn hooks_that_let_go_in_time_are_not_fenced() {
-    let mut lan = three();
-    lan.set_hooks("a", None);
-    lan.cut_off("a");
-    lan.pass(ms(7_000));
+    let mut lan = cut_off_with_a_hook_that_runs(ms(7_000));
     lan.end_hook("a", HookOutcome::Succeeded);
     lan.pass(secs(60));
     assert_eq!(lan.take("a").fences(), []);

@@ -42,6 +42,15 @@ fn three() -> Lan {
     lan
 }
 
+/// Three voters whose leader `a` has been cut off for so long. Its hooks run until they are ended.
+fn cut_off_with_a_hook_that_runs(duration: Duration) -> Lan {
+    let mut lan = three();
+    lan.set_hooks("a", None);
+    lan.cut_off("a");
+    lan.pass(duration);
+    lan
+}
+
 /// A network on which only `name` is real, one of three voters, after its start-up.
 fn alone(name: &str) -> Lan {
     alone_with(name, enrolled())
