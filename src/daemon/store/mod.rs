@@ -402,15 +402,19 @@ mod tests {
         dir
     }
 
-    /// Reads the state, once the lock is free: a process that another test forks in this very
-    /// moment has it too, until it executes its program.
-    fn load(dir: &Path) -> Result<Option<PersistentState>, StoreError> {
+    /// Opens what was open before, once the lock is free: a process that another test forks in this
+    /// very moment has it too, until it executes its program.
+    fn open_again(dir: &Path) -> Result<(Store, Option<PersistentState>), StoreError> {
         loop {
             match Store::open(dir, group()) {
                 Err(StoreError::Locked { .. }) => std::thread::yield_now(),
-                opened => return opened.map(|(_, state)| state),
+                opened => return opened,
             }
         }
+    }
+
+    fn load(dir: &Path) -> Result<Option<PersistentState>, StoreError> {
+        open_again(dir).map(|(_, state)| state)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -430,7 +434,7 @@ mod tests {
     fn what_was_saved_last_is_read_back() {
         let dir = saved();
         assert_eq!(load(dir.path()).unwrap(), Some(STATE));
-        let (mut store, _) = Store::open(dir.path(), group()).unwrap();
+        let (mut store, _) = open_again(dir.path()).unwrap();
         let last = PersistentState {
             term: Term(u64::MAX),
             incarnation: Incarnation(u64::MAX),
@@ -468,7 +472,7 @@ mod tests {
     #[test]
     fn groups_share_a_directory() {
         let dir = saved();
-        let _blue = Store::open(dir.path(), group()).unwrap();
+        let _blue = open_again(dir.path()).unwrap();
         let (_green, state) = Store::open(dir.path(), "green".parse().unwrap()).unwrap();
         assert_eq!(state, None);
     }
@@ -476,7 +480,7 @@ mod tests {
     #[test]
     fn two_daemons_do_not_share_a_state() {
         let dir = saved();
-        let first = Store::open(dir.path(), group()).unwrap();
+        let first = open_again(dir.path()).unwrap();
         let error = Store::open(dir.path(), group()).map(|_| ()).unwrap_err();
         assert!(matches!(error, StoreError::Locked { .. }));
         let holder = format!("process {}", std::process::id());
@@ -499,9 +503,10 @@ mod tests {
 
     #[test]
     fn process_that_does_not_hold_the_lock_is_not_named() {
-        let dir = saved();
-        let _held = Store::open(dir.path(), group()).unwrap();
+        // Started before the lock is taken, or it might have that too for a moment.
         let mut other = Command::new("sleep").arg("1000").spawn().unwrap();
+        let dir = saved();
+        let _held = open_again(dir.path()).unwrap();
         let refusal = |named: u32| {
             fs::write(dir.path().join("blue.lock"), format!("{named}\n")).unwrap();
             Store::open(dir.path(), group()).map(|_| ()).unwrap_err().to_string()
@@ -520,7 +525,7 @@ mod tests {
         let dir = saved();
         let precious = dir.path().join("precious");
         fs::write(&precious, "precious").unwrap();
-        let (mut store, _) = Store::open(dir.path(), group()).unwrap();
+        let (mut store, _) = open_again(dir.path()).unwrap();
         std::os::unix::fs::symlink(&precious, dir.path().join("blue.state.tmp")).unwrap();
         let error = store.save(&STATE).unwrap_err();
         assert!(matches!(error, StoreError::Write { .. }), "{error}");
@@ -637,7 +642,7 @@ mod tests {
     #[test]
     fn a_save_that_fails_leaves_the_old_state_and_no_leftover() {
         let dir = saved();
-        let (mut store, _) = Store::open(dir.path(), group()).unwrap();
+        let (mut store, _) = open_again(dir.path()).unwrap();
         // A directory in the place of the file makes the rename fail.
         let path = dir.path().join("blue.state");
         fs::rename(&path, dir.path().join("kept")).unwrap();
@@ -652,7 +657,7 @@ mod tests {
         let dir = saved();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o500)).unwrap();
         let is_root = nix::unistd::geteuid().is_root();
-        let result = Store::open(dir.path(), group()).and_then(|(mut store, _)| store.save(&STATE));
+        let result = open_again(dir.path()).and_then(|(mut store, _)| store.save(&STATE));
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         // No permission stops root.
         assert_eq!(result.is_ok(), is_root);

@@ -12,7 +12,7 @@ use super::claims::{Claim, Interrogation, contradictions};
 use super::group;
 use super::host::{Host, ip};
 use super::inside::{self, Inside, Needs, isolated_with};
-use super::journal::{self, Entry, Journal, What};
+use super::journal::{self, Entry, Journal};
 use super::patience::{wait_for, wait_until};
 use super::switch::{Rule, Switch};
 
@@ -157,23 +157,19 @@ impl Lan {
         });
     }
 
-    /// Panics where any running host's role, leader, term or hooks change while each of them
-    /// sends and receives `count` more datagrams, together.
+    /// Waits until the hooks of all running hosts are through. Then panics where any host's role,
+    /// leader, term or hooks change while each of them sends and receives `count` more datagrams,
+    /// together.
     #[track_caller]
     pub(crate) fn assert_calm_for(&self, count: u64) {
-        let (view, begun) = (self.view(), self.begun());
+        self.wait_for_hooks();
+        let (view, hooks) = (self.view(), self.journal.entries());
         let start = self.traffic();
         wait_until(&format!("{count} more datagrams passed"), || {
             self.traffic().iter().zip(&start).all(|(now, start)| now - start >= count)
         });
         assert_eq!(self.view(), view, "something changed while nothing happened");
-        assert_eq!(self.begun(), begun, "a hook began while nothing happened");
-    }
-
-    /// All that happened but the ends of hooks: what went before may have begun one that still ran.
-    fn begun(&self) -> Vec<Entry> {
-        let is_end = |entry: &Entry| matches!(entry.what, What::End(_) | What::Fail(_));
-        self.journal.entries().into_iter().filter(|entry| !is_end(entry)).collect()
+        assert_eq!(self.journal.entries(), hooks, "a hook ran while nothing happened");
     }
 
     /// Waits until none of these hosts leads or follows, and panics where one does again while each
@@ -339,11 +335,17 @@ impl Lan {
 
     /// Panics where any host's hooks broke the rules, or do not come to match its role.
     fn check_hooks(&self) {
+        self.wait_for_hooks();
+        self.check_violations();
+    }
+
+    /// Waits until no hook of a running host runs, and the last one fits its role.
+    #[track_caller]
+    fn wait_for_hooks(&self) {
         for host in self.running() {
             let what = format!("{}'s hooks are through and match its role", host.name);
             wait_until(&what, || host.hooks_match_role());
         }
-        self.check_violations();
     }
 
     /// Stops every daemon at once; panics where one does not end in order.
