@@ -78,6 +78,9 @@ pub(crate) struct Member {
     doubted: bool,
     /// The newest datagram of a life that still starts under this id.
     newcomer: Option<DatagramId>,
+    /// A later life to which this one has objected. As long as this one is heard, nothing counts
+    /// that the other still sends.
+    refused: Option<Incarnation>,
     /// The last term in which its present life led and which this leader has outbid. A life that
     /// lost its disk may lead in the same term again.
     outbid: Option<Term>,
@@ -138,6 +141,7 @@ impl Member {
             recent: Recent::since(message.sequence),
             doubted: false,
             newcomer: None,
+            refused: refused_by(message),
             outbid: None,
             other_life: None,
             differences_reported: [false; Shared::COUNT],
@@ -271,7 +275,8 @@ impl Member {
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });
-        if message.id() <= self.newest || is_newcomer_again {
+        let is_refused = was_visible && self.refused == Some(message.incarnation);
+        if message.id() <= self.newest || is_newcomer_again || is_refused {
             return Heard::Stale;
         }
         if asks {
@@ -295,7 +300,9 @@ impl Member {
         }
         let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
-        let takes_over = heard > known && message.standing.role != Role::Starting;
+        let stays_out =
+            message.standing.role == Role::Starting || self.refused == Some(message.incarnation);
+        let takes_over = heard > known && !stays_out;
         let (newest, heard) = if takes_over { (known, self.last_heard) } else { (heard, now) };
         let speaks_every = self.reports_every;
         self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
@@ -313,6 +320,10 @@ impl Member {
     fn renewed(&self, now: Time, from: IpAddr, message: &Message, restarted: bool) -> Self {
         let anew = restarted || !self.is_proven_alive();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
+        let refused = refused_by(message).or(self.refused);
+        // The holder of the id may have objected to one of its hellos.
+        let starts = self.newcomer.is_some_and(|it| it.incarnation == message.incarnation);
+        let first = if starts { Sequence::default() } else { message.sequence };
         Member {
             answered: self.answered.filter(|_| !restarted),
             round_trip: if restarted { RoundTrip::default() } else { self.round_trip },
@@ -323,8 +334,9 @@ impl Member {
             seen_by_others: if restarted { Sequence::default() } else { self.seen_by_others },
             since: if restarted { now } else { self.since },
             known_at: self.known_at,
-            recent: if anew { Recent::since(message.sequence) } else { self.recent },
-            newcomer: self.newcomer,
+            recent: if anew { Recent::since(first) } else { self.recent },
+            newcomer: self.newcomer.filter(|newcomer| refused != Some(newcomer.incarnation)),
+            refused,
             outbid: self.outbid.filter(|_| !restarted),
             other_life: self.other_life,
             differences_reported: self.differences_reported,
@@ -369,6 +381,7 @@ impl Member {
         self.pinged = Sequence(0);
         self.seen_by_others = Sequence(0);
         self.newcomer = None;
+        self.refused = None;
         if let Some(other) = &mut self.other_life {
             other.newest.sequence = Sequence(0);
         }
@@ -460,5 +473,13 @@ impl Member {
         );
         let is_free = !was_visible || self.doubted;
         is_earlier && (objects || is_free && !self.other_life_has_sent(message.id()))
+    }
+}
+
+/// The later life to which the sender objects, if it does.
+fn refused_by(message: &Message) -> Option<Incarnation> {
+    match message.body {
+        Body::Objection { newcomer } if newcomer > message.incarnation => Some(newcomer),
+        _ => None,
     }
 }

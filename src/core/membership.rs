@@ -651,6 +651,21 @@ mod tests {
         assert!(!is_duplicated(5));
     }
 
+    /// That one has not received the objection.
+    #[test]
+    fn member_is_duplicated_as_long_as_a_life_that_it_refused_sends() {
+        let mut members = with_a();
+        members.note_report(&id("a"), secs(1));
+        let body = Body::Objection { newcomer: Incarnation(9) };
+        members.hear(START, ADDRESS, &Message { body, ..heartbeat("a", 1, 2) });
+        assert_eq!(members.hear(START + secs(2), ADDRESS, &heartbeat("a", 9, 1)), Heard::Stale);
+        members.hear(START + secs(3), ADDRESS, &heartbeat("a", 1, 3));
+        let is_duplicated =
+            |after| members.get(&id("a")).unwrap().is_duplicated(START + secs(after), THRESHOLD);
+        assert!(is_duplicated(3) && is_duplicated(5));
+        assert!(!is_duplicated(6));
+    }
+
     /// A datagram that was in flight when the earlier life ended does not prove it alive.
     #[test]
     fn late_copy_of_an_earlier_life_does_not_bring_back_a_member_that_left() {

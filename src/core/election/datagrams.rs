@@ -50,8 +50,9 @@ impl Election {
             Heard::TableFull => self.outbox.ignored.table_full += 1,
             Heard::Newcomer => {
                 self.members.note_known_at(&message.sender, self.sent.newest);
+                self.handle_challenge(now, message);
                 self.learn_newcomers_term(message.term);
-                self.introduce_leader(now, message);
+                self.declare_to(now, message);
             }
             Heard::Known => {
                 self.replay.note_member(message.life());
@@ -98,14 +99,15 @@ impl Election {
     pub(super) fn handle_heartbeat(&mut self, now: Time, message: &Message, interval_us: u32) {
         self.members.note_report(&message.sender, Duration::from_micros(interval_us.into()));
         if message.standing.role == Role::Starting {
-            self.introduce_leader(now, message);
+            self.declare_to(now, message);
         }
     }
 
-    /// A starting node asks who leads. It may have no proof yet that the leader is alive.
-    fn introduce_leader(&mut self, now: Time, hello: &Message) {
+    /// A starting node asks who leads, or a follower that misses the leader whether it is alive.
+    /// Such a node may have no proof of that.
+    pub(super) fn declare_to(&mut self, now: Time, question: &Message) {
         if self.holds_leadership() {
-            self.replay.owe_echo(hello);
+            self.replay.owe_echo(question);
             self.declare_soon(now);
         }
     }

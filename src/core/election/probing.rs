@@ -24,7 +24,7 @@ use crate::core::rank::Rank;
 use crate::core::timers::{Timer, Timers};
 use crate::time::Time;
 use crate::types::{DatagramId, NodeId};
-use crate::wire::message::Body;
+use crate::wire::message::{Body, Message};
 
 /// A leader is given up only after this many probes, by any nodes. A node that was stopped for a
 /// while finds its leader overdue, but has not listened.
@@ -123,14 +123,14 @@ impl Election {
         self.probing.note_probe(now, due, spacing, &mut self.timers);
     }
 
-    /// The node `from` asks `leader` whether it is alive.
-    pub(super) fn handle_probe(&mut self, now: Time, from: NodeId, leader: NodeId) {
+    /// A node asks `leader` whether it is alive.
+    pub(super) fn handle_probe(&mut self, now: Time, probe: &Message, leader: NodeId) {
         if self.holds_leadership() {
             // If the probe is for another leader, its sender should follow this one.
             if leader == self.life.node_id {
                 self.probing.answers_owed = ANSWERS_REPEATED;
             }
-            return self.declare_soon(now);
+            return self.declare_to(now, probe);
         }
         let Some((followed, Awaited { due, until })) = self.leader_awaited() else { return };
         if followed != leader {
@@ -139,6 +139,7 @@ impl Election {
         let spacing = spacing(due, until);
         if now < due {
             // The same node may probe more rarely than this one would, by other settings.
+            let from = probe.sender;
             let last = self.probing.replying.asked.replace((from, now));
             self.probing.replying.is_repeated =
                 last.is_some_and(|(last, at)| last == from || now.since(at) <= spacing * 2);

@@ -37,7 +37,7 @@ impl Election {
         self.notice_fall(now, message);
         match message.body {
             Body::Heartbeat { interval_us, .. } => self.handle_heartbeat(now, message, interval_us),
-            Body::Probe { leader } => self.handle_probe(now, sender, leader),
+            Body::Probe { leader } => self.handle_probe(now, message, leader),
             Body::ProbeReply { leader, newest } => self.handle_probe_reply(now, leader, newest),
             Body::Proposal => self.handle_proposal(now, sender, rank),
             Body::Claim => self.handle_claim(now, sender, rank),

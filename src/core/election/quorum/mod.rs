@@ -134,7 +134,7 @@ impl Election {
                 self.handle_acknowledgement(now, message);
                 self.handle_heartbeat(now, message, interval_us);
             }
-            Body::Probe { leader } => self.handle_probe(now, sender, leader),
+            Body::Probe { leader } => self.handle_probe(now, message, leader),
             _ if !self.params.has_vote(&sender) => {}
             Body::ProbeReply { leader, newest } => self.handle_probe_reply(now, leader, newest),
             Body::Declaration { .. } => self.handle_declaration_in_quorum(now, message),

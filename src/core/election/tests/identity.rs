@@ -252,6 +252,25 @@ fn farewell_of_a_later_life_leaves_the_holder_of_its_id_known() {
     assert_eq!(lan.at("m").leader(), Some(id("z")));
 }
 
+/// The second daemon hears the leader, which ends its start-up. Its heartbeat crosses the objection
+/// to its hello.
+#[test]
+fn nothing_of_a_life_that_was_objected_to_displaces_the_holder_of_the_id() {
+    let mut holder = Peer::leading("z", 4);
+    let mut second = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("z") };
+    let mut lan = Lan::following("m", patient(), &mut holder);
+    lan.hear(second.sends(HEARTBEAT));
+    lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+    second.role = Role::Follower;
+    lan.hear(second.sends(HEARTBEAT));
+    lan.hear(holder.sends(EVERY_SECOND));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    // The holder fails, and the other daemon did not stop.
+    lan.pass(secs(20));
+    lan.hear(second.sends(HEARTBEAT));
+    assert_eq!(lan.at("m").members.newest(&id("z")).unwrap().incarnation, Incarnation(9));
+}
+
 /// Two interfaces carry the datagrams of both daemons, one of them later.
 #[test]
 fn late_copies_of_a_life_that_gave_way_cost_no_leader() {

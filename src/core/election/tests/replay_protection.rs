@@ -310,6 +310,87 @@ fn leader_proves_itself_to_a_node_that_starts_with_a_proof() {
     }
 }
 
+/// The second daemon has ended its start-up, and its next datagram overtook the objection.
+#[test]
+fn objection_to_a_hello_is_believed_after_a_later_datagram() {
+    let mut lan = Lan::keyed(&["m"]);
+    lan.pass(secs(2));
+    let declaration = lan.take("m").sent().last().unwrap().1;
+    let mut holder = Peer::new("a");
+    let mut second = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("a") };
+    lan.hear(echoing(holder.sends(HEARTBEAT), &declaration));
+    let hello = echoing(second.sends(HEARTBEAT), &declaration);
+    lan.hear(hello);
+    lan.hear(echoing(second.sends(HEARTBEAT), &declaration));
+    second.role = Role::Follower;
+    lan.hear(echoing(second.sends(HEARTBEAT), &declaration));
+    let known = |lan: &Lan| lan.at("m").members.newest(&id("a")).unwrap().incarnation;
+    assert_eq!(known(&lan), second.incarnation);
+    lan.hear(echoing(holder.sends(Body::Objection { newcomer: Incarnation(9) }), &hello));
+    assert_eq!(known(&lan), holder.incarnation);
+}
+
+/// Its hello has a proof, so it is believed to start, and it still has to believe this node, which
+/// may lead a moment later.
+#[test]
+fn member_answers_the_challenge_of_its_restarted_leader() {
+    let mut lan = Lan::keyed(&["m"]);
+    lan.pass(secs(2));
+    let declaration = lan.take("m").sent().last().unwrap().1;
+    let mut leader = Peer { priority: Priority(200), ..Peer::leading("z", 4) };
+    lan.hear(echoing(leader.sends(EVERY_SECOND), &declaration));
+    assert_eq!(lan.at("m").leader(), Some(id("z")));
+    lan.pass(ms(300));
+    lan.on("m", Election::ping);
+    let ping = lan.take("m").sent().last().unwrap().1;
+    let mut restarted = Peer { incarnation: Incarnation(2), role: Role::Starting, ..leader };
+    let challenge = echoing(restarted.sends(Body::Challenge), &ping);
+    lan.hear(challenge);
+    lan.pass(ms(500));
+    let answers = |(_, it): (Time, Message)| it.echoes.iter().any(|echo| *echo == challenge.echo());
+    assert!(lan.take("m").sent().any(answers));
+}
+
+/// A second daemon's clock was ahead, and it was refused. Then the holder of the id restarts.
+#[test]
+fn hello_of_a_holder_that_refused_a_later_life_is_answered() {
+    let mut lan = Lan::keyed(&["m"]);
+    lan.pass(secs(2));
+    let declaration = lan.take("m").sent().last().unwrap().1;
+    let mut holder = Peer::new("a");
+    lan.hear(echoing(holder.sends(HEARTBEAT), &declaration));
+    let mut second = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("a") };
+    lan.hear(echoing(second.sends(HEARTBEAT), &declaration));
+    lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+    lan.pass(ms(500));
+    let declaration = lan.take("m").sent().last().unwrap().1;
+    holder.incarnation = Incarnation(2);
+    holder.role = Role::Starting;
+    let hello = echoing(holder.sends(HEARTBEAT), &declaration);
+    lan.hear(hello);
+    lan.pass(ms(100));
+    let proves = |(_, it): (Time, Message)| it.echoes.iter().any(|echo| *echo == hello.echo());
+    assert!(lan.take("m").declared().any(proves));
+}
+
+/// The process of a follower was stalled, so it doubts its leader. It probes, and it would give the
+/// leader up before it challenges it.
+#[test]
+fn answer_to_a_probe_proves_that_the_leader_is_alive() {
+    let params =
+        Params { leader_alive_threshold: ms(1250), leader_election_duration: secs(1), ..keyed() };
+    let mut lan = Lan::stable(&["b"], &params);
+    lan.start("a", params);
+    lan.pass(secs(20));
+    let stalled = lan.host("a").election.take();
+    lan.pass(secs(6));
+    lan.take("b");
+    lan.host("a").election = stalled;
+    lan.on("a", Election::handle_timeout);
+    lan.pass(secs(10));
+    assert_eq!((lan.leaders(), lan.take("b").hooks()), (vec!["b".to_owned()], vec![]));
+}
+
 #[test]
 fn a_candidate_answers_a_challenge_with_its_proposal() {
     let mut lan = Lan::new();
