@@ -320,9 +320,11 @@ impl Member {
     fn renewed(&self, now: Time, from: IpAddr, message: &Message, restarted: bool) -> Self {
         let anew = restarted || !self.is_proven_alive();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
-        let refused = refused_by(message).or(self.refused);
-        // The holder of the id may have objected to one of its hellos.
-        let starts = self.newcomer.is_some_and(|it| it.incarnation == message.incarnation);
+        let refused = self.refused.filter(|refused| *refused > message.incarnation);
+        let refused = refused_by(message).or(refused);
+        // The holder of the id, if it is alive, may have objected to one of its hellos.
+        let starts = self.is_proven_alive()
+            && self.newcomer.is_some_and(|newcomer| newcomer.incarnation == message.incarnation);
         let first = if starts { Sequence::default() } else { message.sequence };
         Member {
             answered: self.answered.filter(|_| !restarted),

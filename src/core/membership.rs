@@ -552,6 +552,30 @@ mod tests {
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 3)), Heard::Stale);
     }
 
+    /// Otherwise an old recording that echoes one of them would prove a dead node alive.
+    #[test]
+    fn datagrams_of_a_start_up_are_recent_only_next_to_a_live_holder_of_the_id() {
+        let sent_lately = |members: &Members, sequence| {
+            let datagram = DatagramId { incarnation: Incarnation(2), sequence: Sequence(sequence) };
+            members.sent_lately(&Echo { node_id: id("a"), datagram })
+        };
+        let fail = |members: &mut Members| {
+            [4, 7].iter().for_each(|after| drop(sweep(members, START + secs(*after))));
+        };
+        for takes_over_first in [true, false] {
+            let mut members = with_a();
+            members.hear(START, ADDRESS, &message("a", 2, 1, Role::Starting));
+            if takes_over_first {
+                assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 3)), Heard::Joined);
+                assert!(sent_lately(&members, 1));
+            }
+            fail(&mut members);
+            let late = START + secs(20);
+            assert_eq!(members.hear(late, ADDRESS, &heartbeat("a", 2, 9)), Heard::Joined);
+            assert!(!sent_lately(&members, 8), "{takes_over_first}");
+        }
+    }
+
     #[test]
     fn starting_life_with_an_absent_members_id_joins_at_once() {
         let mut members = with_a();

@@ -265,10 +265,24 @@ fn nothing_of_a_life_that_was_objected_to_displaces_the_holder_of_the_id() {
     lan.hear(second.sends(HEARTBEAT));
     lan.hear(holder.sends(EVERY_SECOND));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
-    // The holder fails, and the other daemon did not stop.
-    lan.pass(secs(20));
-    lan.hear(second.sends(HEARTBEAT));
-    assert_eq!(lan.at("m").members.newest(&id("z")).unwrap().incarnation, Incarnation(9));
+}
+
+#[test]
+fn life_that_was_objected_to_counts_once_the_holder_of_the_id_is_gone() {
+    for stops in [false, true] {
+        let mut holder = Peer::new("z");
+        let mut second = Peer { incarnation: Incarnation(9), ..Peer::new("z") };
+        let mut lan = Lan::led_by("m");
+        lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
+        if stops {
+            lan.hear(holder.sends(Body::Farewell));
+        } else {
+            lan.pass(secs(20));
+        }
+        lan.pass_with(secs(20), &mut [(&mut second, HEARTBEAT)]);
+        assert_eq!(lan.at("m").ignored().stale, 0, "{stops}");
+        assert_eq!(lan.at("m").members.newest(&id("z")).unwrap().incarnation, Incarnation(9));
+    }
 }
 
 /// Two interfaces carry the datagrams of both daemons, one of them later.
