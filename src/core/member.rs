@@ -275,7 +275,7 @@ impl Member {
         let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
             (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
         });
-        let is_refused = was_visible && self.refused == Some(message.incarnation);
+        let is_refused = was_visible && self.refuses(message);
         if message.id() <= self.newest || is_newcomer_again || is_refused {
             return Heard::Stale;
         }
@@ -300,12 +300,16 @@ impl Member {
         }
         let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
         let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
-        let stays_out =
-            message.standing.role == Role::Starting || self.refused == Some(message.incarnation);
+        let stays_out = message.standing.role == Role::Starting || self.refuses(message);
         let takes_over = heard > known && !stays_out;
         let (newest, heard) = if takes_over { (known, self.last_heard) } else { (heard, now) };
         let speaks_every = self.reports_every;
         self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
+    }
+
+    /// Whether this datagram is of a later life to which the present one has objected.
+    fn refuses(&self, message: &Message) -> bool {
+        self.refused == Some(message.incarnation)
     }
 
     /// Whether this datagram, or a newer one of the same life, was heard of the other life under

@@ -1,5 +1,6 @@
 //! Replayed datagrams are ignored, and nodes that are alive are soon believed.
 
+use super::replays::echoing_newest;
 use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::quorum::Voters;
@@ -48,6 +49,11 @@ impl Outputs {
 pub(super) fn echoing(mut message: Message, heard: &Message) -> Message {
     message.echoes = [heard.echo()].into_iter().collect();
     message
+}
+
+/// Whether `message` echoes `heard`.
+pub(super) fn echoes(message: &Message, heard: &Message) -> bool {
+    message.echoes.iter().any(|echo| *echo == heard.echo())
 }
 
 fn is_heartbeat(body: &Body) -> bool {
@@ -270,7 +276,7 @@ fn duplicate_that_answers_receives_an_objection_that_it_believes() {
     lan.hear(answer);
     let objection = lan.last_said("a", |body| matches!(body, Body::Objection { .. }));
     assert_eq!(objection.body, Body::Objection { newcomer: Incarnation(9) });
-    assert!(objection.echoes.iter().any(|echo| *echo == answer.echo()));
+    assert!(echoes(&objection, &answer));
 }
 
 #[test]
@@ -279,8 +285,7 @@ fn objection_proves_that_the_holder_of_the_id_outlived_the_newcomer() {
     let mut usurper = Peer { incarnation: Incarnation(9), ..Peer::new("a") };
     let mut holder = Peer::leading("a", 4);
     lan.pass(secs(2));
-    let declaration = lan.take("m").sent().last().unwrap().1;
-    let follows = echoing(usurper.sends(HEARTBEAT), &declaration);
+    let follows = echoing_newest(&lan, usurper.sends(HEARTBEAT), "m");
     lan.hear(follows);
     lan.hear(echoing(holder.sends(Body::Objection { newcomer: Incarnation(9) }), &follows));
     lan.hear(holder.sends(EVERY_SECOND));
@@ -294,19 +299,17 @@ fn leader_proves_itself_to_a_node_that_starts_with_a_proof() {
     for is_known in [false, true] {
         let mut lan = Lan::keyed(&["m"]);
         lan.pass(secs(2));
-        let declaration = lan.take("m").sent().last().unwrap().1;
         let mut starting = Peer { role: Role::Starting, ..Peer::new("a") };
         if is_known {
-            lan.hear(echoing(Peer::new("a").sends(HEARTBEAT), &declaration));
+            lan.hear(echoing_newest(&lan, Peer::new("a").sends(HEARTBEAT), "m"));
             starting.incarnation = Incarnation(2);
             lan.pass(ms(500));
             lan.take("m");
         }
-        let hello = echoing(starting.sends(HEARTBEAT), &declaration);
+        let hello = echoing_newest(&lan, starting.sends(HEARTBEAT), "m");
         lan.hear(hello);
         lan.pass(ms(100));
-        let proves = |(_, it): (Time, Message)| it.echoes.iter().any(|echo| *echo == hello.echo());
-        assert!(lan.take("m").declared().any(proves), "{is_known}");
+        assert!(lan.take("m").declared().any(|(_, it)| echoes(&it, &hello)), "{is_known}");
     }
 }
 
@@ -315,15 +318,14 @@ fn leader_proves_itself_to_a_node_that_starts_with_a_proof() {
 fn objection_to_a_hello_is_believed_after_a_later_datagram() {
     let mut lan = Lan::keyed(&["m"]);
     lan.pass(secs(2));
-    let declaration = lan.take("m").sent().last().unwrap().1;
     let mut holder = Peer::new("a");
     let mut second = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("a") };
-    lan.hear(echoing(holder.sends(HEARTBEAT), &declaration));
-    let hello = echoing(second.sends(HEARTBEAT), &declaration);
+    lan.hear(echoing_newest(&lan, holder.sends(HEARTBEAT), "m"));
+    let hello = echoing_newest(&lan, second.sends(HEARTBEAT), "m");
     lan.hear(hello);
-    lan.hear(echoing(second.sends(HEARTBEAT), &declaration));
+    lan.hear(echoing_newest(&lan, second.sends(HEARTBEAT), "m"));
     second.role = Role::Follower;
-    lan.hear(echoing(second.sends(HEARTBEAT), &declaration));
+    lan.hear(echoing_newest(&lan, second.sends(HEARTBEAT), "m"));
     let known = |lan: &Lan| lan.at("m").members.newest(&id("a")).unwrap().incarnation;
     assert_eq!(known(&lan), second.incarnation);
     lan.hear(echoing(holder.sends(Body::Objection { newcomer: Incarnation(9) }), &hello));
@@ -336,19 +338,17 @@ fn objection_to_a_hello_is_believed_after_a_later_datagram() {
 fn member_answers_the_challenge_of_its_restarted_leader() {
     let mut lan = Lan::keyed(&["m"]);
     lan.pass(secs(2));
-    let declaration = lan.take("m").sent().last().unwrap().1;
     let mut leader = Peer { priority: Priority(200), ..Peer::leading("z", 4) };
-    lan.hear(echoing(leader.sends(EVERY_SECOND), &declaration));
+    lan.hear(echoing_newest(&lan, leader.sends(EVERY_SECOND), "m"));
     assert_eq!(lan.at("m").leader(), Some(id("z")));
     lan.pass(ms(300));
     lan.on("m", Election::ping);
-    let ping = lan.take("m").sent().last().unwrap().1;
+    lan.take("m");
     let mut restarted = Peer { incarnation: Incarnation(2), role: Role::Starting, ..leader };
-    let challenge = echoing(restarted.sends(Body::Challenge), &ping);
+    let challenge = echoing_newest(&lan, restarted.sends(Body::Challenge), "m");
     lan.hear(challenge);
     lan.pass(ms(500));
-    let answers = |(_, it): (Time, Message)| it.echoes.iter().any(|echo| *echo == challenge.echo());
-    assert!(lan.take("m").sent().any(answers));
+    assert!(lan.take("m").sent().any(|(_, it)| echoes(&it, &challenge)));
 }
 
 /// A second daemon's clock was ahead, and it was refused. Then the holder of the id restarts.
@@ -356,21 +356,18 @@ fn member_answers_the_challenge_of_its_restarted_leader() {
 fn hello_of_a_holder_that_refused_a_later_life_is_answered() {
     let mut lan = Lan::keyed(&["m"]);
     lan.pass(secs(2));
-    let declaration = lan.take("m").sent().last().unwrap().1;
     let mut holder = Peer::new("a");
-    lan.hear(echoing(holder.sends(HEARTBEAT), &declaration));
+    lan.hear(echoing_newest(&lan, holder.sends(HEARTBEAT), "m"));
     let mut second = Peer { incarnation: Incarnation(9), role: Role::Starting, ..Peer::new("a") };
-    lan.hear(echoing(second.sends(HEARTBEAT), &declaration));
+    lan.hear(echoing_newest(&lan, second.sends(HEARTBEAT), "m"));
     lan.hear(holder.sends(Body::Objection { newcomer: Incarnation(9) }));
     lan.pass(ms(500));
-    let declaration = lan.take("m").sent().last().unwrap().1;
     holder.incarnation = Incarnation(2);
     holder.role = Role::Starting;
-    let hello = echoing(holder.sends(HEARTBEAT), &declaration);
+    let hello = echoing_newest(&lan, holder.sends(HEARTBEAT), "m");
     lan.hear(hello);
     lan.pass(ms(100));
-    let proves = |(_, it): (Time, Message)| it.echoes.iter().any(|echo| *echo == hello.echo());
-    assert!(lan.take("m").declared().any(proves));
+    assert!(lan.take("m").declared().any(|(_, it)| echoes(&it, &hello)));
 }
 
 /// The process of a follower was stalled, so it doubts its leader. It probes, and it would give the
@@ -410,7 +407,7 @@ fn a_candidate_answers_a_challenge_with_its_proposal() {
     let question = echoing(worse.sends(Body::Challenge), &proposal);
     lan.hear(question);
     let answer = lan.last_said("b", |body| *body == Body::Proposal);
-    assert!(answer.echoes.iter().any(|echo| *echo == question.echo()));
+    assert!(echoes(&answer, &question));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Attacks by an attacker who has recorded every datagram ever sent.
 
-use super::replay_protection::keyed;
+use super::replay_protection::{echoes, keyed};
 use super::*;
 use crate::core::params::QuorumParams;
 use crate::core::persist::Enrolment;
@@ -331,7 +331,7 @@ fn echoing(message: Message, name: &str, incarnation: Incarnation, sequence: u64
 }
 
 /// The same with an echo of the newest datagram of `name`.
-fn echoing_newest(lan: &Lan, message: Message, name: &str) -> Message {
+pub(super) fn echoing_newest(lan: &Lan, message: Message, name: &str) -> Message {
     let election = lan.at(name);
     echoing(message, name, election.life.incarnation, election.sent.newest.0)
 }
@@ -561,7 +561,7 @@ fn objection_echoes_the_newcomer_and_not_an_earlier_one() {
     let told = lan.take("m");
     let (_, objection) = told.sent().next().unwrap();
     assert_eq!(objection.body, Body::Objection { newcomer: newcomer.incarnation });
-    assert!(objection.echoes.iter().any(|echo| *echo == hello.echo()), "{objection:?}");
+    assert!(echoes(&objection, &hello), "{objection:?}");
 }
 
 /// Between the pauses it had the time for one datagram, but not for a sweep.
