@@ -6,6 +6,7 @@ use std::mem;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::core::other_lives::{HeardLife, OtherLives};
 use crate::core::params::patience_for;
 use crate::core::recent::Recent;
 use crate::core::round_trip::RoundTrip;
@@ -76,16 +77,10 @@ pub(crate) struct Member {
     recent: Recent,
     /// Whether it must prove again that it is alive.
     doubted: bool,
-    /// The newest datagram of a life that still starts under this id.
-    newcomer: Option<DatagramId>,
-    /// A later life to which this one has objected. As long as this one is heard, nothing counts
-    /// that the other still sends.
-    refused: Option<Incarnation>,
     /// The last term in which its present life led and which this leader has outbid. A life that
     /// lost its disk may lead in the same term again.
     outbid: Option<Term>,
-    /// Another life that was heard under its id before this one sent a farewell.
-    other_life: Option<OtherLife>,
+    other_lives: OtherLives,
     /// Which of its other settings were reported.
     differences_reported: [bool; Shared::COUNT],
     /// The state that was last reported; the silence may have changed it since.
@@ -104,19 +99,6 @@ pub(crate) enum Shared {
 impl Shared {
     /// How many there are.
     const COUNT: usize = Shared::TieBreak as usize + 1;
-}
-
-/// Another life under the id of a member.
-#[derive(Debug, Clone, Copy, Hash)]
-struct OtherLife {
-    /// Its newest datagram.
-    newest: DatagramId,
-    /// When that datagram was received.
-    heard: Time,
-    /// Whether the earlier of the two lives was heard after the later one.
-    overlaps: bool,
-    /// The announced interval of the life that was known when the other one was first heard.
-    speaks_every: Duration,
 }
 
 impl Member {
@@ -140,10 +122,8 @@ impl Member {
             is_open: false,
             recent: Recent::since(message.sequence),
             doubted: false,
-            newcomer: None,
-            refused: refused_by(message),
             outbid: None,
-            other_life: None,
+            other_lives: OtherLives::known_from(message),
             differences_reported: [false; Shared::COUNT],
             reported: MemberState::Alive,
         }
@@ -173,18 +153,9 @@ impl Member {
         self.standing.flags.contains(Flags::CANDIDATE)
     }
 
-    /// Whether two daemons may use its id, so that its votes do not count. After a restart the
-    /// earlier life is silent; a live one would send again within its announced interval.
+    /// Whether two daemons may use its id, so that its votes do not count.
     pub(crate) fn is_duplicated(&self, now: Time, least: Duration) -> bool {
-        let patience = self.patience(least);
-        self.other_life.is_some_and(|other| {
-            let restarted_after = match other.speaks_every {
-                Duration::ZERO => patience,
-                every => (every * 5 / 4).min(patience),
-            };
-            let limit = if other.overlaps { patience } else { restarted_after };
-            now.since(other.heard) <= limit
-        })
+        self.other_lives.may_be_alive(now, self.patience(least))
     }
 
     /// Whether it announced that it may stand for leadership now.
@@ -221,8 +192,8 @@ impl Member {
     /// If a later life than `life` is known, even a starting one: this node's own newest datagram
     /// when it first heard that.
     pub(crate) fn later_life_known_at(&self, life: Incarnation) -> Option<Sequence> {
-        let newcomer_is_later = self.newcomer.is_some_and(|newcomer| newcomer.incarnation > life);
-        (newcomer_is_later || self.newest.incarnation > life).then_some(self.known_at)
+        (self.other_lives.has_started_after(life) || self.newest.incarnation > life)
+            .then_some(self.known_at)
     }
 
     /// For how long its present life has been known.
@@ -253,83 +224,52 @@ impl Member {
     ) -> Heard {
         let was_visible = self.state(now, least).is_visible();
         if self.gives_way_to(message, was_visible) {
-            let displaced = OtherLife {
-                newest: self.newest,
-                heard: self.last_heard,
-                overlaps: true,
-                speaks_every: self.reports_every,
-            };
-            *self = Member { other_life: Some(displaced), ..Member::new(now, from, message) };
+            let displaced = self.as_heard();
+            *self = Member::new(now, from, message);
+            self.other_lives.note_displaced(displaced);
             return Heard::Joined;
         }
-        if self.other_life_has_sent(message.id()) {
+        if self.other_lives.have_sent(message.id()) {
             return Heard::Stale;
         }
         if was_visible {
-            self.compare_lives(now, message);
+            self.other_lives.compare(now, self.as_heard(), message);
         }
         let restarted = message.incarnation > self.newest.incarnation;
-        // A copy of what an earlier starting life asked may come late. A gone member is heard.
+        // A gone member is heard, even while it starts.
         let asks = restarted && was_visible && message.standing.role == Role::Starting;
         // The starting life and the known one number their datagrams separately.
-        let is_newcomer_again = self.newcomer.is_some_and(|newcomer| {
-            (asks || message.incarnation == newcomer.incarnation) && message.id() <= newcomer
-        });
-        let is_refused = was_visible && self.refuses(message);
+        let is_newcomer_again = self.other_lives.newcomer_has_sent(message.id(), asks);
+        let is_refused = was_visible && self.other_lives.is_refused(message);
         if message.id() <= self.newest || is_newcomer_again || is_refused {
             return Heard::Stale;
         }
         if asks {
-            self.newcomer = Some(message.id());
+            self.other_lives.note_newcomer(message.id());
             return Heard::Newcomer;
         }
         *self = self.renewed(now, from, message, restarted);
         if restarted || !was_visible { Heard::Joined } else { Heard::Known }
     }
 
-    /// Notes which lives send under its id, and in which order. The datagram is no copy of what the
-    /// other life has sent.
-    fn compare_lives(&mut self, now: Time, message: &Message) {
-        let (known, heard) = (self.newest, message.id());
-        if heard.incarnation == known.incarnation {
-            let later = self.other_life.as_mut().filter(|other| other.newest > known);
-            if let Some(later) = later.filter(|_| heard > known) {
-                later.overlaps = true;
-            }
-            return;
+    /// Its present life, for comparison with another one that sends.
+    const fn as_heard(&self) -> HeardLife {
+        HeardLife {
+            newest: self.newest,
+            at: self.last_heard,
+            speaks_every: self.reports_every,
+            overlaps: true,
         }
-        let before = self.other_life.filter(|other| other.newest.incarnation == heard.incarnation);
-        let overlaps = heard < known || before.is_some_and(|before| before.overlaps);
-        let stays_out = message.standing.role == Role::Starting || self.refuses(message);
-        let takes_over = heard > known && !stays_out;
-        let (newest, heard) = if takes_over { (known, self.last_heard) } else { (heard, now) };
-        let speaks_every = self.reports_every;
-        self.other_life = Some(OtherLife { newest, heard, overlaps, speaks_every });
-    }
-
-    /// Whether this datagram is of a later life to which the present one has objected.
-    fn refuses(&self, message: &Message) -> bool {
-        self.refused == Some(message.incarnation)
-    }
-
-    /// Whether this datagram, or a newer one of the same life, was heard of the other life under
-    /// its id. If it was in flight when that life ended, it does not prove it alive.
-    fn other_life_has_sent(&self, datagram: DatagramId) -> bool {
-        self.other_life.is_some_and(|other| {
-            other.newest.incarnation == datagram.incarnation && datagram <= other.newest
-        })
     }
 
     /// This member with the contents of a newer datagram, in the same life unless it `restarted`.
     fn renewed(&self, now: Time, from: IpAddr, message: &Message, restarted: bool) -> Self {
         let anew = restarted || !self.is_proven_alive();
         let declares = matches!(message.standing.role, Role::Leader) && !restarted;
-        let refused = self.refused.filter(|refused| *refused > message.incarnation);
-        let refused = refused_by(message).or(refused);
         // The holder of the id, if it is alive, may have objected to one of its hellos.
-        let starts = self.is_proven_alive()
-            && self.newcomer.is_some_and(|newcomer| newcomer.incarnation == message.incarnation);
-        let first = if starts { Sequence::default() } else { message.sequence };
+        let has_started =
+            self.is_proven_alive() && self.other_lives.has_started(message.incarnation);
+        let first = if has_started { Sequence::default() } else { message.sequence };
         Member {
             answered: self.answered.filter(|_| !restarted),
             round_trip: if restarted { RoundTrip::default() } else { self.round_trip },
@@ -341,10 +281,8 @@ impl Member {
             since: if restarted { now } else { self.since },
             known_at: self.known_at,
             recent: if anew { Recent::since(first) } else { self.recent },
-            newcomer: self.newcomer.filter(|newcomer| refused != Some(newcomer.incarnation)),
-            refused,
             outbid: self.outbid.filter(|_| !restarted),
-            other_life: self.other_life,
+            other_lives: self.other_lives.after(message),
             differences_reported: self.differences_reported,
             ..Member::new(now, from, message)
         }
@@ -386,11 +324,7 @@ impl Member {
         self.newest.sequence = Sequence(0);
         self.pinged = Sequence(0);
         self.seen_by_others = Sequence(0);
-        self.newcomer = None;
-        self.refused = None;
-        if let Some(other) = &mut self.other_life {
-            other.newest.sequence = Sequence(0);
-        }
+        self.other_lives.forget_forgeable();
         self.declares_every = Duration::ZERO;
         self.reports_every = Duration::ZERO;
         self.outbid = None;
@@ -478,14 +412,6 @@ impl Member {
             Body::Objection { newcomer } if newcomer == self.newest.incarnation
         );
         let is_free = !was_visible || self.doubted;
-        is_earlier && (objects || is_free && !self.other_life_has_sent(message.id()))
-    }
-}
-
-/// The later life to which the sender objects, if it does.
-fn refused_by(message: &Message) -> Option<Incarnation> {
-    match message.body {
-        Body::Objection { newcomer } if newcomer > message.incarnation => Some(newcomer),
-        _ => None,
+        is_earlier && (objects || is_free && !self.other_lives.have_sent(message.id()))
     }
 }

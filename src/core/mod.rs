@@ -44,6 +44,7 @@ pub mod hook;
 mod hook_schedule;
 mod member;
 pub mod membership;
+mod other_lives;
 pub mod output;
 pub mod params;
 pub mod persist;
