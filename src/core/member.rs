@@ -36,7 +36,9 @@ pub(crate) enum Heard {
     /// or a second daemon uses its id. It becomes the member after its start-up, in which a live
     /// holder of the id objects.
     Newcomer,
-    /// Ignored: old, a duplicate, or of an earlier life.
+    /// Ignored: of another life than the one that counts under its id.
+    Excluded,
+    /// Ignored: old, or a copy.
     Stale,
     /// Ignored: the table is full of visible members.
     TableFull,
@@ -241,7 +243,10 @@ impl Member {
         // The starting life and the known one number their datagrams separately.
         let is_newcomer_again = self.other_lives.newcomer_has_sent(message.id(), asks);
         let is_refused = was_visible && self.other_lives.is_refused(message);
-        if message.id() <= self.newest || is_newcomer_again || is_refused {
+        if message.incarnation < self.newest.incarnation || is_refused {
+            return Heard::Excluded;
+        }
+        if message.id() <= self.newest || is_newcomer_again {
             return Heard::Stale;
         }
         if asks {

@@ -512,13 +512,18 @@ mod tests {
     }
 
     #[test]
-    fn datagram_that_is_not_newer_is_stale() {
+    fn datagram_that_is_old_or_of_an_earlier_life_is_ignored() {
         let mut members = with_a();
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 5)), Heard::Joined);
         let changes = members.changes();
-        for (incarnation, sequence) in [(2, 5), (2, 4), (1, 900), (0, 0)] {
-            let old = heartbeat("a", incarnation, sequence);
-            assert_eq!(members.hear(START + secs(2), ADDRESS, &old), Heard::Stale, "{old:?}");
+        for (old, expected) in [
+            (heartbeat("a", 2, 5), Heard::Stale),
+            (heartbeat("a", 2, 4), Heard::Stale),
+            (heartbeat("a", 1, 900), Heard::Excluded),
+            (heartbeat("a", 1, 900), Heard::Stale),
+            (heartbeat("a", 0, 0), Heard::Excluded),
+        ] {
+            assert_eq!(members.hear(START + secs(2), ADDRESS, &old), expected, "{old:?}");
         }
         assert_eq!(members.get(&id("a")).unwrap().last_heard, START);
         assert_eq!(members.changes(), changes);
@@ -549,7 +554,7 @@ mod tests {
         assert_eq!(members.changes(), changes);
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 2)), Heard::Known);
         assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 2, 3)), Heard::Joined);
-        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 3)), Heard::Stale);
+        assert_eq!(members.hear(START, ADDRESS, &heartbeat("a", 1, 3)), Heard::Excluded);
     }
 
     /// Otherwise an old recording that echoes one of them would prove a dead node alive.
@@ -682,7 +687,7 @@ mod tests {
         members.note_report(&id("a"), secs(1));
         let body = Body::Objection { newcomer: Incarnation(9) };
         members.hear(START, ADDRESS, &Message { body, ..heartbeat("a", 1, 2) });
-        assert_eq!(members.hear(START + secs(2), ADDRESS, &heartbeat("a", 9, 1)), Heard::Stale);
+        assert_eq!(members.hear(START + secs(2), ADDRESS, &heartbeat("a", 9, 1)), Heard::Excluded);
         members.hear(START + secs(3), ADDRESS, &heartbeat("a", 1, 3));
         let is_duplicated =
             |after| members.get(&id("a")).unwrap().is_duplicated(START + secs(after), THRESHOLD);

@@ -41,12 +41,20 @@ impl Election {
 
     fn receive_from_member(&mut self, now: Time, from: IpAddr, message: &Message) {
         let heard = self.members.hear(now, from, message);
-        if heard != Heard::Stale {
+        if !matches!(heard, Heard::Stale | Heard::Excluded) {
             self.overhear(message);
             self.note_if_open(message);
         }
         match heard {
             Heard::Stale => self.outbox.ignored.stale += 1,
+            Heard::Excluded => {
+                self.outbox.ignored.stale += 1;
+                // It has to hear and to believe the leader all the same, or it would lead too.
+                self.handle_challenge(now, message);
+                if message.standing.role == Role::Starting {
+                    self.declare_to(now, message);
+                }
+            }
             Heard::TableFull => self.outbox.ignored.table_full += 1,
             Heard::Newcomer => {
                 self.members.note_known_at(&message.sender, self.sent.newest);

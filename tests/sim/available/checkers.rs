@@ -22,6 +22,8 @@
 //!   follows nobody is its own affair. One that leads already goes on.
 //! * *A disk that fails.* The node goes on without what was not saved, and forgets it in a restart:
 //!   the terms of its hooks begin anew.
+//! * *One that lost its state, and whose clock was set back.* What it concedes is not heard until
+//!   its last life has failed.
 //! * *One whose daemon is broken.* What it takes for its leader is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -729,7 +731,7 @@ impl Checkers {
         }
         let term = self.records[*leader].term;
         clique.iter().filter(|other| *other != leader).try_for_each(|other| {
-            let lost = self.records[*other].lost;
+            let lost = self.records[*other].lost.filter(|_| !hosts[*other].is_set_back());
             refuse(lost.is_some() && lost >= term, || {
                 let (leader, other) = (node_id(*leader), node_id(*other));
                 format!("{leader} leads under {term:?}, though {other} lost {lost:?}")

@@ -176,8 +176,9 @@ impl Scenario {
         self.let_settle()
     }
 
-    /// A follower restarts, and its first datagrams are lost. Where nobody preempts, and no hook or
-    /// candidate is missing, the leader leads on.
+    /// A follower restarts, and its first datagrams are lost. At times it has lost its state, and
+    /// its clock was set back. Where nobody preempts, and no hook or candidate is missing, the
+    /// leader leads on.
     fn restart_a_follower(&mut self) -> Result<(), Violation> {
         let hosts = 0..self.world.hosts.len();
         let may_displace = |host: &Host| {
@@ -191,6 +192,11 @@ impl Scenario {
         let Some(leader) = self.leader() else { return Ok(()) };
         let Some(follower) = self.rng.choice(self.hosts_of(Role::Follower)) else { return Ok(()) };
         self.world.crash(follower)?;
+        if self.rng.bool() {
+            let host = &mut self.world.hosts[follower];
+            host.disk.replace();
+            host.clock_is_back = true;
+        }
         let alone: Vec<_> = hosts.map(|host| usize::from(host == follower)).collect();
         self.world.network.partition(&alone);
         self.world.start(follower)?;

@@ -226,6 +226,7 @@ impl Scenario {
             disk.torn = true;
         } else {
             disk.replace();
+            self.world.hosts[host].clock_is_back = self.rng.u8(..4) == 0;
         }
         self.world.start(host)
     }

@@ -224,7 +224,7 @@ impl Ledger {
             format!("{voter} testifies, and remembers nothing")
         })?;
         let binds = |promise: &&Promise| {
-            let is_forgotten = promise.by < life.incarnation;
+            let is_forgotten = promise.by != life.incarnation;
             is_forgotten && now < promise.relied_on && !self.has_ended(asker, promise)
         };
         let forgotten = self.promises.get(&asker).filter(binds);

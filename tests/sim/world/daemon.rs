@@ -17,7 +17,7 @@ use lanelect::wire::frame::{Decoded, Reject};
 use lanelect::wire::message::{Body, Message};
 
 use super::archive::Kept;
-use super::host::{DiskFault, Held};
+use super::host::{CLOCKS_BEGAN_AT, DiskFault, Held};
 use super::keys::is_plain_heartbeat;
 use super::network::Carrier;
 use super::{Action, Came, Sabotage, World, address, nanos, node_id};
@@ -61,7 +61,7 @@ impl<W: Watch> World<W> {
         host.claims_again_at = 0;
         host.lease_seen = None;
         (host.fence_runs, host.lost_takeover) = (false, false);
-        host.incarnation = incarnation;
+        (host.incarnation, host.clock_is_back) = (incarnation, false);
         host.disk.begin_life();
         let setup = Setup {
             node_id: host.node_id,
@@ -80,12 +80,16 @@ impl<W: Watch> World<W> {
     }
 
     /// Above every earlier life of this id, also where the disk was lost: a wall clock sees to
-    /// that.
+    /// that. One that was set back gives a number below them, and another one each time.
     fn next_incarnation(&self, index: usize) -> Incarnation {
         let host = &self.hosts[index];
+        if host.clock_is_back {
+            let starts = host.life * self.hosts.len() as u64 + index as u64;
+            return Incarnation(CLOCKS_BEGAN_AT - 1 - starts);
+        }
         let duplicates = self.hosts.iter().filter(|other| other.node_id == host.node_id);
         let last = duplicates.map(|duplicate| duplicate.incarnation).max();
-        let wall_micros = self.now / 1000;
+        let wall_micros = CLOCKS_BEGAN_AT + self.now / 1000;
         Incarnation(last.map_or(0, |last| last.0 + 1).max(wall_micros))
     }
 

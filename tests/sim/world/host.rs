@@ -15,6 +15,9 @@ use lanelect::wire::message::Message;
 use super::Came;
 use super::archive::Kept;
 
+/// What every wall clock shows first, in microseconds. One that was set back shows less.
+pub(super) const CLOCKS_BEGAN_AT: u64 = 1_000_000_000;
+
 /// One simulated machine.
 pub struct Host {
     pub node_id: NodeId,
@@ -25,8 +28,10 @@ pub struct Host {
     pub election: Option<Election>,
     /// Counts its lives, so that events of an earlier one are recognised.
     pub life: u64,
-    /// The highest number that any of its lives had.
+    /// The number of its last life.
     pub incarnation: Incarnation,
+    /// Whether its wall clock is back before all of its lives.
+    pub clock_is_back: bool,
     /// Whether its hooks hold what the leader holds: from the start of an `elected` to the end of
     /// whatever makes them let go, over all its lives.
     pub hooks_hold: bool,
@@ -181,7 +186,8 @@ pub struct Disk {
     pub fault: DiskFault,
     /// Counts its faults, so that the end of an earlier one is recognised.
     pub(super) faults: u64,
-    /// What a daemon in available mode goes on with although it could not be written.
+    /// What a daemon in available mode goes on with although it could not be written; or what was
+    /// there before the disk was replaced.
     pub(super) unkept: Option<PersistentState>,
     /// Whether the present life began with lower terms than the last one had.
     pub has_lost_terms: bool,
@@ -226,6 +232,7 @@ impl Disk {
 
     /// It is replaced by an empty one.
     pub fn replace(&mut self) {
+        self.unkept.get_or_insert(self.kept);
         self.kept = PersistentState::default();
         (self.torn, self.fault) = (false, DiskFault::None);
     }
@@ -264,6 +271,11 @@ impl Clock {
 }
 
 impl Host {
+    /// Whether its life has a number below its earlier ones.
+    pub const fn is_set_back(&self) -> bool {
+        self.incarnation.0 < CLOCKS_BEGAN_AT
+    }
+
     pub(super) fn new(node_id: NodeId, params: Params, hooks: HookHabit, clock: Clock) -> Self {
         Host {
             node_id,
@@ -274,6 +286,7 @@ impl Host {
             election: None,
             life: 0,
             incarnation: Incarnation::default(),
+            clock_is_back: false,
             hooks_hold: false,
             lost_takeover: false,
             late_since: None,

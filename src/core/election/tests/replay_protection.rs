@@ -370,6 +370,28 @@ fn hello_of_a_holder_that_refused_a_later_life_is_answered() {
     assert!(lan.take("m").declared().any(|(_, it)| echoes(&it, &hello)));
 }
 
+/// A host has lost its state, and its clock was set back, so its daemon has a life before the known
+/// one. Nothing of it counts yet, but it has to believe the leader, or it would lead too.
+#[test]
+fn challenge_and_hello_of_a_life_before_the_known_one_are_answered() {
+    let mut lan = Lan::keyed(&["m"]);
+    let mut known = Peer { incarnation: Incarnation(9), ..Peer::new("a") };
+    lan.hear(echoing_newest(&lan, known.sends(HEARTBEAT), "m"));
+    lan.pass(secs(2));
+    lan.take("m");
+    let mut restarted = Peer { role: Role::Starting, ..Peer::new("a") };
+    let hello = echoing_newest(&lan, restarted.sends(HEARTBEAT), "m");
+    lan.hear(hello);
+    lan.pass(ms(100));
+    assert!(lan.take("m").declared().any(|(_, it)| echoes(&it, &hello)));
+    restarted.role = Role::Leader;
+    let challenge = echoing_newest(&lan, restarted.sends(Body::Challenge), "m");
+    lan.hear(challenge);
+    lan.pass(ms(100));
+    assert!(lan.take("m").declared().any(|(_, it)| echoes(&it, &challenge)));
+    assert_eq!(lan.sees("m", "a"), Some(MemberState::Alive), "the known life");
+}
+
 /// The process of a follower was stalled, so it doubts its leader. It probes, and it would give the
 /// leader up before it challenges it.
 #[test]
