@@ -67,7 +67,8 @@ impl Daemon {
     pub(crate) fn turn(&mut self, patience: Duration) -> bool {
         let due = self.server.poll_timeout().is_some_and(|at| at <= self.now);
         let patience = if due { Duration::ZERO } else { patience };
-        let mut events = Events::with_capacity(16);
+        // As in the daemon, no event waits for a later turn, in which more clients are accepted.
+        let mut events = Events::with_capacity(ControlServer::TOKENS);
         self.poll.poll(&mut events, Some(patience)).unwrap();
         for event in &events {
             assert!(self.server.owns(event.token()));
