@@ -67,8 +67,10 @@ impl Daemon {
     pub(crate) fn turn(&mut self, patience: Duration) -> bool {
         let due = self.server.poll_timeout().is_some_and(|at| at <= self.now);
         let patience = if due { Duration::ZERO } else { patience };
-        // As in the daemon, no event waits for a later turn, in which more clients are accepted.
-        let mut events = Events::with_capacity(ControlServer::TOKENS);
+        // As many as the daemon takes, so that no client's event waits for a later turn, in which
+        // more are accepted. A process that another test is just starting holds copies of closed
+        // connections, and these have events, too.
+        let mut events = Events::with_capacity(128);
         self.poll.poll(&mut events, Some(patience)).unwrap();
         for event in &events {
             assert!(self.server.owns(event.token()));
