@@ -30,7 +30,7 @@ pub struct Host {
     pub life: u64,
     /// The number of its last life.
     pub incarnation: Incarnation,
-    /// Whether its wall clock is back before all of its lives.
+    /// Whether its next life begins with its wall clock set back before all earlier ones.
     pub clock_is_back: bool,
     /// Whether its hooks hold what the leader holds: from the start of an `elected` to the end of
     /// whatever makes them let go, over all its lives.
@@ -271,11 +271,6 @@ impl Clock {
 }
 
 impl Host {
-    /// Whether its life has a number below its earlier ones.
-    pub const fn is_set_back(&self) -> bool {
-        self.incarnation.0 < CLOCKS_BEGAN_AT
-    }
-
     pub(super) fn new(node_id: NodeId, params: Params, hooks: HookHabit, clock: Clock) -> Self {
         Host {
             node_id,
@@ -311,6 +306,11 @@ impl Host {
             last_sent: None,
             plain_heartbeats: 0,
         }
+    }
+
+    /// Whether its life has a number below its earlier ones.
+    pub const fn is_set_back(&self) -> bool {
+        self.incarnation.0 < CLOCKS_BEGAN_AT
     }
 
     /// Whether its daemon runs and is not held.
