@@ -9,7 +9,7 @@ use crate::core::recent::Recent;
 use crate::core::replay::{Encounter, Patience, ReplayProtection};
 use crate::core::timers::Timer;
 use crate::time::Time;
-use crate::types::{Life, NodeId, Role};
+use crate::types::{NodeId, Role};
 use crate::wire::echo::{Echo, Echoes};
 use crate::wire::message::{Body, Message};
 
@@ -78,7 +78,7 @@ impl Election {
             if message.sender == self.life.node_id {
                 self.duplicates.begin_doubt(now, self.params.member_patience());
             }
-            let wait = self.wait_to_challenge(message.life());
+            let wait = self.wait_to_challenge(message);
             self.challenge_soon(now, wait);
         }
         // Two nodes of which recorded later lives are replayed would never believe each other.
@@ -99,19 +99,22 @@ impl Election {
         }
     }
 
-    /// How long this node leaves the challenge of `life` to others. It challenges a daemon with its
-    /// own id at once, because its own vote does not count before the answer. A former life is
-    /// unproven to every node, so each waits for a random time.
-    fn wait_to_challenge(&mut self, life: Life) -> Duration {
+    /// How long this node leaves the challenge of an unproven sender to others. It challenges a
+    /// daemon with its own id at once, because its own vote does not count before the answer. A
+    /// leader also challenges at once, because a starting node has to believe it before it may lead
+    /// itself. A former life that does not start is unproven to every node, so each waits for a
+    /// random time.
+    fn wait_to_challenge(&mut self, unproven: &Message) -> Duration {
         let slot = self.params.candidacy_slot();
-        let is_former = self.members.later_life_known_at(life).is_some();
+        let is_former = self.members.later_life_known_at(unproven.life()).is_some();
+        let starts = unproven.standing.role == Role::Starting;
         match self.state {
-            _ if life.node_id == self.life.node_id => Duration::ZERO,
+            _ if unproven.sender == self.life.node_id => Duration::ZERO,
+            State::Leading | State::HandingOver { .. } if starts || !is_former => Duration::ZERO,
             _ if is_former => self.chance.up_to(self.params.heartbeat_interval),
-            State::Leading | State::HandingOver { .. } => Duration::ZERO,
             State::Starting { .. } => self.chance.up_to(self.params.introduction_time()),
             State::Following if self.leader.is_some() => slot + self.chance.up_to(slot),
-            State::Following | State::Standing | State::Stopped => self.chance.up_to(slot),
+            _ => self.chance.up_to(slot),
         }
     }
 

@@ -421,7 +421,7 @@ impl Watch for Guarantees {
             self.leaderships.note_declaration(index, now, message, hosts)?;
         }
         self.silence.note_sent(index, now, message, host);
-        self.ledger.note_sent(index, now, message, host)
+        self.ledger.note_sent(index, now, message, hosts)
     }
 
     /// The election takes it for sent.

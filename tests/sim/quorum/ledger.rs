@@ -102,8 +102,9 @@ impl Ledger {
         index: usize,
         now: u64,
         message: &Message,
-        host: &Host,
+        hosts: &[Host],
     ) -> Result<(), Violation> {
+        let host = &hosts[index];
         let asked = match message.body {
             Body::Proposal => Asked::Support,
             Body::Inquiry => Asked::Testimony { asker: index },
@@ -115,7 +116,7 @@ impl Ledger {
                 Asked::Acknowledgement { term: message.term, hold: micros(hold_us) }
             }
             Body::Vote { candidate, request, granted: true } => {
-                return self.check_vote(index, now, candidate, request, host);
+                return self.check_vote(index, now, candidate, request, hosts);
             }
             Body::Heartbeat { leader: Some(leader), acknowledged: Some(declaration), .. } => {
                 return self.check_acknowledgement(index, now, leader, declaration, host);
@@ -185,15 +186,17 @@ impl Ledger {
         now: u64,
         candidate: NodeId,
         request: DatagramId,
-        host: &Host,
+        hosts: &[Host],
     ) -> Result<(), Violation> {
+        let host = &hosts[index];
         let voter = host.node_id;
         let candidate = Life { node_id: candidate, incarnation: request.incarnation };
         let Some(asked) = self.find_asked(candidate, request.sequence, host)? else {
             return broken("ballots", true, || format!("{voter} answers what nobody asked"));
         };
         if let Asked::Testimony { asker } = asked {
-            return self.check_testimony(asker, now, host, candidate);
+            let is_over = hosts[asker].incarnation != candidate.incarnation;
+            return self.check_testimony(asker, now, host, candidate, is_over);
         }
         check_enrolled(host, "says yes")?;
         let holds = host.hooks_hold;
@@ -211,20 +214,21 @@ impl Ledger {
     }
 
     /// Whoever is told the term may vote again: nobody relies on what it has promised and
-    /// forgotten.
+    /// forgotten. An old question of a life that `is_over` may come again; nobody uses the answer.
     fn check_testimony(
         &self,
         asker: usize,
         now: u64,
         host: &Host,
         life: Life,
+        is_over: bool,
     ) -> Result<(), Violation> {
         let voter = host.node_id;
         broken("enrolment", host.disk.kept.enrolment == Enrolment::None, || {
             format!("{voter} testifies, and remembers nothing")
         })?;
         let binds = |promise: &&Promise| {
-            let is_forgotten = promise.by != life.incarnation;
+            let is_forgotten = promise.by != life.incarnation && !is_over;
             is_forgotten && now < promise.relied_on && !self.has_ended(asker, promise)
         };
         let forgotten = self.promises.get(&asker).filter(binds);

@@ -60,7 +60,7 @@ impl<W: Watch> World<W> {
         host.held = None;
         host.claims_again_at = 0;
         host.lease_seen = None;
-        (host.fence_runs, host.lost_takeover) = (false, false);
+        (host.fence_runs, host.lost_takeover, host.untold_end) = (false, false, None);
         (host.incarnation, host.clock_is_back) = (incarnation, false);
         host.disk.begin_life();
         let setup = Setup {
@@ -154,7 +154,7 @@ impl<W: Watch> World<W> {
         self.log(index, || "goes on".into());
         self.watch.disturb(self.now);
         self.hosts[index].listens_since = self.now;
-        let Held { since, in_hand, mut inbox, hook_ended } = held;
+        let Held { since, in_hand, mut inbox } = held;
         let was_long = self.now >= since + self.gone_after(index);
         if !was_long {
             self.hosts[index].misled_at = self.now;
@@ -170,10 +170,9 @@ impl<W: Watch> World<W> {
         }
         if let Some(held) = &mut self.hosts[index].held {
             held.inbox.append(&mut inbox);
-            held.hook_ended = hook_ended;
             return Ok(());
         }
-        if let Some(outcome) = hook_ended {
+        if let Some((_, outcome)) = self.hosts[index].untold_end.take() {
             self.report_hook_end(index, outcome)?;
         }
         self.tell_kept(index)?;
@@ -343,7 +342,8 @@ impl<W: Watch> World<W> {
     }
 
     /// What a replayed datagram must not change: nothing but what the host's own vote decides,
-    /// which does not count until a duplicate has had the time to answer.
+    /// which does not count until a duplicate has had the time to answer, and which of its own
+    /// pings were lost, because it may ping along with what it answers.
     fn status(&self, index: usize) -> Option<Status> {
         let host = &self.hosts[index];
         status_of_others(host.election.as_ref(), host.local(self.now))
@@ -660,12 +660,14 @@ fn is_measuring(message: &Message) -> bool {
     matches!(message.body, Body::Ping { .. } | Body::Pong { .. })
 }
 
-/// An election's status without what its own vote decides: whether that counts, and how long a
-/// lease lasts that needs no other vote. Such a leader renews its lease with whatever it sends, and
-/// it answers a replayed challenge of a later life of its own.
+/// An election's status without what its own vote decides, and without the loss of its own pings.
+/// The vote decides whether it counts, and how long a lease lasts that needs no other vote. Such a
+/// leader renews its lease with whatever it sends, and it answers a replayed challenge of a later
+/// life of its own.
 fn status_of_others(election: Option<&Election>, now: Time) -> Option<Status> {
     let election = election?;
     let mut status = election.status(now);
+    status.members.iter_mut().for_each(|member| member.loss_percent = None);
     if let Some(quorum) = &mut status.quorum {
         quorum.voters.retain(|voter| voter.node_id != election.node_id());
         if quorum.needed == 1 {

@@ -37,6 +37,8 @@ pub struct Host {
     pub hooks_hold: bool,
     /// Whether the last run that began takes over, and was lost: it may still run.
     pub(super) lost_takeover: bool,
+    /// The end of a run that its daemon has not been told of, because it was held.
+    pub(super) untold_end: Option<(HookEvent, HookOutcome)>,
     /// Since when they hold on although they were to let go, by its own clock.
     pub late_since: Option<Time>,
     /// What is to be done in its daemon's name where that dies.
@@ -170,8 +172,6 @@ pub(super) struct Held {
     pub(super) in_hand: VecDeque<Output>,
     /// What arrived meanwhile.
     pub(super) inbox: VecDeque<(Kept, Came)>,
-    /// How the hook ended meanwhile.
-    pub(super) hook_ended: Option<HookOutcome>,
 }
 
 /// What a host keeps. Writing takes a while; until it is over, a crash leaves what was there
@@ -284,6 +284,7 @@ impl Host {
             clock_is_back: false,
             hooks_hold: false,
             lost_takeover: false,
+            untold_end: None,
             late_since: None,
             plan: None,
             healthy: true,
@@ -339,11 +340,12 @@ impl Host {
         (self.hooks_hold, self.late_since) = (false, None);
     }
 
-    /// Whether a run that takes over may not have ended. Its daemon cannot know of one that it has
-    /// asked for whether that has begun.
+    /// Whether a run that takes over may not have ended, as far as its daemon knows. It cannot know
+    /// of one that it has asked for whether that has begun.
     pub(super) fn may_take_over(&self) -> bool {
-        let is_asked_for = self.hook.is_some_and(|hook| takes_over(hook.event));
-        is_asked_for || self.lost_takeover
+        let untold = self.untold_end.map(|(event, _)| event);
+        let asked_for = self.hook.map(|hook| hook.event).or(untold);
+        asked_for.is_some_and(takes_over) || self.lost_takeover
     }
 
     /// Whether its hooks are doing something.

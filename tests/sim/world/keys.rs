@@ -169,6 +169,10 @@ impl<W: Watch> World<W> {
         if !self.mixes_modes() || next >= STEPS.len() || is_held || !(0..self.group).all(fits) {
             return Ok(());
         }
+        if self.all_require_keys() {
+            // Nothing was to come of it, so the checkers do not excuse what would without keys.
+            self.lose_attacks();
+        }
         let host = &mut self.hosts[index];
         host.params.key_mode = STEPS[next];
         // What it ignored before it may count now.

@@ -316,6 +316,18 @@ impl<W: Watch> World<W> {
         });
     }
 
+    /// Loses what was forged or sent again, and has not been taken in.
+    pub(super) fn lose_attacks(&mut self) {
+        let is_attack = |came: Came| matches!(came, Came::Forged | Came::Replayed);
+        self.queue.retain(|Reverse(scheduled)| match scheduled.action {
+            Action::Deliver { came, .. } => !is_attack(came),
+            _ => true,
+        });
+        for held in self.hosts.iter_mut().filter_map(|host| host.held.as_mut()) {
+            held.inbox.retain(|(_, came)| !is_attack(*came));
+        }
+    }
+
     fn perform(&mut self, action: Action) -> Result<(), Violation> {
         let lives = |host: usize, life: u64| self.hosts[host].life == life;
         match action {

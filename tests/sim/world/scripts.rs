@@ -106,11 +106,12 @@ impl<W: Watch> World<W> {
             let repeats = was_to_let_go && is_missing && still_holds;
             self.watch.note_hook_end(index, hook.event, repeats);
         }
-        match &mut self.hosts[index].held {
-            Some(held) => held.hook_ended = Some(outcome),
-            None => self.report_hook_end(index, outcome)?,
+        let host = &mut self.hosts[index];
+        if host.held.is_some() {
+            host.untold_end = Some((hook.event, outcome));
+            return Ok(());
         }
-        Ok(())
+        self.report_hook_end(index, outcome)
     }
 
     fn outcome_of(&mut self, index: usize, hook: &RunningHook) -> HookOutcome {

@@ -392,6 +392,20 @@ fn challenge_and_hello_of_a_life_before_the_known_one_are_answered() {
     assert_eq!(lan.sees("m", "a"), Some(MemberState::Alive), "the known life");
 }
 
+/// The restarted daemon needs two round trips to believe the leader, and its start-up may last only
+/// one interval.
+#[test]
+fn leader_challenges_a_life_before_the_known_one_at_once() {
+    let mut lan = Lan::keyed(&["m"]);
+    let mut known = Peer { incarnation: Incarnation(9), ..Peer::new("a") };
+    lan.hear(echoing_newest(&lan, known.sends(HEARTBEAT), "m"));
+    lan.pass(secs(2));
+    lan.take("m");
+    let hello = Peer { role: Role::Starting, ..Peer::new("a") }.sends(HEARTBEAT);
+    lan.hear(hello);
+    assert!(lan.take("m").challenges().iter().any(|challenge| echoes(challenge, &hello)));
+}
+
 /// The process of a follower was stalled, so it doubts its leader. It probes, and it would give the
 /// leader up before it challenges it.
 #[test]
