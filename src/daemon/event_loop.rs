@@ -64,7 +64,7 @@ use crate::wire::message::Message;
 const DATAGRAMS_PER_TURN: usize = 1024;
 
 /// Events processed in one turn; the next turn reports more.
-const EVENTS_PER_TURN: usize = 128;
+pub const EVENTS_PER_TURN: usize = 128;
 
 /// How long a stopping daemon waits for the disk.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);

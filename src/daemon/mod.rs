@@ -25,6 +25,8 @@ mod worker;
 
 use std::io;
 
+pub use event_loop::EVENTS_PER_TURN;
+
 use crate::config::keys::KeyFileError;
 use crate::config::{Config, ConfigError, ConfigSource};
 use crate::core::output::StopCause;

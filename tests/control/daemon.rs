@@ -18,6 +18,7 @@ use lanelect::control_api::{
 };
 use lanelect::core::hook::Reason;
 use lanelect::core::params::Mode;
+use lanelect::daemon::EVENTS_PER_TURN;
 use lanelect::daemon::control::{Access, ControlServer, Incoming};
 use lanelect::time::Time;
 use lanelect::types::{Role, Term};
@@ -67,10 +68,10 @@ impl Daemon {
     pub(crate) fn turn(&mut self, patience: Duration) -> bool {
         let due = self.server.poll_timeout().is_some_and(|at| at <= self.now);
         let patience = if due { Duration::ZERO } else { patience };
-        // As many as the daemon takes, so that no client's event waits for a later turn, in which
-        // more are accepted. A process that another test is just starting holds copies of closed
+        // As many as the daemon takes: no client's event waits for a later turn, in which more are
+        // accepted. A process that another test is just starting holds copies of closed
         // connections, and these have events, too.
-        let mut events = Events::with_capacity(128);
+        let mut events = Events::with_capacity(EVENTS_PER_TURN);
         self.poll.poll(&mut events, Some(patience)).unwrap();
         for event in &events {
             assert!(self.server.owns(event.token()));
