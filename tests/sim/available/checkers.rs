@@ -101,6 +101,8 @@ struct Record {
     leads: bool,
     /// In this life: whether it has declared itself in its leadership, if it leads.
     declares: bool,
+    /// Whether it has taken a higher term in its leadership before it declared.
+    begins_above: bool,
     /// In this life: what it last asked its disk to keep, and what it takes for kept.
     asked_to_keep: Option<PersistentState>,
     told_kept: Option<PersistentState>,
@@ -589,7 +591,8 @@ impl Watch for Checkers {
                 if (*role, *previous_role) == (Role::Leader, Role::Leader) {
                     self.note_raised(index, host, now)?;
                 } else if *role == Role::Leader {
-                    self.records[index].declares = false;
+                    let record = &mut self.records[index];
+                    (record.declares, record.begins_above) = (false, false);
                 }
                 self.records[index].leads = *role == Role::Leader;
                 if *role != Role::Leader {
@@ -697,11 +700,15 @@ impl Checkers {
         }
     }
 
-    /// A leader takes a higher term once an interval at the most, whatever it hears.
+    /// A leader takes a higher term once an interval at the most, whatever it hears. But before it
+    /// declares it may do so once in each leadership, to begin above what it has heard meanwhile.
     fn note_raised(&mut self, index: usize, host: &Host, now: u64) -> Result<(), Violation> {
         let (now, interval) = (host.local(now), host.params.heartbeat_interval);
-        let last = self.records[index].raised_at.replace(now);
-        let too_soon = last.is_some_and(|last| now.since(last) + CLOCK_GRAIN < interval);
+        let record = &mut self.records[index];
+        let last = record.raised_at.replace(now);
+        let begins = !record.declares && !std::mem::replace(&mut record.begins_above, true);
+        let is_soon = last.is_some_and(|last| now.since(last) + CLOCK_GRAIN < interval);
+        let too_soon = is_soon && !begins;
         refuse(too_soon, || format!("{} takes terms one after the other", host.node_id))
     }
 
