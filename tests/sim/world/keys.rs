@@ -170,7 +170,7 @@ impl<W: Watch> World<W> {
             return Ok(());
         }
         if self.all_require_keys() {
-            // Nothing was to come of it, so the checkers do not excuse what would without keys.
+            // All hosts would have ignored it, so no checker excuses what it would do now.
             self.lose_attacks();
         }
         let host = &mut self.hosts[index];

@@ -370,15 +370,21 @@ fn hello_of_a_holder_that_refused_a_later_life_is_answered() {
     assert!(lan.take("m").declared().any(|(_, it)| echoes(&it, &hello)));
 }
 
-/// A host has lost its state, and its clock was set back, so its daemon has a life before the known
-/// one. Nothing of it counts yet, but it has to believe the leader, or it would lead too.
-#[test]
-fn challenge_and_hello_of_a_life_before_the_known_one_are_answered() {
+/// A leader `m` with a key, which knows a later life of `a` than [`Peer::new`] has.
+fn beside_a_later_life() -> Lan {
     let mut lan = Lan::keyed(&["m"]);
     let mut known = Peer { incarnation: Incarnation(9), ..Peer::new("a") };
     lan.hear(echoing_newest(&lan, known.sends(HEARTBEAT), "m"));
     lan.pass(secs(2));
     lan.take("m");
+    lan
+}
+
+/// A host has lost its state, and its clock was set back, so its daemon has a life before the known
+/// one. Nothing of it counts yet, but it has to believe the leader, or it would lead too.
+#[test]
+fn challenge_and_hello_of_a_life_before_the_known_one_are_answered() {
+    let mut lan = beside_a_later_life();
     let mut restarted = Peer { role: Role::Starting, ..Peer::new("a") };
     let hello = echoing_newest(&lan, restarted.sends(HEARTBEAT), "m");
     lan.hear(hello);
@@ -396,11 +402,7 @@ fn challenge_and_hello_of_a_life_before_the_known_one_are_answered() {
 /// one interval.
 #[test]
 fn leader_challenges_a_life_before_the_known_one_at_once() {
-    let mut lan = Lan::keyed(&["m"]);
-    let mut known = Peer { incarnation: Incarnation(9), ..Peer::new("a") };
-    lan.hear(echoing_newest(&lan, known.sends(HEARTBEAT), "m"));
-    lan.pass(secs(2));
-    lan.take("m");
+    let mut lan = beside_a_later_life();
     let hello = Peer { role: Role::Starting, ..Peer::new("a") }.sends(HEARTBEAT);
     lan.hear(hello);
     assert!(lan.take("m").challenges().iter().any(|challenge| echoes(challenge, &hello)));
